@@ -303,42 +303,13 @@ export function checkRoutes({
   directory,
   routes,
 }: Declaring & { readonly controllers: ControllerResolver }): void {
-  const variables = listVariables(routes)
   for (const route of routes) {
-    const mistake =
-      controllers.findMistake(route) ?? findParameterMistake(route, variables) ?? findDefaultMistake(route.defaults)
+    const mistake = controllers.findMistake(route) ?? findDefaultMistake(route.defaults)
     if (mistake === undefined) continue
     const place = createDeclarations({ controllers, directory, routes }).find(route)
     const where = place === undefined ? '' : ` (${place.file}:${place.line})`
     throw new ROUTE_DEFINITION_INVALID([route.name, mistake + where])
   }
-}
-
-/** The variables of the routes of each controller: a function may answer several routes. */
-function listVariables(routes: Iterable<Route>): ReadonlyMap<unknown, ReadonlySet<string>> {
-  const variables = new Map<unknown, Set<string>>()
-  for (const { controller, defaults, host, path } of routes) {
-    const known = variables.get(controller) ?? new Set()
-    for (const name of [...path.names, ...(host?.names ?? []), ...Object.keys(defaults)]) known.add(name)
-    variables.set(controller, known)
-  }
-  return variables
-}
-
-/** The names that a function takes from its second argument, `(request, { id })`; none if one of them has a default. */
-const takenParameters = /^(?:async\b)?[\s\w$]*\(\s*(?:[\w$]+|\{[\s\w$,:]*\})\s*,\s*\{([\s\w$,:]*)\}\s*,?\s*\)/
-
-function findParameterMistake(
-  { controller, path }: Route,
-  variables: ReadonlyMap<unknown, ReadonlySet<string>>,
-): string | undefined {
-  if (typeof controller !== 'function') return undefined
-  const [, list = ''] = takenParameters.exec(Function.prototype.toString.call(controller)) ?? []
-  const known = variables.get(controller) ?? new Set()
-  const taken = list.split(',').map(name => /^\s*([\w$]*)/.exec(name)?.[1] ?? '')
-  const missing = taken.find(name => name !== '' && !known.has(name))
-  if (missing === undefined) return undefined
-  return `its controller takes the parameter "${missing}", but its path is ${path.source}${suggestNames(missing, known)}`
 }
 
 function findDefaultMistake(defaults: Route['defaults']): string | undefined {

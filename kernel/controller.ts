@@ -6,7 +6,7 @@ import type { Route, RouteParameters } from '../lib/routing/route.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import type { Argument, ValuesOf } from '../lib/routing/sources.ts'
 import { Declarations, noteDeclaration } from '../lib/stack/declaration-sites.ts'
-import { describeLostThis, describeValue, isClass, losesThis, readProperty } from '../lib/text/describe-value.ts'
+import { describeValue, isClass, readProperty } from '../lib/text/describe-value.ts'
 import { suggestNames } from '../lib/text/mistakes.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
 
@@ -263,16 +263,14 @@ export class ControllerResolver {
   }
 }
 
-/** Handlers of other frameworks answer by a second argument. */
-const foreignHandler = /^[^(]*\(\s*\w+\s*,\s*(?:res|response|reply)\b/
-
 function findHandlerMistake(handler: { readonly length: number }): string | undefined {
   if (isClass(handler)) return `its controller is ${describeValue(handler)}, not a function`
-  if (losesThis(handler)) return `its controller ${describeLostThis(handler)}`
-  const text = Function.prototype.toString.call(handler)
-  if (handler.length < 3 && !foreignHandler.test(text)) return undefined
-  return 'its controller takes (req, res): it gets (request, parameters), and returns a response, such as Response.text()'
+  if (handler.length < 3) return undefined
+  return `its controller takes ${handler.length} arguments: ${handlerRule}`
 }
+
+/** The end of a sentence about the handler of another framework. */
+export const handlerRule = 'it gets (request, parameters), and returns a response, such as Response.text()'
 
 /** The parts of an application that declare something. */
 export interface Declaring {

@@ -1,4 +1,4 @@
-import { ARGUMENT_INVALID, MEMBER_UNKNOWN, refuseMembers } from '../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID } from '../lib/errors/arguments.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import { describeListener, Event, Failure, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
@@ -33,12 +33,6 @@ export abstract class KernelEvent extends Event {
   readonly kernel: RequestKernel
   readonly request: Request
 
-  static {
-    const names = ['path', 'url', 'method', 'headers', 'query', 'cookies', 'session', 'attributes', 'body']
-    const members = Object.fromEntries(names.map(name => [name, `event.request.${name}`]))
-    refuseMembers(KernelEvent.prototype, 'event', members, { open: true })
-  }
-
   constructor(kernel: RequestKernel, request: Request) {
     super()
     this.kernel = kernel
@@ -55,18 +49,14 @@ export abstract class KernelEvent extends Event {
 export abstract class AnswerableEvent extends KernelEvent {
   #response: Response | undefined
 
-  static {
-    refuseMembers(AnswerableEvent.prototype, 'event', { setResponse: 'event.respond(response)' })
-  }
-
   /** The response of a listener; `undefined` while there is none. */
   get response(): Response | undefined {
     return this.#response
   }
 
-  /** The compiler refuses this, too. @throws MEMBER_UNKNOWN */
+  /** The compiler refuses this, too. @throws ARGUMENT_INVALID */
   set response(_response: never) {
-    throw new MEMBER_UNKNOWN(['setter of event.response', 'event.respond(response)'])
+    throw new ARGUMENT_INVALID(['event.response', 'it is only read: use event.respond(response)'])
   }
 
   /**
@@ -171,11 +161,6 @@ export class ViewEvent extends AnswerableEvent {
 export class ResponseEvent extends KernelEvent {
   static readonly eventName = 'kernel.response'
   #response: Response
-
-  static {
-    const right = 'event.response = response'
-    refuseMembers(ResponseEvent.prototype, 'event', { respond: right, setResponse: right })
-  }
 
   constructor(kernel: RequestKernel, request: Request, response: Response) {
     super(kernel, request)
@@ -285,15 +270,6 @@ export class FinishedRequest {
 /** At any step: something was thrown. Listeners may replace the error, or answer it with a response. */
 export class ExceptionEvent extends AnswerableEvent {
   static readonly eventName = 'kernel.exception'
-
-  static {
-    refuseMembers(
-      ExceptionEvent.prototype,
-      'event',
-      { exception: 'event.error', throwable: 'event.error' },
-      { open: true },
-    )
-  }
 
   error: unknown
   /**

@@ -45,6 +45,7 @@ import { addViewHelpers } from './view-helpers.ts'
 export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
   const resolved = resolveOptions(options)
   let store: SessionStore | undefined
+  let endReports = () => {}
   return {
     name: 'framework',
     isCore: true,
@@ -54,9 +55,12 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
     async register(app) {
       store = await createStore(app, resolved)
       register(app, resolved, store)
-      if (app.debugGate.isDebug) (await import('./unread-defaults.ts')).reportUnreadDefaults(app)
+      if (app.debugGate.isDebug) endReports = await reportMistakes(app)
     },
-    close: () => store?.close?.(),
+    close() {
+      endReports()
+      return store?.close?.()
+    },
   }
 }
 
@@ -106,6 +110,16 @@ function addListeners(app: Application, options: ResolvedOptions, store: Session
   addProtection(app, protection, !without.has('cross-origin'))
   // In development no host is refused: there APP_HOSTS lists hosts that may see debug output.
   if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
+}
+
+/** Logs mistakes that have no effect but the missing one. Returns the end of the reports. Production does not load the modules. */
+async function reportMistakes(app: Application): Promise<() => void> {
+  const { reportUnreadDefaults } = await import('./unread-defaults.ts')
+  const { reportSuspectFunctions } = await import('./suspect-functions.ts')
+  const { reportForeignMembers } = await import('./foreign-members.ts')
+  reportUnreadDefaults(app)
+  reportSuspectFunctions(app)
+  return reportForeignMembers(app)
 }
 
 async function createStore(app: Application, { store }: ResolvedOptions): Promise<SessionStore> {

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { CookieJar as ToughCookieJar } from 'tough-cookie'
-import { checkOptions, refuseMembers } from '../../lib/errors/arguments.ts'
+import { checkOptions } from '../../lib/errors/arguments.ts'
 import { parseCookies, setCookie } from '../../lib/http/cookies.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import type { Request, RequestInit } from '../../lib/http/request.ts'
@@ -58,12 +58,6 @@ export interface TestResponse {
 
 /** The response to a request of a test client. */
 class ReadResponse implements TestResponse {
-  static {
-    const body = 'response.text, response.json() or response.bytes'
-    const members = { body, data: body, statusCode: 'response.status', ok: 'response.status' }
-    refuseMembers(ReadResponse.prototype, 'response', members, { open: true })
-  }
-
   readonly status: number
   readonly headers: Headers
   readonly bytes: Uint8Array
@@ -88,20 +82,6 @@ class ReadResponse implements TestResponse {
       const type = this.headers.get('content-type') ?? 'without a type'
       throw new TypeError(`The body (${this.status}, ${type}) is no JSON: ${this.text.slice(0, 200)}`)
     }
-  }
-}
-
-/** The response before it is there: a test that forgets `await` would read `undefined`. */
-class PendingResponse extends Promise<TestResponse> {
-  static {
-    const names = ['status', 'headers', 'text', 'json', 'bytes']
-    const members = Object.fromEntries(names.map(name => [name, `(await client.get(path)).${name}`]))
-    refuseMembers(PendingResponse.prototype, 'promise', members)
-  }
-
-  /** The promises of `then()` and `catch()` are of anything. */
-  static override get [Symbol.species](): PromiseConstructor {
-    return Promise
   }
 }
 
@@ -160,9 +140,7 @@ export class TestClient {
    */
   request(method: string, target: string, init: ClientRequestInit = {}): Promise<TestResponse> {
     const response = this.#send(method, target, init, [])
-    return PendingResponse.resolve(
-      init.redirect === 'follow' ? response.then(first => this.#followAll(first)) : response,
-    )
+    return init.redirect === 'follow' ? response.then(first => this.#followAll(first)) : response
   }
 
   /** Sends a GET and returns the response with its headers; the body is read later and may be endless. */

@@ -2,17 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { copyFile, lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { refuseKeys } from '../errors/arguments.ts'
 import { BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
 
 /** The fields of a form in the order in which they were sent: text or uploaded files. Members are named as in the Fetch API. */
 export class FormData implements Iterable<[string, string | UploadedFile]> {
-  static {
-    refuseKeys(FormData, 'form', {
-      onRead: (name, form) => (form.has(name) ? `form.get("${name}")` : undefined),
-    })
-  }
-
   readonly #fields: [string, string | UploadedFile][] = []
 
   append(name: string, value: string | UploadedFile): void {

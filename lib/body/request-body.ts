@@ -1,6 +1,5 @@
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
-import { refuseKeys } from '../errors/arguments.ts'
 import {
   type BodyLimits,
   type BodySource,
@@ -39,13 +38,6 @@ interface BodyGlimpse {
  * decode text with BODY_TEXT_INVALID (400).
  */
 export class RequestBody {
-  static {
-    const right = 'await request.json(), await request.formData() or await request.text()'
-    refuseKeys(RequestBody, 'request.body', { onRead: () => right })
-    // Without a property of the prototype, the constructor would set the fields through the proxy of `refuseKeys`: two microseconds.
-    Object.assign(RequestBody.prototype, { limit: undefined, contentType: '' })
-  }
-
   /** The limit of this request in bytes, which a route may set before the body is read. By default that of the application. */
   limit: number | undefined = undefined
   /** The media type in lower case, without parameters. Empty if none was sent. */

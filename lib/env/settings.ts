@@ -1,11 +1,11 @@
-import { ARGUMENT_INVALID, checkFunction, checkOptions, checkString, refuseKeys } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction, checkOptions, checkString } from '../errors/arguments.ts'
 import type { Logger } from '../log/logger.ts'
 import { maskText } from '../redact/mask-text.ts'
 import { isSecretName, mask } from '../redact/secret-names.ts'
 import type { SchemaResult, StandardSchema } from '../schema/standard-schema.ts'
 import { asText, type Conversion, findStandInMistake, splitList } from '../text/conversion.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
-import { nearestNames, type ShapeOf, suggestNames } from '../text/mistakes.ts'
+import { type ShapeOf, suggestNames } from '../text/mistakes.ts'
 import { CONFIG_INVALID, CONFIG_SETTING_MALFORMED, CONFIG_SETTING_TAKEN, CONFIG_SETTINGS_UNDECLARED } from './errors.ts'
 
 /** The variables that settings are read from. */
@@ -67,7 +67,7 @@ export class Settings {
     // If there is no mistake, all values are known.
     if (mistakes.length === 0) mistakes.push(...this.#compare(settings, values as values))
     this.#mistakes.push(...mistakes)
-    this.#values.set(settings, new DeclaredValues(values, Object.keys(settings.definitions)))
+    this.#values.set(settings, new DeclaredValues(values))
     return values as Partial<values>
   }
 
@@ -151,25 +151,10 @@ export class Settings {
   }
 }
 
-/** The values that a bundle reads, by their names. A mistyped name would be `undefined`, like a setting that is not set. */
-class DeclaredValues {
-  static {
-    refuseKeys(DeclaredValues, 'settings.of(settings)', {
-      onRead: (name, values) => (#names in values ? values.#suggest(name) : undefined),
-    })
-  }
-
-  readonly #names: readonly string[]
-
-  constructor(values: object, names: readonly string[]) {
-    this.#names = names
+/** The values that a bundle reads, by their names. Development explains other names by this class. */
+export class DeclaredValues {
+  constructor(values: object) {
     Object.freeze(Object.assign(this, values))
-  }
-
-  #suggest(name: string): string | undefined {
-    if (this.#names.includes(name)) return undefined
-    const nearest = nearestNames(name.toUpperCase(), this.#names)
-    return (nearest.length > 0 ? nearest : this.#names).join(' or ')
   }
 }
 

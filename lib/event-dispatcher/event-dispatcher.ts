@@ -2,7 +2,7 @@ import path from 'node:path'
 import { ARGUMENT_INVALID, checkFunction } from '../errors/arguments.ts'
 import { packageDirectory } from '../package.ts'
 import { locateFrame, parseStack } from '../stack/stack-frames.ts'
-import { describeLostThis, describeValue, losesThis } from '../text/describe-value.ts'
+import { describeValue } from '../text/describe-value.ts'
 import { nearestNames, suggestNames } from '../text/mistakes.ts'
 
 /** The base class of events. Listeners are called one after another until one of them stops the event. */
@@ -143,7 +143,6 @@ function checkListener(type: unknown, listener: unknown, priority: unknown, know
     ])
   }
   checkFunction(call, 'the listener', listener)
-  if (losesThis(listener)) throw new ARGUMENT_INVALID([call, `the listener ${describeLostThis(listener)}`])
   if ((listener as Listener).length > 1) {
     throw new ARGUMENT_INVALID([call, 'the listener takes the event alone: the next listener is called when it ends'])
   }

@@ -1,5 +1,5 @@
 import { parseCookie, parseSetCookie, stringifySetCookie } from 'cookie'
-import { ARGUMENT_INVALID, checkOptions, checkString, refuseKeys } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions, checkString } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_COOKIE_TOO_LARGE } from './errors.ts'
@@ -40,13 +40,8 @@ export function parseCookies(header: string | null): ReadonlyMap<string, string>
   return new Cookies(Object.entries(parseCookie(header)).map(([name, value]) => [name, value ?? '']))
 }
 
-class Cookies extends Map<string, string> {
-  static {
-    refuseKeys(Cookies, 'request.cookies', {
-      onRead: (name, cookies) => (cookies.has(name) ? `request.cookies.get("${name}")` : undefined),
-    })
-  }
-}
+/** The cookies of a request by their names. Development explains other ways to read them by this class. */
+export class Cookies extends Map<string, string> {}
 
 /**
  * All values of a cookie, as they were sent: clients send several cookies of one name if their paths or domains differ, in no fixed order

@@ -1,4 +1,4 @@
-import { ARGUMENT_INVALID, refuseKeys } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID } from '../errors/arguments.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { HTTP_HEADER_INVALID } from './errors.ts'
 
@@ -17,11 +17,6 @@ export let setChecked: (headers: Headers, name: string, value: string) => void
  */
 export class Headers implements Iterable<[string, string]> {
   static {
-    // Plain objects of other frameworks have the fields as properties.
-    refuseKeys(Headers, 'headers', {
-      onRead: (name, headers) => (name.includes('-') || headers.has(name) ? `headers.get("${name}")` : undefined),
-      onSet: name => `headers.set("${name}", value)`,
-    })
     setChecked = (headers, name, value) => headers.#set(name, value)
   }
 

@@ -1,6 +1,6 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
-import { ARGUMENT_INVALID, refuseKeys, refuseMembers } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID } from '../errors/arguments.ts'
 import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { Session } from '../session/session.ts'
@@ -68,33 +68,6 @@ export class Request {
   #createSession: ((request: Request) => Session) | undefined
   #session: Session | undefined
   #stopwatch: Stopwatch | undefined
-
-  static {
-    const parameters = 'the second argument of the controller, or routeParameter(name) as a source'
-    const fields = 'await request.formData() or await request.json()'
-    const file = 'uploadedFile(name) as a source, or await request.formData()'
-    const members = {
-      params: parameters,
-      param: parameters,
-      ip: 'request.clientIp',
-      protocol: 'request.scheme',
-      subdomains: 'request.hostname',
-      originalUrl: 'request.target',
-      searchParams: 'request.query',
-      nextUrl: 'request.query, request.path or request.url',
-      get: 'request.headers.get(name), or request.attributes.get(name)',
-      header: 'request.headers.get(name)',
-      xhr: "request.headers.get('x-requested-with')",
-      request: fields,
-      file,
-      files: file,
-      req: 'the first argument of the controller, which is the request itself',
-      env: 'settings: defineSettings() and settings.of()',
-      log: 'the service of register({ logger })',
-      route: "request.attributes.get('_route')",
-    }
-    refuseMembers(Request.prototype, 'request', members, { open: true })
-  }
 
   constructor(init: RequestInit, parent?: Request) {
     this.#parent = parent
@@ -316,23 +289,11 @@ export class Request {
   }
 }
 
-/** In other frameworks, the attributes are the keys of an object. */
-class AttributeMap extends Map<string, unknown> {
-  static {
-    refuseKeys(AttributeMap, 'request.attributes', {
-      onRead: (name, attributes) => (attributes.has(name) ? `request.attributes.get("${name}")` : undefined),
-    })
-  }
-}
+/** The attributes of a request. Development explains other ways to read them by this class. */
+export class AttributeMap extends Map<string, unknown> {}
 
-/** In other frameworks, a query is an object whose keys are the parameters. */
-class Query extends URLSearchParams {
-  static {
-    refuseKeys(Query, 'request.query', {
-      onRead: (name, query) => (query.has(name) ? `request.query.get("${name}")` : undefined),
-    })
-  }
-}
+/** The parameters of a query. Development explains other ways to read them by this class. */
+export class Query extends URLSearchParams {}
 
 /** `c.json(value)` of Hono makes a response; here these methods read the body. @throws ARGUMENT_INVALID */
 function refuseAnswer(method: 'json' | 'text', misplaced: readonly unknown[]): void {

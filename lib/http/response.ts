@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import { RequestBody } from '../body/request-body.ts'
-import { ARGUMENT_INVALID, checkOptions, refuseMembers } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import { describeValue, readProperty } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_JSON_INVALID, HTTP_REDIRECT_INVALID, HTTP_STATUS_INVALID } from './errors.ts'
@@ -28,20 +28,6 @@ export class Response {
   originalSize: number | undefined
   #body: Body = null
   #status = 200
-
-  static {
-    const make = 'Response.text(), Response.html() or Response.json(), and return the response'
-    refuseMembers(Response, 'Response', { send: make, error: 'throw new HttpError(500, message)' })
-    refuseMembers(Response.prototype, 'response', {
-      send: make,
-      end: make,
-      statusCode: 'response.status',
-      setHeader: 'response.headers.set(name, value)',
-      cookie: 'setCookie(response.headers, name, value)',
-      cookies: 'setCookie(response.headers, name, value)',
-      locals: 'request.attributes',
-    })
-  }
 
   /** @throws HTTP_STATUS_INVALID HTTP_HEADER_INVALID ARGUMENT_INVALID */
   constructor(body: Body = null, init?: ResponseInit) {

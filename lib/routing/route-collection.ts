@@ -1,4 +1,4 @@
-import { checkFunction, checkObject, checkOptions, refuseMembers } from '../errors/arguments.ts'
+import { checkFunction, checkObject, checkOptions } from '../errors/arguments.ts'
 import { isThenable } from '../event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../http/request.ts'
 import { noteDeclaration } from '../stack/declaration-sites.ts'
@@ -91,19 +91,6 @@ export abstract class RouteDeclarations<
   host extends string = '',
   defaults extends object = NoDefaults,
 > {
-  static {
-    const any = 'routes.add({ name, path, controller }), which answers all methods'
-    refuseMembers(RouteDeclarations.prototype, 'routes', {
-      all: any,
-      any,
-      route: 'routes.get(name, path, function), or routes.add({ name, path, methods, controller })',
-      head: 'routes.get(name, path, function), which answers HEAD, too',
-      options: "routes.add({ name, path, methods: ['OPTIONS'], controller })",
-      del: 'routes.delete(name, path, function)',
-      use: 'dispatcher.on(RequestEvent, listener), or routes.group({ prefix }, function)',
-    })
-  }
-
   /** Makes the controllers of routes with sources. */
   protected readonly define: DefineSourced
   /** The beginning of the names of all routes. */

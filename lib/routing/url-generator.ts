@@ -1,4 +1,3 @@
-import { refuseMembers } from '../errors/arguments.ts'
 import type { Request } from '../http/request.ts'
 import { parseHost } from '../http/request-target.ts'
 import { suggestNames } from '../text/mistakes.ts'
@@ -44,11 +43,6 @@ export class UrlGenerator {
   readonly #site: UrlContext | undefined
   readonly #onAlias: UrlGeneratorOptions['onAlias']
   readonly #usedAliases = new Set<string>()
-
-  static {
-    const right = 'urls.generate(name, parameters)'
-    refuseMembers(UrlGenerator.prototype, 'urls', { path: right, url: right, to: right })
-  }
 
   constructor(routes: RouteCollection, { address, onAlias }: UrlGeneratorOptions = {}) {
     this.#routes = routes

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { checkString, refuseKeys } from '../errors/arguments.ts'
+import { checkString } from '../errors/arguments.ts'
 import { SESSION_VALUE_INVALID } from './errors.ts'
 import {
   captureCallSite,
@@ -43,14 +43,6 @@ interface SessionView {
  * Every use may throw SESSION_STORE_FAILED, or the error of the `onUse` option.
  */
 export class Session {
-  static {
-    const methods = Object.getOwnPropertyNames(Session.prototype).filter(name => name !== 'constructor')
-    refuseKeys(Session, 'session', {
-      onRead: key => `await session.get("${key}"), or a member of ${methods.join(', ')}`,
-      onSet: key => `await session.set("${key}", value)`,
-    })
-  }
-
   readonly #options: SessionOptions
   readonly #now: () => number
   readonly #createId: () => string

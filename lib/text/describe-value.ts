@@ -67,21 +67,3 @@ export function readProperty(value: unknown, name: string): unknown {
     return undefined
   }
 }
-
-/**
- * Whether a function is a method that uses `this`: without its object, `this` is another value. `false` for a method that is bound, and
- * if an inner function may have a `this` of its own.
- */
-export function losesThis(method: unknown): boolean {
-  const source = Function.prototype.toString.call(method)
-  if (!/^(?:async\s+)?[\w$]+\s*\(/.test(source) || /^(?:async\s*)?\(|\b(?:function|class)\b/.test(source)) return false
-  return /\bthis\s*(?:\?\.|[.[])/.test(source.replace(textsAndComments, ''))
-}
-
-/** The end of a sentence about such a method. */
-export function describeLostThis(method: unknown): string {
-  const { name } = Object(method)
-  return `is the method ${name}() without its object, which its "this" needs: write value => object.${name}(value)`
-}
-
-const textsAndComments = /\/\/.*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g

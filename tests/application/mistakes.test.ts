@@ -46,8 +46,6 @@ import { defineSettings } from '#lib/env/settings.ts'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { createFileResponse } from '#lib/http/file-response.ts'
 import { Response } from '#lib/http/response.ts'
-import { RouteCollection } from '#lib/routing/route-collection.ts'
-import { UrlGenerator } from '#lib/routing/url-generator.ts'
 import { MemorySessionStore } from '#lib/session/session-store.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 
@@ -61,13 +59,6 @@ type Mistake<made> = readonly [name: string, make: (made: made) => unknown, code
 
 class Guard {
   onRequest(): void {}
-}
-
-class Counter {
-  count = 0
-  onRequest(): Response {
-    return Response.text(String(this.count++))
-  }
 }
 
 /** The schema of a library that gives numbers. */
@@ -290,12 +281,6 @@ const inRegister: readonly Mistake<Application>[] = [
       ),
     'ARGUMENT_INVALID',
     'the class OrderPlaced extends the "Event" of the platform: import "Event" from "sinfonietta"',
-  ],
-  [
-    'a method without its object for a listener',
-    ({ dispatcher }) => dispatcher.on(RequestEvent, new Counter().onRequest),
-    'ARGUMENT_INVALID',
-    'the listener is the method onRequest() without its object, which its "this" needs: write value => object.onRequest(value)',
   ],
   [
     'a listener that is no function',
@@ -641,17 +626,6 @@ const inRegister: readonly Mistake<Application>[] = [
     'ReferenceError',
     'router is not defined: is it the service "routes"? Write register({ routes })',
   ],
-  ...([
-    ['all', 'routes.add({ name, path, controller }), which answers all methods'],
-    ['head', 'routes.get(name, path, function), which answers HEAD, too'],
-    ['options', "routes.add({ name, path, methods: ['OPTIONS'], controller })"],
-    ['use', 'dispatcher.on(RequestEvent, listener), or routes.group({ prefix }, function)'],
-  ].map(([method = '', right]) => [
-    `routes.${method}() of another framework`,
-    ({ routes }) => routes.group({ prefix: '/b' }, group => Reflect.get(group, method)('a', '/a', answer)),
-    'MEMBER_UNKNOWN',
-    `There is no routes.${method}; use ${right}`,
-  ]) as Mistake<Application>[]),
 ]
 
 /** The lists to which bundles add objects: the place of the object is not known. */
@@ -748,17 +722,6 @@ const inRoutes: readonly Mistake<Application>[] = [
     'the class Guard',
   ],
   [
-    'a handler of Express',
-    ({ routes }) =>
-      routes.get(
-        'a',
-        '/a',
-        wrong((_req: unknown, res: unknown) => res),
-      ),
-    'ROUTE_DEFINITION_INVALID',
-    '(request, parameters)',
-  ],
-  [
     'a handler with next',
     ({ routes }) =>
       routes.get(
@@ -798,34 +761,6 @@ const inRoutes: readonly Mistake<Application>[] = [
     'ROUTE_DEFINITION_INVALID',
     `in its defaults, ${part}`,
   ]) as Mistake<Application>[]),
-  [
-    'a method without its object for a controller',
-    ({ routes }) => routes.get('a', '/a', new Counter().onRequest),
-    'ROUTE_DEFINITION_INVALID',
-    'its controller is the method onRequest() without its object',
-  ],
-  [
-    'a parameter that a function takes from a path without it',
-    ({ routes }) =>
-      routes.get(
-        'a',
-        '/a/:slug',
-        wrong((_request: unknown, { slgu }: Record<string, string>) => slgu),
-      ),
-    'ROUTE_DEFINITION_INVALID',
-    'its controller takes the parameter "slgu", but its path is /a/:slug; the nearest is "slug"',
-  ],
-  [
-    'the parameters of Next',
-    ({ routes }) =>
-      routes.get(
-        'a',
-        '/a/:id',
-        wrong(async (_request: unknown, { params }: never) => params),
-      ),
-    'ROUTE_DEFINITION_INVALID',
-    'its controller takes the parameter "params", but its path is /a/:id',
-  ],
   [
     'a mistyped parameter of a path',
     ({ routes }) => routes.get('a', '/a/:slug', defineController('a', [routeParameter('slgu')], answer)),
@@ -971,60 +906,6 @@ const inController: readonly Mistake<Request>[] = [
     'ARGUMENT_INVALID',
     '"name" is "a b"',
   ],
-  ...(
-    [
-      // @ts-expect-error
-      [request => request.params.id, 'request.params; use the second argument of the controller'],
-      // @ts-expect-error
-      [request => request.ip, 'request.ip; use request.clientIp'],
-      // @ts-expect-error
-      [request => request.headers.host, 'headers.host; use headers.get("host")'],
-      // @ts-expect-error
-      [request => request.headers['user-agent'], 'headers["user-agent"]; use headers.get("user-agent")'],
-      [
-        () => Reflect.set(answer().headers, 'content-type', 'text/css'),
-        'headers["content-type"]; use',
-        'headers.set("content-type", value)',
-      ],
-      [() => Reflect.set(answer(), 'statusCode', 201), 'response.statusCode; use response.status'],
-      // @ts-expect-error
-      [() => Response.send('x'), 'Response.send; use Response.text()'],
-      // @ts-expect-error
-      [() => Response.error(), 'Response.error; use throw new HttpError(500, message)'],
-      // @ts-expect-error
-      [request => request.headers.authorization, 'headers.authorization; use headers.get("authorization")'],
-      // @ts-expect-error
-      [request => request.query.page, 'request.query.page; use request.query.get("page")'],
-      // @ts-expect-error
-      [request => request.cookies.sid, 'request.cookies.sid; use request.cookies.get("sid")'],
-      // @ts-expect-error
-      [request => request.attributes._route, 'request.attributes._route; use request.attributes.get("_route")'],
-      // @ts-expect-error
-      [request => request.route.path, "request.route; use request.attributes.get('_route')"],
-      // @ts-expect-error
-      [request => request.body.title, 'request.body.title; use await request.json()'],
-      // @ts-expect-error
-      [request => request.session.user, 'session.user; use await session.get("user")'],
-      [request => Reflect.set(request.session, 'user', 1), 'session.user; use await session.set("user", value)'],
-      // @ts-expect-error
-      [async request => (await request.formData()).page, 'form.page; use form.get("page")'],
-      // @ts-expect-error
-      [request => request.nextUrl.pathname, 'request.nextUrl; use request.query, request.path or request.url'],
-      // @ts-expect-error
-      [request => request.files, 'request.files; use uploadedFile(name)'],
-      // @ts-expect-error
-      [() => answer().cookies.set('a', 'b'), 'response.cookies; use setCookie(response.headers, name, value)'],
-      // @ts-expect-error
-      [() => new UrlGenerator(new RouteCollection()).path('a'), 'urls.path; use urls.generate(name, parameters)'],
-    ] as readonly (readonly [make: (request: Request) => unknown, ...parts: string[]])[]
-  ).map(
-    ([make, ...parts]): Mistake<Request> => [
-      `a member of another framework: ${parts[0]}`,
-      make,
-      'MEMBER_UNKNOWN',
-      ...parts,
-    ],
-  ),
   [
     'an error that is returned',
     () => new HttpError(404, 'No.'),
@@ -1338,29 +1219,8 @@ t.test('a wrong value for a member of an event is refused where the listener set
     [
       'a response of an event that is answered',
       ({ dispatcher }) => dispatcher.on(RequestEvent, event => Reflect.set(event, 'response', answer())),
-      'MEMBER_UNKNOWN',
-      'There is no setter of event.response; use event.respond(response)',
-    ],
-    [
-      'setResponse',
-      // @ts-expect-error
-      ({ dispatcher }) => dispatcher.on(RequestEvent, event => event.setResponse(answer())),
-      'MEMBER_UNKNOWN',
-      'There is no event.setResponse; use event.respond(response)',
-    ],
-    [
-      'the path of an event',
-      // @ts-expect-error
-      ({ dispatcher }) => dispatcher.on(RequestEvent, event => event.path),
-      'MEMBER_UNKNOWN',
-      'There is no event.path; use event.request.path',
-    ],
-    [
-      'respond of an event that has a response',
-      // @ts-expect-error
-      ({ dispatcher }) => dispatcher.on(ResponseEvent, event => event.respond(answer())),
-      'MEMBER_UNKNOWN',
-      'There is no event.respond; use event.response = response',
+      'ARGUMENT_INVALID',
+      'event.response: it is only read: use event.respond(response)',
     ],
     [
       'a text for the request of the kernel',
@@ -1411,32 +1271,6 @@ t.test('a wrong value for a member of an event is refused where the listener set
   t.strictSame(offences, [])
 })
 
-t.test('the error that a listener of kernel.exception reads by another name is logged with its place', async t => {
-  const shop: Bundle = {
-    name: 'shop',
-    register({ dispatcher, routes }) {
-      // @ts-expect-error
-      dispatcher.on(ExceptionEvent, event => event.exception)
-      routes.get('a', '/a', () => {
-        throw new Error('on purpose')
-      })
-    },
-  }
-  const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
-  t.teardown(close)
-  t.match((await client.get('/a')).text, 'on purpose', 'the error page has the error')
-  t.match(
-    records.filter(({ level }) => level === 'critical'),
-    [
-      { message: /on purpose/ },
-      {
-        message: /bundle "shop", mistakes\.test\.ts:\d+\) of kernel\.exception failed/,
-        context: { exception: { message: 'There is no event.exception; use event.error.' } },
-      },
-    ],
-  )
-})
-
 t.test('the status of an error that is no HttpError has no effect, which development says', async t => {
   const thrown: Readonly<Record<string, unknown>> = {
     express: Object.assign(new Error('No such note.'), { status: 404 }),
@@ -1467,54 +1301,6 @@ t.test('the status of an error that is no HttpError has no effect, which develop
     t.strictSame(advised, APP_ENV === 'dev' ? ['express', 'fastify', 'koa'] : [], APP_ENV)
     t.strictSame(records.filter(({ message }) => message === advice).length, advised.length)
   }
-})
-
-t.test('a mistyped name of a setting is refused with the nearest one', async t => {
-  const shopSettings = defineSettings({
-    SHOP_SIZE: { help: 'size', default: '5' },
-    SHOP_URL: { help: 'url', default: undefined },
-  })
-  const read = (name: string): Bundle => ({
-    name: 'shop',
-    settings: shopSettings,
-    // @ts-expect-error
-    register: ({ settings }) => settings.of(shopSettings)[name],
-  })
-  const names = { SHOP_SIZ: 'SHOP_SIZE', shop_size: 'SHOP_SIZE', size: 'SHOP_SIZE or SHOP_URL' }
-  const offences: string[] = []
-  for (const [name, right] of Object.entries(names)) {
-    const message = `There is no settings.of(settings).${name}; use ${right} (${place}`
-    const error = await createTestKernel({ bundles: [read(name)] }).catch((thrown: unknown) => thrown)
-    offences.push(...compare(error, [name, answer, 'MEMBER_UNKNOWN', message]))
-  }
-  t.strictSame(offences, [])
-  for (const name of ['SHOP_URL', 'toString', 'then']) await (await createTestKernel({ bundles: [read(name)] })).close()
-  const { app, close } = await createTestKernel({ bundles: [read('SHOP_SIZE')] })
-  t.teardown(close)
-  const values = app.settings.of(shopSettings)
-  t.strictSame([{ ...values }, JSON.stringify(values)], [{ SHOP_SIZE: '5', SHOP_URL: undefined }, '{"SHOP_SIZE":"5"}'])
-  t.match(inspect(values), "SHOP_SIZE: '5'")
-  t.equal(Reflect.get(Object.create(values), 'other'), undefined, 'an object that inherits them may have other names')
-})
-
-t.test('the response of the test client names what it has for a member of another client', async t => {
-  const shop: Bundle = { name: 'shop', register: ({ routes }) => void routes.get('a', '/a', () => Response.json([])) }
-  const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
-  t.teardown(close)
-  const pending = client.get('/a')
-  // @ts-expect-error
-  t.throws(() => pending.status, { message: 'There is no promise.status; use (await client.get(path)).status.' })
-  t.notOk(pending.then(({ status }) => status).constructor === pending.constructor, 'later promises are plain')
-  const response = await pending
-  const body = 'use response.text, response.json() or response.bytes'
-  const members = { body, data: body, statusCode: 'use response.status', ok: 'use response.status' }
-  for (const [name, right] of Object.entries(members)) {
-    t.throws(() => Reflect.get(response, name), {
-      code: 'MEMBER_UNKNOWN',
-      message: `There is no response.${name}; ${right}`,
-    })
-  }
-  t.strictSame(Object.keys(response).sort(), ['bytes', 'headers', 'json', 'redirects', 'request', 'status', 'text'])
 })
 
 t.test('the test client refuses requests if no listener would find their route', async t => {

@@ -1,0 +1,88 @@
+import { type Application, type Bundle, createFrameworkBundle, RequestEvent, Response } from 'sinfonietta'
+import { createTestKernel } from 'sinfonietta/testing'
+import { t } from 'tap'
+
+/** Values of the type `never` fit everywhere: the compiler refuses some of these functions. */
+const loose = (value: unknown): never => value as never
+
+class Counter {
+  count = 0
+  onRequest(): Response {
+    return Response.text(String(this.count++))
+  }
+}
+
+const route = (path: string, controller: unknown) => (app: Application) => app.routes.get('a', path, loose(controller))
+
+const suspects: readonly (readonly [register: (app: Application) => unknown, message: string])[] = [
+  [route('/a', (_req: unknown, res: unknown) => res), 'its controller takes (req, res): it gets (request, parameters)'],
+  [route('/a', new Counter().onRequest), 'its controller is the method onRequest() without its object'],
+  [
+    route('/a/:slug', (_request: unknown, { slgu }: Record<string, string>) => Response.text(String(slgu))),
+    'its controller takes the parameter "slgu", but its path is /a/:slug; the nearest is "slug"',
+  ],
+  [
+    route('/a/:id', async (_request: unknown, { params }: Record<string, string>) => params),
+    'its controller takes the parameter "params", but its path is /a/:id',
+  ],
+  [
+    ({ dispatcher }) => dispatcher.on(RequestEvent, loose(new Counter().onRequest)),
+    'The listener onRequest is the method onRequest() without its object, which its "this" needs: write value => object.onRequest(value)',
+  ],
+]
+
+async function boot(register: (app: Application) => unknown, APP_ENV: string) {
+  const shop: Bundle = { name: 'shop', register: app => void register(app) }
+  const variables = { APP_ENV, APP_SECRET: 'a secret of thirty-two characters', APP_HOSTS: 'localhost' }
+  const kernel = await createTestKernel({ bundles: [createFrameworkBundle(), shop], variables })
+  return {
+    ...kernel,
+    warnings: kernel.records.filter(({ level }) => level === 'warning').map(({ message }) => message),
+  }
+}
+
+t.test('the source of a function is a reason for a warning in development, and for no refusal', async t => {
+  const offences: string[] = []
+  for (const [register, message] of suspects) {
+    for (const [environment, count] of [
+      ['dev', 1],
+      ['prod', 0],
+    ] as const) {
+      const { close, warnings } = await boot(register, environment)
+      await close()
+      const isNamed = count === 0 || warnings[0]?.includes(message)
+      if (warnings.length !== count || !isNamed) offences.push(`${environment}: ${message}: ${warnings.join()}`)
+    }
+  }
+  t.strictSame(offences, [])
+})
+
+t.test('two functions of the same meaning have the same answer', async t => {
+  const destructured = (_request: unknown, { owner }: Record<string, string>) => Response.text(owner ?? 'all')
+  const whole = (_request: unknown, parameters: Record<string, string>) => Response.text(parameters.owner ?? 'all')
+  for (const controller of [destructured, whole]) {
+    const { client, close } = await boot(route('/all', controller), 'prod')
+    t.teardown(close)
+    t.equal((await client.get('/all')).text, 'all')
+  }
+})
+
+t.test('a function that is right has no warning', async t => {
+  const counter = new Counter()
+  const right = [
+    () => counter.onRequest(),
+    counter.onRequest.bind(counter),
+    (_request: unknown, { id = '' }) => Response.text(id),
+    (_request: unknown, { id, ...rest }: Record<string, string>) => Response.json([id, rest]),
+    function (this: undefined) {
+      return Response.text(String(this))
+    },
+  ]
+  const offences: string[] = []
+  for (const controller of right) {
+    const { close, warnings } = await boot(route('/a', controller), 'dev')
+    await close()
+    if (warnings.length > 0) offences.push(`${controller}: ${warnings.join()}`)
+  }
+  t.strictSame(offences, [])
+})
