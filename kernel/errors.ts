@@ -257,9 +257,9 @@ export const KERNEL_COMMAND_TAKEN: CodedErrorClass<[name: string, first: string,
   'Two commands are named "%s": "%s" and "%s". Rename one of them.',
 )
 
-/** `{{asset}}` names an unknown file. Put the file into the bundle's `assets` folder. */
-export const KERNEL_FILE_UNKNOWN: CodedErrorClass<[name: unknown]> = defineError(
+/** `{{asset}}` with a computed name has an unknown file. Put the file into the bundle's `assets` folder. */
+export const KERNEL_FILE_UNKNOWN: CodedErrorClass<[name: string, suggestion: string]> = defineError(
   'KERNEL_FILE_UNKNOWN',
   500,
-  'There is no static file "%s"; files lie in the assets folder of their bundle, as in "site/site.css".',
+  'There is no static file "%s"%s. Files are in the folder "assets" of their bundle: "site/site.css".',
 )

@@ -5,6 +5,8 @@ import type { HttpKernel } from '../../kernel/http-kernel.ts'
 import { ARGUMENT_INVALID } from '../../lib/errors/arguments.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
+import type { StaticFiles } from '../../lib/http/static-files.ts'
+import { suggestNames } from '../../lib/text/mistakes.ts'
 import { VIEW_REQUEST_MISSING } from '../../lib/view/errors.ts'
 import { type HelperCall, HtmlFragment, type View } from '../../lib/view/view.ts'
 
@@ -15,25 +17,40 @@ import { type HelperCall, HtmlFragment, type View } from '../../lib/view/view.ts
  */
 export function addViewHelpers({ view, urls, files, kernel }: Application): void {
   addComparisonHelpers(view)
-  view.addHelper('path', ({ positional: [route], named, request }) =>
-    urls.generate(toRouteName('path', route), named, request && { request }),
+  for (const [name, absolute] of [
+    ['path', false],
+    ['url', true],
+  ] as const) {
+    view.addHelper(
+      name,
+      ({ positional: [route], named, request }) =>
+        urls.generate(toRouteName(name, route), named, { absolute, ...(request && { request }) }),
+      ({ positional, named }) => {
+        if (!isComputed(positional)) urls.check(toRouteName(name, positional[0]), named)
+      },
+    )
+  }
+  view.addHelper(
+    'asset',
+    ({ positional: [name], request }) => `${request?.basePath ?? ''}${toFileUrl(files, name)}`,
+    ({ positional }) => {
+      if (!isComputed(positional) && !files.names().includes(String(positional[0]))) refuseFile(files, positional[0])
+    },
   )
-  view.addHelper('url', ({ positional: [route], named, request }) =>
-    urls.generate(toRouteName('url', route), named, { absolute: true, ...(request && { request }) }),
-  )
-  view.addHelper('asset', ({ positional: [name], request }) => {
-    const url = files.url(String(name))
-    if (url === undefined) throw new KERNEL_FILE_UNKNOWN([name])
-    return `${request?.basePath ?? ''}${url}`
-  })
   view.addHelper('dump', ({ positional: [value, label] }) => {
     dump(value, label === undefined ? undefined : String(label))
     return ''
   })
-  view.addHelper('render', call => {
-    const target = String(call.positional[0])
-    return new HtmlFragment(renderFragment(kernel, requestOf(call, 'render'), target))
-  })
+  view.addHelper(
+    'render',
+    call => new HtmlFragment(renderFragment(kernel, requestOf(call, 'render'), String(call.positional[0]))),
+    ({ positional }) => checkCount('render', 1, positional),
+  )
+}
+
+/** Whether the first value of a call is known when a page is rendered. */
+function isComputed(positional: readonly unknown[]): boolean {
+  return positional.length > 0 && positional[0] === undefined
 }
 
 /** @throws ARGUMENT_INVALID */
@@ -41,6 +58,17 @@ function toRouteName(helper: string, route: unknown): string {
   if (typeof route === 'string') return route
   const mistake = `the name of the route is missing: write it in quotes, as in {{${helper} 'home'}}`
   throw new ARGUMENT_INVALID([`{{${helper}}}`, mistake])
+}
+
+/** @throws KERNEL_FILE_UNKNOWN */
+function toFileUrl(files: StaticFiles, name: unknown): string {
+  const url = files.url(String(name))
+  return url ?? refuseFile(files, name)
+}
+
+/** @throws KERNEL_FILE_UNKNOWN */
+function refuseFile(files: StaticFiles, name: unknown): never {
+  throw new KERNEL_FILE_UNKNOWN([String(name), suggestNames(String(name), files.names())])
 }
 
 function requestOf({ request }: HelperCall, helper: string): Request {
@@ -72,17 +100,25 @@ function rejectFragment(target: string, error: unknown): never {
  * counts as true if it does for `{{#if}}`: not `0`, an empty text or an empty list.
  */
 export function addComparisonHelpers(view: Pick<View, 'addHelper'>): void {
-  const add = (name: string, count: 1 | 2 | 'two or more', compute: (values: readonly unknown[]) => unknown) =>
-    view.addHelper(name, ({ positional }) => {
-      const isRight = typeof count === 'number' ? positional.length === count : positional.length >= 2
-      if (isRight) return compute(positional)
-      throw new ARGUMENT_INVALID([`{{${name}}}`, `it takes ${count} ${count === 1 ? 'value' : 'values'}`])
-    })
+  const add = (name: string, count: Count, compute: (values: readonly unknown[]) => unknown) =>
+    view.addHelper(
+      name,
+      ({ positional }) => compute(positional),
+      ({ positional }) => checkCount(name, count, positional),
+    )
   add('eq', 2, ([one, other]) => one === other)
   add('not', 1, ([value]) => !isTrue(value))
   add('and', 'two or more', values => values.every(isTrue))
   add('or', 'two or more', values => values.some(isTrue))
   add('concat', 'two or more', values => values.map(value => String(value ?? '')).join(''))
+}
+
+type Count = 1 | 2 | 'two or more'
+
+/** @throws ARGUMENT_INVALID */
+function checkCount(name: string, count: Count, { length }: readonly unknown[]): void {
+  if (typeof count === 'number' ? length === count : length >= 2) return
+  throw new ARGUMENT_INVALID([`{{${name}}}`, `it takes ${count} ${count === 1 ? 'value' : 'values'}`])
 }
 
 function isTrue(value: unknown): boolean {

@@ -73,6 +73,11 @@ export class StaticFiles {
     return file === undefined ? undefined : { file, version: undefined }
   }
 
+  /** The names of the files of bundles, such as `site/site.css`. */
+  names(): string[] {
+    return [...this.#files.keys()].map(url => url.slice(root.length))
+  }
+
   /** The URL of a file, such as `site/site.css`. It changes with the content. `undefined` if there is no such file. */
   url(name: string): string | undefined {
     const known = this.#urls.get(name)

@@ -2,7 +2,7 @@ import type { Request } from '../http/request.ts'
 import { parseHost } from '../http/request-target.ts'
 import { suggestNames } from '../text/mistakes.ts'
 import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING, ROUTE_UNKNOWN } from './errors.ts'
-import type { Pattern, PatternForm, PatternMatch } from './pattern.ts'
+import type { Pattern, PatternForm, PatternMatch, Requirement } from './pattern.ts'
 import type { Route } from './route.ts'
 import type { RouteCollection } from './route-collection.ts'
 
@@ -60,18 +60,41 @@ export class UrlGenerator {
     }
 
     const values = readValues(route, parameters, page)
-    const missing = [route.path, route.host].flatMap(pattern => (pattern ? findMissing(pattern, values) : []))
-    if (missing.length > 0) throw new ROUTE_PARAMETER_MISSING([name, missing.map(other => `"${other}"`).join(', ')])
-
+    refuseMissing(name, route, values)
     const path = encodePath(fill(route, route.path, values, readPath))
     const host = route.host && fill(route, route.host, values, readHost)
     if (variablesOf(route).length === 0 && host === undefined) this.#fixedPaths.set(route, path)
     return `${startOf(route, host, options, page)}${path}${toEnding(route, parameters)}`
   }
 
+  /**
+   * Checks the parameters of a URL before their values are known: `undefined` is a value that is known later. The language
+   * of a page may give `_locale`.
+   *
+   * @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID
+   */
+  check(name: string, parameters: UrlParameters): void {
+    const route = this.#routes.find(name) ?? this.#routes.findByAlias(name)
+    if (route === undefined) throw this.#explainUnknown(name)
+    const { all, needed } = readValues(route, parameters, undefined)
+    const later = variablesOf(route).filter(
+      each =>
+        !all.has(each) && (each === '_locale' || (Object.hasOwn(parameters, each) && parameters[each] === undefined)),
+    )
+    refuseMissing(name, route, { all: new Map([...all, ...later.map(each => [each, ''] as const)]), needed })
+    for (const pattern of [route.path, route.host]) {
+      const failed = pattern?.findFailed({ names: needed, values: needed.map(each => all.get(each) ?? '') })
+      if (failed) throw new ROUTE_PARAMETER_INVALID([name, describeFailed(failed, all)])
+    }
+  }
+
+  #explainUnknown(name: string): Error {
+    return new ROUTE_UNKNOWN([name, suggestNames(name, this.#routes.names)])
+  }
+
   #findByAlias(alias: string): Route {
     const route = this.#routes.findByAlias(alias)
-    if (route === undefined) throw new ROUTE_UNKNOWN([alias, suggestNames(alias, this.#routes.names)])
+    if (route === undefined) throw this.#explainUnknown(alias)
     if (!this.#usedAliases.has(alias)) this.#onAlias?.(alias, route)
     this.#usedAliases.add(alias)
     return route
@@ -137,6 +160,12 @@ function usableForms(pattern: Pattern, { needed }: Values): PatternForm[] {
   return pattern.forms.toReversed().filter(form => own.every(name => form.names.includes(name)))
 }
 
+/** @throws ROUTE_PARAMETER_MISSING */
+function refuseMissing(name: string, { host, path }: Route, values: Values): void {
+  const missing = [path, host].flatMap(pattern => (pattern ? findMissing(pattern, values) : []))
+  if (missing.length > 0) throw new ROUTE_PARAMETER_MISSING([name, missing.map(other => `"${other}"`).join(', ')])
+}
+
 function findMissing(pattern: Pattern, values: Values): string[] {
   const shortest = usableForms(pattern, values).slice(0, 1)
   return shortest.flatMap(form => form.names.filter(name => !values.all.has(name)))
@@ -153,11 +182,13 @@ function fill(route: Route, pattern: Pattern, values: Values, read: (text: strin
       values: form.names.map(name => values.all.get(name) ?? ''),
     })
     if (failed === undefined && isReadAs(values, pattern.match(read(filled)), pattern, route)) return filled
-    reason ||= failed
-      ? `"${values.all.get(failed.name)}" is no value for "${failed.name}" (${failed.text})`
-      : `"${filled}" would be read as something else`
+    reason ||= failed ? describeFailed(failed, values.all) : `"${filled}" would be read as something else`
   }
   throw new ROUTE_PARAMETER_INVALID([route.name, reason])
+}
+
+function describeFailed({ name, text }: Requirement, values: Values['all']): string {
+  return `"${values.get(name)}" is no value for "${name}" (${text})`
 }
 
 function isReadAs(values: Values, found: PatternMatch | undefined, pattern: Pattern, route: Route): boolean {

@@ -4,7 +4,7 @@ import { VIEW_TEMPLATE_INVALID } from './errors.ts'
 import { addFrames, type TemplatePlace } from './failed-place.ts'
 import { dataNames } from './globals.ts'
 import { readTemplate, type TemplateFile, type UnusedTemplate } from './template-files.ts'
-import { createReader, namesOf, type Parse, partialNames, type Use } from './template-uses.ts'
+import { createReader, namesOf, type Parse, partialNames, type Use, type WrittenCall } from './template-uses.ts'
 
 /** The name by which a template inserts the block of its call. */
 const block = '@partial-block'
@@ -13,8 +13,13 @@ const block = '@partial-block'
 export interface TemplateEngine {
   readonly parse: Parse
   readonly helpers: ReadonlySet<string>
+  /** The checks of helpers that have one. */
+  readonly checks: ReadonlyMap<string, HelperCheck>
   readonly globals: ReadonlySet<string>
 }
+
+/** Checks a call of a helper. @throws Error whose message is the mistake */
+export type HelperCheck = (call: WrittenCall) => void
 
 /**
  * Parses all templates: Handlebars itself would compile them, and find their mistakes, at the first render. `sources` are
@@ -27,7 +32,7 @@ export interface TemplateEngine {
 export function checkTemplates(
   files: readonly TemplateFile[],
   sources: ReadonlyMap<string, string>,
-  { globals, helpers, parse }: TemplateEngine,
+  { checks, globals, helpers, parse }: TemplateEngine,
   directory: string,
   listUnused: () => readonly UnusedTemplate[],
 ): ReadonlyMap<string, readonly string[]> {
@@ -59,7 +64,7 @@ export function checkTemplates(
     // A page that is not used fills this part of a layout.
     return unused.some(each => definesInline(each, name, read)) ? undefined : ''
   }
-  const names = { templates, called, dropping, helpers, globals, explainMissing }
+  const names = { templates, called, dropping, helpers, checks, globals, explainMissing }
   for (const { file, name, replaced, replaces, uses } of parsed) {
     for (const { column, line, text } of findMistakes(uses, names)) {
       mistakes.push({ name, file, text: `${show(file)}: line ${line}: ${text}`, line, column })
@@ -107,6 +112,7 @@ interface KnownNames {
   /** The names of templates that do not insert the block of their call. */
   readonly dropping: ReadonlySet<string>
   readonly helpers: ReadonlySet<string>
+  readonly checks: TemplateEngine['checks']
   readonly globals: ReadonlySet<string>
   /** Returns the end of the message about a missing partial; `undefined` if it is no mistake. */
   readonly explainMissing: (name: string) => string | undefined
@@ -143,8 +149,9 @@ function definesInline({ file }: TemplateFile, name: string, read: (source: stri
 }
 
 /**
- * Yields the mistakes that Handlebars would find only during a render, or not at all: partials and helpers that do not exist, blocks and
- * inline partials that are not shown, partials with a computed name (no name may come from data), and unescaped output.
+ * Yields the mistakes that Handlebars would find only during a render, or not at all: partials and helpers that do not exist, calls that a
+ * helper refuses, blocks and inline partials that are not shown, partials with a computed name (no name may come from data), and
+ * unescaped output.
  */
 function* findMistakes(uses: readonly Use[], known: KnownNames): Generator<Pick<Mistake, 'text' | 'line' | 'column'>> {
   for (const use of uses) {
@@ -154,8 +161,8 @@ function* findMistakes(uses: readonly Use[], known: KnownNames): Generator<Pick<
 }
 
 function mistakeOf(
-  { hasContent, kind, name }: Use,
-  { called, dropping, explainMissing, globals, helpers, templates }: KnownNames,
+  { call, hasContent, kind, name }: Use,
+  { called, checks, dropping, explainMissing, globals, helpers, templates }: KnownNames,
 ): string | undefined {
   switch (kind) {
     case 'computed':
@@ -179,9 +186,26 @@ function mistakeOf(
       if (dataNames.has(name) || globals.has(name)) return undefined
       return `there is no global "@${name}"${suggestNames(name, globals)}`
     case 'helper':
-      return helpers.has(name) ? undefined : `there is no helper "${name}"${suggestNames(name, helpers)}`
+      if (!helpers.has(name)) return `there is no helper "${name}"${suggestNames(name, helpers)}`
+      return findRefusal(checks.get(name), call)
+    case 'section':
+      return findRefusal(checks.get(name), call)
+    case 'value': {
+      const refusal = findRefusal(checks.get(name), call)
+      return refusal && `${refusal}\nA value of the page that has the name of a helper is {{this.${name}}}.`
+    }
     default:
       return undefined
+  }
+}
+
+function findRefusal(check: HelperCheck | undefined, call: WrittenCall | undefined): string | undefined {
+  if (check === undefined || call === undefined) return undefined
+  try {
+    check(call)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
   }
 }
 

@@ -7,16 +7,25 @@ import { readTemplate, type TemplateFile } from './template-files.ts'
 export type Parse = (source: string) => unknown
 
 /**
- * What a template uses: a partial, as a layout if it is called with a block, an inline partial that it defines, a helper or a
- * global; and what it may not have: a computed name of a partial, and unescaped output.
+ * What a template uses: a partial, as a layout if it is called with a block, an inline partial that it defines, a helper, a
+ * value or a section (`{{#name}}`), which call the helper of their name if there is one, or a global; and what it may not
+ * have: a computed name of a partial, and unescaped output.
  */
 export interface Use {
-  readonly kind: 'partial' | 'layout' | 'inline' | 'helper' | 'global' | 'computed' | 'unescaped'
+  readonly kind: 'partial' | 'layout' | 'inline' | 'helper' | 'value' | 'section' | 'global' | 'computed' | 'unescaped'
   readonly name: string
   readonly line: number
   readonly column: number
   /** Whether the block of a layout has more than inline partials. */
   readonly hasContent?: boolean
+  /** How a helper is called. */
+  readonly call?: WrittenCall
+}
+
+/** The call of a helper as a template contains it. `undefined` is a value that is known when a page is rendered. */
+export interface WrittenCall {
+  readonly positional: readonly unknown[]
+  readonly named: Readonly<Record<string, unknown>>
 }
 
 /** What the templates of the last check use, by their texts: to parse them takes most of the time of a start. */
@@ -28,7 +37,7 @@ export function createReader(parse: Parse): (source: string) => readonly Use[] {
   const read = new Map<string, readonly Use[]>()
   known = read
   return source => {
-    const uses = before.get(source) ?? listNodes(parse(source)).flatMap(toUse)
+    const uses = before.get(source) ?? readUses(listNodes(parse(source)))
     read.set(source, uses)
     return uses
   }
@@ -40,13 +49,30 @@ export function parseAhead(files: readonly TemplateFile[], parse: Parse): void {
   for (const { file } of files) read(readTemplate(file))
 }
 
+function readUses(nodes: readonly Node[]): readonly Use[] {
+  // `{{#each books as |url|}}`: the block has a value of this name.
+  const shadowed = new Set(nodes.flatMap(({ blockParams = [] }) => blockParams))
+  return nodes
+    .flatMap(toUse)
+    .filter(({ kind, name }) => (kind !== 'value' && kind !== 'section') || !shadowed.has(name))
+}
+
 function toUse(node: Node): Use | [] {
   const kind = kindOf(node)
   if (kind === undefined) return []
-  const names = { inline: node.params?.[0]?.original, helper: node.path?.original, global: node.parts?.[0] }
-  const name = String(kind in names ? names[kind as keyof typeof names] : node.name?.original)
+  const { hash, name: partial, params = [], parts, path } = node
+  const isCall = kind === 'helper' || kind === 'value' || kind === 'section'
+  const names = { inline: params[0]?.original, global: parts?.[0] }
+  const name = String(kind in names ? names[kind as keyof typeof names] : (isCall ? path : partial)?.original)
   const use: Use = { kind, name, line: node.loc?.start.line ?? 1, column: (node.loc?.start.column ?? 0) + 1 }
-  return kind === 'layout' ? { ...use, hasContent: node.program?.body?.some(isShown) ?? false } : use
+  if (kind === 'layout') return { ...use, hasContent: node.program?.body?.some(isShown) ?? false }
+  if (!isCall) return use
+  const named = hash?.pairs.map(({ key, value }) => [key, constantOf(value)]) ?? []
+  return { ...use, call: { positional: params.map(constantOf), named: Object.fromEntries(named) } }
+}
+
+function constantOf({ type, value }: Node): unknown {
+  return type === 'NullLiteral' ? null : value
 }
 
 /** Whether a part of a block is shown where the block is inserted. */
@@ -72,10 +98,10 @@ function kindOf(node: Node): Use['kind'] | undefined {
       return node.data === true ? 'global' : undefined
     case 'MustacheStatement':
       if ('escaped' in node && node.escaped === false) return 'unescaped'
-      return hasArguments(node) ? 'helper' : undefined
+      return hasArguments(node) ? 'helper' : 'value'
     case 'SubExpression':
     case 'BlockStatement':
-      return hasArguments(node) ? 'helper' : undefined
+      return hasArguments(node) ? 'helper' : 'section'
     default:
       return undefined
   }
@@ -98,7 +124,7 @@ interface Node {
   readonly path?: Node
   readonly name?: Node
   readonly original?: unknown
-  /** The text of a part without expressions. */
+  /** The text of a part without expressions, or the value of a constant. */
   readonly value?: unknown
   /** Whether a path begins with `@`, which its parts leave out. */
   readonly data?: boolean
@@ -110,6 +136,8 @@ interface Node {
   readonly program?: Node
   readonly inverse?: Node
   readonly body?: readonly Node[]
+  /** The names that a block gives to values: `books as |book|`. */
+  readonly blockParams?: readonly string[]
 }
 
 /** Lists the nodes of the syntax tree of a template, each before its children. */

@@ -1,4 +1,5 @@
 import type { Request } from '../http/request.ts'
+import type { HelperCheck } from './check-templates.ts'
 import { noteTemplate } from './failed-place.ts'
 import type { Global } from './globals.ts'
 import type { TemplateFile } from './template-files.ts'
@@ -48,8 +49,8 @@ export class ForwardingView implements View {
     this.#inner = inner
   }
 
-  addHelper(name: string, helper: Helper): void {
-    this.#inner.addHelper(name, helper)
+  addHelper(name: string, helper: Helper, check?: HelperCheck): void {
+    this.#inner.addHelper(name, helper, check)
   }
 
   addGlobal(name: string, value: Global): void {

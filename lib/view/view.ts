@@ -5,7 +5,7 @@ import type { Request } from '../http/request.ts'
 import { showPath } from '../stack/stack-frames.ts'
 import { describeValue } from '../text/describe-value.ts'
 import { quoteNearest, suggestNames } from '../text/mistakes.ts'
-import { checkTemplates, type TemplateEngine } from './check-templates.ts'
+import { checkTemplates, type HelperCheck, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import {
   addFrames,
@@ -71,8 +71,11 @@ export type Helper = (call: HelperCall) => unknown
 
 /** Renders templates. */
 export interface View {
-  /** Adds a helper for all templates. Call it before they are loaded. @throws VIEW_HELPER_TAKEN */
-  addHelper(name: string, helper: Helper): void
+  /**
+   * Adds a helper for all templates. Call it before they are loaded. When they are, the check gets each call of the helper
+   * as it is written: an error that it throws is a mistake of the template. @throws VIEW_HELPER_TAKEN
+   */
+  addHelper(name: string, helper: Helper, check?: HelperCheck): void
 
   /**
    * Adds a value that each template can use as `{{@name}}`, also in layouts, partials and blocks. A function computes the value
@@ -141,6 +144,18 @@ const builtIn: ReadonlySet<string> = new Set(
   'blockHelperMissing each helperMissing if log lookup unless with'.split(' '),
 )
 
+/** The block helpers of Handlebars that take one value. */
+const builtInChecks: readonly (readonly [string, HelperCheck])[] = ['each', 'if', 'unless', 'with'].map(name => [
+  name,
+  ({ positional }) => {
+    if (positional.length === 1) return
+    throw new ARGUMENT_INVALID([
+      `{{#${name}}}`,
+      'it takes one value, such as the result of a helper: (eq status "open")',
+    ])
+  },
+])
+
 /** The function of a page or partial. */
 export type Template = (model: unknown, options?: PartialOptions) => string
 
@@ -155,6 +170,7 @@ class HandlebarsView implements View {
   readonly #root: string
   readonly #decorators: TemplateDecorator[] = []
   readonly #helpers = new Map<string, Helper>()
+  readonly #checks = new Map(builtInChecks)
   readonly #registrations = new Registrations()
   readonly #globals = new Globals()
   /** The names of the globals that a page and its partials use, by its name; absent for pages without any. */
@@ -174,14 +190,16 @@ class HandlebarsView implements View {
     this.#root = path.dirname(folders[0]?.path ?? '')
   }
 
-  addHelper(name: string, helper: Helper): void {
+  addHelper(name: string, helper: Helper, check?: HelperCheck): void {
     checkString('addHelper(name, function)', 'the name', name)
     checkFunction('addHelper(name, function)', `the helper "${name}"`, helper)
+    if (check !== undefined) checkFunction('addHelper(name, function, check)', 'the check', check)
     if (builtIn.has(name)) throw new VIEW_HELPER_TAKEN([name, 'Handlebars has one of that name'])
     const place = this.#registrations.find(name, this.#root)
     if (place !== undefined) throw new VIEW_HELPER_TAKEN([name, `there is one of that name already${place}`])
     this.#registrations.note(name)
     this.#helpers.set(name, helper)
+    if (check !== undefined) this.#checks.set(name, check)
   }
 
   addGlobal(name: string, value: Global): void {
@@ -209,7 +227,7 @@ class HandlebarsView implements View {
     const files = listTemplates(this.#folders, this.#bundles)
     const sources = new Map(files.map(each => [each.name, readTemplate(each.file)]))
     const unused = () => listUnused(this.#folders, this.#bundles)
-    const engine = { ...toEngine(handlebars), globals: new Set(this.#globals.names()) }
+    const engine = { ...toEngine(handlebars), checks: this.#checks, globals: new Set(this.#globals.names()) }
     this.#used = checkTemplates(files, sources, engine, this.#root, unused)
 
     const compile = createCompiler(handlebars)
@@ -309,7 +327,7 @@ function checkModel(template: string, model: ViewModel): void {
   }
 }
 
-function toEngine(handlebars: HandlebarsPackage): Omit<TemplateEngine, 'globals'> {
+function toEngine(handlebars: HandlebarsPackage): Pick<TemplateEngine, 'parse' | 'helpers'> {
   return {
     // The handling of white space does not matter for the check.
     parse: source => handlebars.parseWithoutProcessing(source),

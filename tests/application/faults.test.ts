@@ -237,7 +237,7 @@ for (const environment of ['dev', 'prod']) {
 
   t.test(`${environment}: rt-template-throws: a template that fails in the middle leaves no half page`, async t => {
     const page = readFileSync('templates/framework/error.hbs', 'utf8')
-    const failing = page.replace('</body>', '{{path "no-such-route"}}</body>')
+    const failing = page.replace('</body>', '{{path (concat "no-such" "-route")}}</body>')
     t.not(failing, page)
     const directory = createProject(t.testdir(), { 'templates/framework/error.hbs': failing })
     const { ask } = await startSite(t, environment, { directory })
@@ -282,7 +282,7 @@ async function findSummary(storage: MemoryProfileStorage, part: string): Promise
 
 t.test('rt-template-throws: where the debug error page fails in the middle, the plain one is shown', async t => {
   const page = readFileSync('templates/profiler/error-page.hbs', 'utf8')
-  const failing = page.replace('</main>', '{{path "no-such-route"}}</main>')
+  const failing = page.replace('</main>', '{{path (concat "no-such" "-route")}}</main>')
   t.not(failing, page)
   const directory = createProject(t.testdir(), { 'templates/profiler/error-page.hbs': failing })
   const { ask, records } = await startSite(t, 'dev', { directory })

@@ -3,7 +3,8 @@ import { createRequest, createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { addComparisonHelpers } from '#bundles/framework/view-helpers.ts'
 import { Response } from '#lib/http/response.ts'
-import type { Helper } from '#lib/view/view.ts'
+import { escapeRegExp } from '#lib/text/escapes.ts'
+import { createView, type Helper } from '#lib/view/view.ts'
 
 /** Renders a template in an application of its own, as the page of `/page`. */
 async function render(
@@ -15,6 +16,8 @@ async function render(
   const directory = t.testdir({
     templates: {
       'page.hbs': template,
+      'part.hbs': '{{to}}',
+      'frame.hbs': '{{> @partial-block}}',
       framework: { 'error.hbs': '{{report}}' },
     },
     bundles: { framework: { assets: {} }, own: { assets: { 'a.css': 'a{}' } } },
@@ -30,9 +33,13 @@ async function render(
       })
       routes.add({
         name: 'item',
+        aliases: ['old_item'],
         path: '/item/:id',
+        requirements: { id: /[\w ]+/ },
         controller: request => Response.html(`<i>${request.attributes.get('id')}</i>`),
       })
+      routes.get('many', '/many{/:page}', () => Response.html('many'))
+      routes.get('local', '/:_locale/:id', () => Response.html('local'))
       routes.add({ name: 'bytes', path: '/bytes', controller: () => new Response(Buffer.from('x')) })
       routes.add({
         name: 'fails',
@@ -59,9 +66,70 @@ t.test('values are compared and joined', async t => {
   }
   for (const [template, expected] of Object.entries(cases))
     t.equal((await render(t, template)).text, expected, template)
-  t.match(await render(t, '{{eq 1}}'), { status: 500, text: /\{\{eq\}\}: it takes 2 values/ })
-  t.match((await render(t, '{{not 1 2}}')).text, /it takes 1 value\./)
-  t.match((await render(t, '{{concat 1}}')).text, /it takes two or more values/)
+})
+
+t.test('what a template names is checked at the start', async t => {
+  const item = 'The URL of the route "item" cannot be generated'
+  const missing = (helper: string) => `{{${helper}}}: the name of the route is missing: write it in quotes`
+  const value = (name: string) => `A value of the page that has the name of a helper is {{this.${name}}}`
+  const none = 'There is no route "itme"; the nearest is "item"'
+  const mistakes: Readonly<Record<string, string>> = {
+    "{{path 'itme' id=this}}": none,
+    "{{url 'itme' id=this}}": none,
+    "<a href='{{path 'itme'}}'>": none,
+    "{{#if no}}{{else}}{{path 'itme'}}{{/if}}": none,
+    "{{#each no}}{{path 'itme' id=this}}{{/each}}": none,
+    "{{render (path 'itme')}}": none,
+    "{{concat (concat 'a' (path 'itme')) 'b'}}": none,
+    "{{> part to=(path 'itme')}}": none,
+    "{{#> frame}}{{path 'itme'}}{{/frame}}": none,
+    "{{#> frame}}{{#*inline 'in'}}{{path 'itme'}}{{/inline}}{{/frame}}": none,
+    "{{path 'item'}}": `${item} without "id"`,
+    "{{path 'item' i=7}}": `${item} without "id"`,
+    "{{path 'item' 7}}": `${item} without "id"`,
+    "{{path 'item' id=null}}": `${item} without "id"`,
+    "{{path 'old_item'}}": 'The URL of the route "old_item" cannot be generated without "id"',
+    "{{path 'item' id='a-b'}}": `${item} from these parameters: "a-b" is no value for "id"`,
+    "{{path 'local'}}": 'The URL of the route "local" cannot be generated without "id"',
+    '{{path page}}{{path}}': missing('path'),
+    '{{path 7}}': missing('path'),
+    '{{url id=7}}': missing('url'),
+    "{{asset 'own/b.css'}}": 'There is no static file "own/b.css"; the nearest is "own/a.css"',
+    "{{> part to=(asset 'a.css')}}": 'There is no static file "a.css"',
+    '{{asset}}': value('asset'),
+    '{{#each no}}{{url}}{{/each}}': value('url'),
+    '{{render}}': '{{render}}: it takes 1 value',
+    '{{eq 1}}': '{{eq}}: it takes 2 values',
+    '{{not 1 2}}': '{{not}}: it takes 1 value.',
+    '{{#if (or no)}}{{/if}}': '{{or}}: it takes two or more values',
+    '{{#if no yes}}{{/if}}': '{{#if}}: it takes one value',
+    '{{#each}}{{/each}}': '{{#each}}: it takes one value',
+  }
+  for (const [template, text] of Object.entries(mistakes)) {
+    await t.rejects(
+      render(t, template),
+      { code: 'VIEW_TEMPLATE_INVALID', message: new RegExp(escapeRegExp(text)) },
+      template,
+    )
+  }
+})
+
+t.test('what only a page knows is no mistake at the start', async t => {
+  const templates = [
+    "{{#if no}}{{path page}}{{path 'item' id=this}}{{path (concat 'it' 'em')}}{{asset file}}{{/if}}",
+    "{{path 'item' id=7}}{{path 'old_item' id=7 more='x'}}{{path 'many'}}",
+    "{{#if no}}{{path 'local' id=1}}{{path 'local' id=1 _locale=@index}}{{/if}}",
+    '{{#each no as |path|}}{{path}}{{/each}}{{#if no}}{{this.url}}{{#with no}}{{../asset}}{{/with}}{{/if}}',
+  ]
+  for (const template of templates) t.equal((await render(t, template)).status, 200, template)
+})
+
+t.test('a helper of the application has its own rules', async t => {
+  const directory = t.testdir({ templates: { 'page.hbs': "{{path 'nowhere'}}{{asset}}" } })
+  const view = createView([{ path: `${directory}/templates` }])
+  view.addHelper('path', ({ positional: [name] }) => `to ${name}`)
+  view.addHelper('asset', () => ', all')
+  t.equal(view.render('page', {}), 'to nowhere, all')
 })
 
 t.test('an empty list is false, as for #if', async t => {
@@ -73,10 +141,11 @@ t.test('an empty list is false, as for #if', async t => {
   t.equal(call('and', [0], [1]), true)
 })
 
-t.test('without the name of a route, path and url say that it is missing', async t => {
-  for (const call of ['path page', 'path', 'url page id=7']) {
-    t.match((await render(t, `{{${call}}}`)).text, 'the name of the route is missing: write it in quotes')
-  }
+t.test('a page without the name of a route, or with an unknown one, says so', async t => {
+  const missing = 'the name of the route is missing: write it in quotes'
+  for (const call of ['path page', 'url page id=7']) t.match((await render(t, `{{${call}}}`)).text, missing)
+  const none = /There is no static file &quot;own\/none\.css&quot;/
+  t.match((await render(t, `{{asset (concat 'own/' 'none.css')}}`)).text, none)
 })
 
 t.test('path and url lead to routes', async t => {
@@ -91,7 +160,6 @@ t.test('the query of a link has the order of the template', async t => {
 
 t.test('asset leads to a file, with its version', async t => {
   t.match((await render(t, `{{asset 'own/a.css'}}`)).text, /^\/assets\/[0-9a-f]{8}\/own\/a\.css$/)
-  t.match((await render(t, `{{asset 'own/none.css'}}`)).text, /There is no static file &quot;own\/none\.css&quot;/)
 })
 
 t.test('render puts in what a sub-request answers', async t => {

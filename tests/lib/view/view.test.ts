@@ -370,8 +370,11 @@ t.test('an error without calls gets those in templates, too', async t => {
 })
 
 t.test('an error without a place is reported without one', async t => {
-  const view = viewOfTemplates(t, { 'page.hbs': '{{#each}}{{/each}}' })
-  t.equal(failureOf(t, view), 'Must pass iterator to #each')
+  const view = viewOfTemplates(t, { 'page.hbs': 'page' })
+  view.decorateTemplates(() => () => {
+    throw new Error('no place')
+  })
+  t.equal(failureOf(t, view), 'no place')
 })
 
 t.test('a thrown value that is no error fails the page with a reason', async t => {

@@ -6,7 +6,7 @@ import { Response } from '#lib/http/response.ts'
 
 /** A kernel with the files of a folder. */
 async function serveFiles(t: Test, directory: string) {
-  const bundle: Bundle = { name: 'site', register: ({ files }) => files.add('site', directory) }
+  const bundle: Bundle = { name: 'own', register: ({ files }) => files.add('own', directory) }
   const kernel = await createTestKernel({ bundles: [createFrameworkBundle(), bundle] })
   t.teardown(kernel.close)
   return kernel
@@ -19,18 +19,18 @@ t.test('a request for a file is answered with it; with its version it may be kep
     t.equal(text, 'a{}')
     return headers.get('cache-control')
   }
-  t.equal(await cacheControl(app.files.url('site/a.css') ?? ''), 'public, max-age=31536000, immutable')
-  t.equal(await cacheControl('/assets/site/a.css'), 'public, no-cache')
-  t.equal(await cacheControl('/assets/00000000/site/a.css'), 'public, no-cache')
+  t.equal(await cacheControl(app.files.url('own/a.css') ?? ''), 'public, max-age=31536000, immutable')
+  t.equal(await cacheControl('/assets/own/a.css'), 'public, no-cache')
+  t.equal(await cacheControl('/assets/00000000/own/a.css'), 'public, no-cache')
 })
 
 t.test('other paths and files that are gone are left to the router', async t => {
   const directory = t.testdir({ 'a.css': 'a{}' })
   const { client } = await serveFiles(t, directory)
-  t.equal((await client.get('/assets/site/b.css')).status, 404)
-  t.equal((await client.request('HEAD', '/assets/site/a.css')).status, 200)
+  t.equal((await client.get('/assets/own/b.css')).status, 404)
+  t.equal((await client.request('HEAD', '/assets/own/a.css')).status, 200)
   rmSync(`${directory}/a.css`)
-  t.equal((await client.get('/assets/site/a.css')).status, 404)
+  t.equal((await client.get('/assets/own/a.css')).status, 404)
 })
 
 t.test('a file has the methods GET and HEAD, and a route at its path has its own', async t => {
