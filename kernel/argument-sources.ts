@@ -37,6 +37,14 @@ import {
 /** The request itself. */
 export const currentRequest: Argument<Request> = request => request
 
+/**
+ * The request that an error controller answers: the sub-request of the error page is a GET with attributes of its own. Of any other
+ * request the request itself.
+ */
+export function failedRequest(request: Request): Request {
+  return request.attributes.has('exception') ? (request.parent ?? request) : request
+}
+
 /** The session of the request, which costs nothing until it is used. */
 export const currentSession: Argument<Session> = request => request.session
 

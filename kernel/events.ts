@@ -1,8 +1,8 @@
 import { ARGUMENT_INVALID } from '../lib/errors/arguments.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import { describeListener, Event, Failure, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
-import type { Request } from '../lib/http/request.ts'
-import { Response } from '../lib/http/response.ts'
+import type { KnownAttributes, Request } from '../lib/http/request.ts'
+import { discard, Response } from '../lib/http/response.ts'
 import { describeValue } from '../lib/text/describe-value.ts'
 import { type Controller, isController } from './controller.ts'
 import { KERNEL_RESPONSE_INVALID, KERNEL_RESULT_UNUSED } from './errors.ts'
@@ -23,8 +23,11 @@ export interface RequestKernel {
   /** Handles a request without a promise if nothing is pending; see `HttpKernel.answer`. */
   answer(request: Request, options?: HandleOptions): Eventual<Response>
 
-  /** In development: called if a listener answers an event again, after the response `before`. */
-  readonly onRepeatedAnswer?: ((event: AnswerableEvent, before: Response) => void) | undefined
+  /**
+   * In development: called with a response that is not sent, that of a call of `event.respond()` or an earlier one, or `undefined`
+   * for a controller that is not called.
+   */
+  readonly onLostAnswer?: ((event: AnswerableEvent, lost: Response | undefined) => void) | undefined
 }
 
 /** The base class of the eight events of a request. */
@@ -68,7 +71,7 @@ export abstract class AnswerableEvent extends KernelEvent {
     const before = this.#response
     this.#response = asResponse(response)
     this.stopPropagation()
-    if (before !== undefined && before !== response) this.kernel.onRepeatedAnswer?.(this, before)
+    if (before !== undefined && before !== response) this.kernel.onLostAnswer?.(this, before)
   }
 
   /** @throws KERNEL_RESULT_UNUSED */
@@ -82,6 +85,37 @@ export abstract class AnswerableEvent extends KernelEvent {
  */
 export class RequestEvent extends AnswerableEvent {
   static readonly eventName = 'kernel.request'
+  /**
+   * The controller that a sub-request has from the start, as an error page and a forward have; `undefined` for all other
+   * requests. Listeners of this event neither answer the sub-request nor replace its controller.
+   */
+  readonly givenController: KnownAttributes['_controller'] | undefined
+
+  constructor(kernel: RequestKernel, request: Request) {
+    super(kernel, request)
+    this.givenController = request.parent === undefined ? undefined : request.attributes.get('_controller')
+  }
+
+  /**
+   * Sets the response and stops the event: later listeners are not called. Of two responses the last one is sent. Has no effect
+   * on a sub-request that has its controller: it often has the path of a page that the listener answers.
+   *
+   * @throws KERNEL_RESPONSE_INVALID
+   */
+  override respond(response: Response): void {
+    if (this.givenController === undefined) {
+      super.respond(response)
+      return
+    }
+    discard(asResponse(response).body)
+    this.kernel.onLostAnswer?.(this, response)
+  }
+
+  /** @throws KERNEL_RESULT_UNUSED */
+  override checkResult(result: unknown, listener: RegisteredListener): void {
+    // The listener may return the response that it has set.
+    if (this.givenController === undefined) super.checkResult(result, listener)
+  }
 
   /**
    * Fails the request with an error, as if the listener had thrown it. A throw takes a microsecond, so this is for errors that

@@ -49,7 +49,7 @@ interface HttpKernelServices {
   readonly isolation?: Isolation
   /** For the signal `request.finished`. */
   readonly signals?: Signals
-  readonly onRepeatedAnswer?: RequestKernel['onRepeatedAnswer']
+  readonly onLostAnswer?: RequestKernel['onLostAnswer']
 }
 
 /**
@@ -59,7 +59,7 @@ interface HttpKernelServices {
  *     after an error: exception → response → finish_request          after sending: terminate
  */
 export class HttpKernel implements RequestKernel {
-  readonly onRepeatedAnswer: RequestKernel['onRepeatedAnswer']
+  readonly onLostAnswer: RequestKernel['onLostAnswer']
   readonly #dispatcher: EventDispatcher
   readonly #controllers: ControllerResolver
   readonly #context: RequestContext
@@ -75,7 +75,7 @@ export class HttpKernel implements RequestKernel {
     this.#logger = services.logger
     this.#lastResort = services.lastResort ?? (() => createConstantResponse())
     this.#isolation = services.isolation
-    this.onRepeatedAnswer = services.onRepeatedAnswer
+    this.onLostAnswer = services.onLostAnswer
     this.#termination = new Termination(this, services)
   }
 
@@ -158,9 +158,14 @@ export class HttpKernel implements RequestKernel {
   }
 
   /** `kernel.controller`, unless a listener has answered or failed the request. */
-  readonly #findController = ({ failure, request, response }: RequestEvent): Eventual<Response | Failure> => {
+  readonly #findController = (event: RequestEvent): Eventual<Response | Failure> => {
+    const { failure, givenController, request, response } = event
     if (failure !== undefined) return failure
     if (response !== undefined) return this.#respond(request, response)
+    if (givenController !== undefined && request.attributes.get('_controller') !== givenController) {
+      request.attributes.set('_controller', givenController)
+      this.onLostAnswer?.(event, undefined)
+    }
     const controller = this.#controllers.resolve(request)
     return this.#dispatch(new ControllerEvent(this, request, controller), this.#findArguments)
   }

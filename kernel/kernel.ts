@@ -16,7 +16,7 @@ import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { createSignals, ownSignals } from '../lib/signals.ts'
-import { findOwnFrame, locateFrame } from '../lib/stack/stack-frames.ts'
+import { locateFrame, parseStack } from '../lib/stack/stack-frames.ts'
 import { describeValue, isClass, isPlainObject } from '../lib/text/describe-value.ts'
 import { findShapeMistakes } from '../lib/text/mistakes.ts'
 import type { MissingList } from '../lib/view/missing-lists.ts'
@@ -24,7 +24,7 @@ import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
 import { type Application, type Bundle, bundleShape, type Foundation, kernelSignals } from './bundle.ts'
 import { BundleSteps, checkRoutes } from './bundle-steps.ts'
-import { ControllerResolver, defineSourced } from './controller.ts'
+import { ControllerResolver, defineSourced, nameOfController } from './controller.ts'
 import { createDebugPolicy, DebugGate } from './debug-gate.ts'
 import {
   KERNEL_BUNDLE_INVALID,
@@ -33,7 +33,7 @@ import {
   KERNEL_BUNDLES_MISSING,
   KERNEL_COLLECTOR_TAKEN,
 } from './errors.ts'
-import type { KernelEvent } from './events.ts'
+import type { AnswerableEvent } from './events.ts'
 import { HttpKernel } from './http-kernel.ts'
 import { createDebugLastResort } from './last-resort.ts'
 import type { Collector } from './profiler-contract.ts'
@@ -177,7 +177,7 @@ export class Kernel {
         ...foundation,
         controllers,
         isolation,
-        ...(debugGate.isDebug && { onRepeatedAnswer: createAnswerReport(foundation) }),
+        ...(debugGate.isDebug && { onLostAnswer: createAnswerReport(foundation) }),
       }),
     }
     // One after another: a bundle may depend on registrations of earlier bundles.
@@ -254,16 +254,33 @@ function logMissingList(logger: Logger, { call, mistake, place, request }: Missi
   log.warning('{call} in {place} shows nothing: {mistake}.', { call, place, mistake })
 }
 
-/** Reports a listener that answers an event twice. It may mean to, but usually it goes on after its first answer. */
+/** Reports the answer of a listener that is not used. The listeners of the framework may answer in vain. */
 function createAnswerReport({ directory, logger }: Foundation) {
-  return ({ request }: KernelEvent, { status }: Response): void => {
-    const frame = findOwnFrame(new Error(), directory)
-    const place = frame === undefined ? '' : ` in ${locateFrame(frame, directory).file}:${frame.line}`
-    const message =
-      'event.respond(){place} replaces a response with the status {status}, which is not sent: is a "return" missing before this call?'
-    logger.withRequestId(request.id).warning(message, { place, status })
+  return (event: AnswerableEvent, lost: Response | undefined): void => {
+    const log = logger.withRequestId(event.request.id)
+    if (lost === undefined) {
+      const controller = nameOfController(event.request.attributes.get('_controller'))
+      log.warning(lostController, { controller })
+      return
+    }
+    const caught = { message: '' }
+    Error.captureStackTrace(caught, event.respond)
+    const [caller] = parseStack(caught)
+    const location = caller && locateFrame(caller, directory)
+    if (location?.origin === 'kernel') return
+    const place = location?.file === undefined ? '' : ` in ${location.file}:${caller?.line}`
+    log.warning(event.response === undefined ? lostAnswer : repeatedAnswer, { place, status: lost.status })
   }
 }
+
+const lostController =
+  'A listener of kernel.request has changed the controller of a sub-request that has one, such as an error page, without effect: "{controller}" is called. Use a listener of kernel.controller.'
+
+const lostAnswer =
+  'event.respond(){place} does not answer a sub-request that has its controller, such as an error page: the response with the status {status} is not sent. Return before this call if event.isMainRequest is false.'
+
+const repeatedAnswer =
+  'event.respond(){place} replaces a response with the status {status}, which is not sent: is a "return" missing before this call?'
 
 function createUrlGenerator(routes: Application['routes'], foundation: Foundation): UrlGenerator {
   const { config, debugGate, logger } = foundation

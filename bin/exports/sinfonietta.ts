@@ -8,6 +8,7 @@ export {
   cookieValue,
   currentRequest,
   currentSession,
+  failedRequest,
   formBody,
   headerValue,
   inputsOf,

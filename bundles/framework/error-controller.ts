@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { currentRequest, routeParameter } from '../../kernel/argument-sources.ts'
+import { currentRequest, failedRequest, routeParameter } from '../../kernel/argument-sources.ts'
 import { type Controller, defineController } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
 import type { ThrownFrames } from '../../kernel/thrown-frames.ts'
@@ -64,10 +64,11 @@ export function createErrorController({
   const pages = debugGate.isDebug ? new ErrorPages(view) : new KeptPages(view)
   return defineController('error_controller', [currentRequest], request => {
     const error = request.attributes.get('exception')
-    const report = createErrorReport(error, { request, redactor, directory, isDebug: debugGate.allows(request) })
+    const failed = failedRequest(request)
+    const report = createErrorReport(error, { failed, redactor, directory, isDebug: debugGate.allows(failed) })
     const ofFormat = formats.get(request.attributes.get('_format'))
-    const response = (ofFormat ?? negotiate(request))(report, pages, request)
-    const findFrame = () => thrown.find(flattenError(error), request.parent ?? request)
+    const response = (ofFormat ?? negotiate(failed))(report, pages, request)
+    const findFrame = () => thrown.find(flattenError(error), failed)
     const finish = (rendered: Response) => complete(rendered, report, error, ofFormat === undefined, findFrame)
     // A promise only if the page has a fragment.
     return response instanceof Promise ? response.then(finish) : finish(response)
@@ -330,7 +331,8 @@ interface ReportedFrame {
 
 /** The options of a report. */
 interface ErrorReportOptions {
-  readonly request: Request
+  /** The request that has failed, not the sub-request of its error page. */
+  readonly failed: Request
   readonly redactor: Redactor
   readonly directory: string
   /** Whether the client may see debug output. */
@@ -354,7 +356,7 @@ class Report implements ErrorReport {
   constructor(error: unknown, options: ErrorReportOptions) {
     this.status = error instanceof HttpError ? error.status : 500
     this.details = options.isDebug ? createDetails(error, options) : undefined
-    this.locale = options.request.attributes.get('_locale') ?? ''
+    this.locale = options.failed.attributes.get('_locale') ?? ''
     this.#error = error
     this.#redactor = options.redactor
   }
@@ -378,7 +380,7 @@ class Report implements ErrorReport {
   }
 }
 
-function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
+function createDetails(error: unknown, { failed, redactor, directory }: ErrorReportOptions): ErrorDetails {
   const flat = flattenError(error, { mask: text => redactor.text(text) })
   const copier = new MaskingCopier(redactor, propertyBounds)
   const exceptions = errorChain(flat).map(({ name, code, message, properties, frames }) => ({
@@ -390,8 +392,8 @@ function createDetails(error: unknown, { request, redactor, directory }: ErrorRe
   }))
   return {
     message: flat.message,
-    method: request.method,
-    url: redactor.text(request.url),
+    method: failed.method,
+    url: redactor.text(failed.url),
     exceptions,
   }
 }

@@ -1,6 +1,16 @@
 import assert from 'node:assert'
 import { inspect } from 'node:util'
-import { type Bundle, createFrameworkBundle, HttpError, ResponseEvent } from 'sinfonietta'
+import {
+  type Bundle,
+  createFrameworkBundle,
+  currentRequest,
+  defineController,
+  failedRequest,
+  HttpError,
+  type Request,
+  type Response,
+  ResponseEvent,
+} from 'sinfonietta'
 import { createTestKernel, type TestKernel, type TestResponse } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
@@ -228,6 +238,50 @@ t.test('a client that prefers text gets text', async t => {
   const production = await boot(t, { APP_ENV: 'prod' })
   t.equal((await production.client.get('/gone', accept)).text, '# 404 Not Found\n\nnothing here\n')
   t.equal((await production.client.get('/boom', accept)).text, '# 500 Internal Server Error\n')
+})
+
+t.test('an error page describes the request that has failed, not its own sub-request, which is a GET', async t => {
+  const accept = 'text/plain'
+  const failing: Bundle = {
+    name: 'failing',
+    register({ controllers, kernel, routes }) {
+      const fail = () => {
+        throw new Error('broken')
+      }
+      routes.add({ name: 'fails', path: '/fails', controller: fail })
+      // A sub-request that answers its own error: that one has failed.
+      const within = (request: Request) =>
+        kernel.handle(request.duplicate({ method: 'PATCH', target: '/fails?within' }))
+      routes.post('within', '/within', within)
+      controllers.decorate('error_controller', usual =>
+        defineController('error_controller', [currentRequest], async request => {
+          const { attributes, method, url, headers } = failedRequest(request)
+          const facts = { method, url, route: attributes.get('_route'), agent: headers.get('user-agent') }
+          // What the error controller of the framework returns.
+          const response = (await usual.call(request)) as Response
+          response.headers.set('x-facts', JSON.stringify(facts))
+          return response
+        }),
+      )
+    },
+  }
+  const { client, close } = await createTestKernel({
+    bundles: [createFrameworkBundle({ methodOverride: true }), failing],
+  })
+  t.teardown(close)
+  const describe = async (method: string, target: string) => {
+    const { headers, text } = await client.request(method, target, { headers: { accept, 'user-agent': 'test' } })
+    const facts = JSON.parse(headers.get('x-facts') ?? '{}')
+    t.equal(text.split('\n')[2], `${facts.method} ${facts.url}`, 'the text says the same')
+    return [facts.method, facts.url, facts.route, facts.agent]
+  }
+  const url = 'http://localhost/fails'
+  for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+    t.strictSame(await describe(method, '/fails?a=1'), [method, `${url}?a=1`, 'fails', 'test'])
+  }
+  t.strictSame(await describe('POST', '/nowhere'), ['POST', 'http://localhost/nowhere', undefined, 'test'])
+  t.strictSame(await describe('POST', '/fails?_method=PUT'), ['PUT', `${url}?_method=PUT`, 'fails', 'test'])
+  t.strictSame(await describe('POST', '/within'), ['PATCH', `${url}?within`, 'fails', 'test'])
 })
 
 t.test('problem details have the members of the error, if the client gets its message', async t => {

@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream'
 import { ExceptionEvent, HttpError, RequestEvent } from 'sinfonietta'
-import { createBareKernel } from 'sinfonietta/testing'
+import { createBareKernel, createRequest, createRequestEvent } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { Response } from '#lib/http/response.ts'
 
@@ -102,4 +103,95 @@ t.test('a listener that fails a request while its error is answered is passed ov
     t.equal((await kernel.handle(request)).body, 'error page')
     t.strictSame(heard, ['fails', 'later'])
   }
+})
+
+t.test('a sub-request that has its controller is answered by it: by no listener, whatever it tries', async t => {
+  const tries: Readonly<Record<string, (event: RequestEvent) => unknown>> = {
+    'a response': event => event.respond(new Response('by path')),
+    'a late response': async event => {
+      await new Promise(setImmediate)
+      event.respond(new Response('by path'))
+    },
+    'a response that stops the event': event => {
+      event.respond(new Response('by path'))
+      event.stopPropagation()
+    },
+    'a response that it returns as well': event => {
+      const response = new Response('by path')
+      event.respond(response)
+      return response
+    },
+    'a stream': event => event.respond(new Response(Readable.from(['by path']))),
+    'another controller': ({ request }) =>
+      void request.attributes.set('_controller', () => new Response('another controller')),
+    'no controller': ({ request }) => void request.attributes.delete('_controller'),
+  }
+  const offenders: string[] = []
+  for (const [name, answer] of Object.entries(tries)) {
+    for (const way of ['error page', 'forward', 'handle'] as const) {
+      const { kernel, dispatcher, request } = createBareKernel(async request => {
+        if (way === 'error page') throw new HttpError(401, 'Log in first.')
+        if (way === 'forward') return kernel.forward(request, () => new Response('by controller'))
+        const sub = request.duplicate({ target: '/elsewhere' })
+        sub.attributes.set('_controller', () => new Response('by controller'))
+        return kernel.handle(sub)
+      })
+      const later: string[] = []
+      dispatcher.on(RequestEvent, event => (event.isMainRequest ? undefined : answer(event)), 1)
+      dispatcher.on(RequestEvent, ({ isMainRequest }) => void (isMainRequest || later.push('called')))
+      dispatcher.on(ExceptionEvent, async event => {
+        event.respond(await kernel.forward(event.request, () => new Response('by controller')))
+      })
+      const { body, status } = await kernel.handle(request)
+      const isCalled = later.length === 1 || name === 'a response that stops the event'
+      if (body === 'by controller' && status === (way === 'error page' ? 401 : 200) && isCalled) continue
+      offenders.push(`${name}, ${way}: ${status} ${body}, listeners later: ${later.length}`)
+    }
+  }
+  t.strictSame(offenders, [])
+})
+
+t.test('the stream of a response that is not sent is destroyed', async t => {
+  const { kernel, dispatcher, request } = createBareKernel(request =>
+    kernel.forward(request, () => new Response('done')),
+  )
+  const body = Readable.from(['by path'])
+  dispatcher.on(RequestEvent, event => void (event.isMainRequest || event.respond(new Response(body))))
+  t.equal((await kernel.handle(request)).body, 'done')
+  t.equal(body.destroyed, true)
+})
+
+t.test('a listener refuses a sub-request that has its controller by an error', async t => {
+  for (const refuse of [
+    (event: RequestEvent) => event.fail(new HttpError(403, 'No.')),
+    () => {
+      throw new HttpError(403, 'No.')
+    },
+  ]) {
+    const { kernel, dispatcher, request } = createBareKernel(request => kernel.forward(request, () => t.fail('runs')))
+    dispatcher.on(RequestEvent, event => void (event.isMainRequest || refuse(event)))
+    t.match(await t.rejects(kernel.handle(request, { catchErrors: false })), { status: 403 })
+  }
+})
+
+t.test('a sub-request without a controller is answered by path', async t => {
+  const { kernel, dispatcher, request } = createBareKernel(request =>
+    kernel.handle(request.duplicate({ target: '/page' })),
+  )
+  dispatcher.on(RequestEvent, event => void (event.request.path === '/page' && event.respond(new Response('by path'))))
+  t.equal((await kernel.handle(request)).body, 'by path')
+  const chosen = createBareKernel(request => chosen.kernel.handle(request.duplicate({ target: '/page' })))
+  chosen.dispatcher.on(RequestEvent, ({ request }) => {
+    if (request.path === '/page') request.attributes.set('_controller', () => new Response('chosen by path'))
+  })
+  t.equal((await chosen.kernel.handle(chosen.request)).body, 'chosen by path')
+})
+
+t.test('a response that is none is refused in a sub-request as well', t => {
+  const sub = createRequest().duplicate()
+  sub.attributes.set('_controller', () => new Response())
+  // What a caller without the compiler may pass.
+  const wrong = 'text' as unknown as Response
+  t.throws(() => createRequestEvent({ request: sub }).respond(wrong), { code: 'KERNEL_RESPONSE_INVALID' })
+  t.end()
 })

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { failedRequest } from '../../../../kernel/argument-sources.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { statusText } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
@@ -298,7 +299,7 @@ interface Preview extends FailedRequest {
  * not recorded, the profile has no events and no log messages.
  */
 function createPreview(request: Request, { collect, profiler, redactor }: PreviewServices): Preview {
-  const failed = request.parent ?? request
+  const failed = failedRequest(request)
   const error = request.attributes.get('exception')
   const trace = profiler.find(failed) ?? createTrace(failed)
   // A listener that replaces the error late may still run.
