@@ -107,10 +107,11 @@ async function saveSession(
 ): Promise<void> {
   if (session.useCount > 0) {
     // A response that depends on a session is only for one client.
-    const control = headers.get('cache-control') ?? ''
-    const kept = ['no-store', 'no-transform'].filter(directive => control.includes(directive))
-    headers.set('cache-control', ['max-age=0', 'must-revalidate', 'private', ...kept].join(', '))
-    headers.set('expires', new Date().toUTCString())
+    const directives = (headers.get('cache-control') ?? '').toLowerCase().split(/[ \t]*,[ \t]*/)
+    const kept = ['no-store', 'no-transform'].filter(directive => directives.includes(directive))
+    const lifetime = findPrivateLifetime(directives, headers.get('expires'))
+    headers.set('cache-control', [`max-age=${lifetime}`, 'must-revalidate', 'private', ...kept].join(', '))
+    headers.set('expires', new Date(Date.now() + lifetime * 1000).toUTCString())
   }
   // The first failure was thrown, and this is its error page: a second attempt would log it again.
   if (session.hasFailed) return
@@ -119,3 +120,18 @@ async function saveSession(
   const { id, maxAge } = change === 'clear' ? { id: '', maxAge: 0 } : change
   setCookie(headers, name, id, { secure: scheme === 'https', ...attributes, maxAge })
 }
+
+/** Seconds; caches take more for this (RFC 9111, section 1.2.2). */
+const longestLifetime = 2 ** 31
+
+/** The seconds for which the application lets only the client itself keep a response, as in Symfony; 0 if it may be a shared one. */
+function findPrivateLifetime(directives: readonly string[], expires: string | null): number {
+  const isPrivate = directives.includes('private') && !directives.some(directive => notPrivate.test(directive))
+  if (!isPrivate) return 0
+  const age = directives.filter(directive => directive.startsWith('max-age')).join()
+  const untilExpiry = Math.ceil((Date.parse(expires ?? '') - Date.now()) / 1000)
+  const seconds = age === '' ? untilExpiry : Number(/^max-age=(\d+)$/.exec(age)?.[1])
+  return seconds > 0 ? Math.min(seconds, longestLifetime) : 0
+}
+
+const notPrivate = /^(?:public|s-maxage|no-cache|no-store|private=)/

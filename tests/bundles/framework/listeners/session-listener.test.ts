@@ -47,6 +47,49 @@ t.test('what a response forbids proxies and caches stays forbidden', async t => 
   t.equal(response.headers.get('cache-control'), 'max-age=0, must-revalidate, private, no-store, no-transform')
 })
 
+t.test('a private lifetime of the application is kept, as in Symfony; any other one is none', async t => {
+  const start = Date.now()
+  const expires = (seconds: number) => new Date(start + seconds * 1000).toUTCString()
+  const rows: [sent: Record<string, string>, lifetime: number][] = [
+    [{}, 0],
+    [{ 'cache-control': 'no-cache, private' }, 0],
+    [{ 'cache-control': 'private' }, 0],
+    [{ 'cache-control': 'private, max-age=600' }, 600],
+    [{ 'cache-control': 'Max-Age=600 ,PRIVATE' }, 600],
+    [{ 'cache-control': 'private, max-age=600', expires: expires(5) }, 600],
+    [{ 'cache-control': 'private, max-age=99999999999999999999' }, 2 ** 31],
+    [{ 'cache-control': 'private, must-revalidate', expires: expires(600) }, 600],
+    [{ 'cache-control': 'private, must-revalidate', expires: '0' }, 0],
+    [{ 'cache-control': 'private, must-revalidate', expires: 'never' }, 0],
+    [{ 'cache-control': 'max-age=600', expires: expires(600) }, 0],
+    [{ 'cache-control': 'public, max-age=600' }, 0],
+    [{ 'cache-control': 'private, public, max-age=600' }, 0],
+    [{ 'cache-control': 'private, s-maxage=600' }, 0],
+    [{ 'cache-control': 'private, s-maxage=600, max-age=600' }, 0],
+    [{ 'cache-control': 'private="x-user", max-age=600' }, 0],
+    [{ 'cache-control': 'private, no-cache, max-age=600' }, 0],
+    [{ 'cache-control': 'private, max-age=600, max-age=0' }, 0],
+    [{ 'cache-control': 'private, max-age=-1', expires: expires(600) }, 0],
+    [{ 'cache-control': 'private, max-age=1h' }, 0],
+    [{ 'cache-control': 'private, x-max-age=600' }, 0],
+  ]
+  const lifetimes = rows.map(async ([sent]) => {
+    const { listener } = createListener()
+    const request = createRequest()
+    listener.onRequest(createRequestEvent({ request }))
+    await request.session.get('user')
+    const response = new Response('', { headers: sent })
+    await listener.onResponse(createResponseEvent({ request, response }))
+    const [, lifetime] =
+      /^max-age=(\d+), must-revalidate, private$/.exec(String(response.headers.get('cache-control'))) ?? []
+    const distance = (Date.parse(String(response.headers.get('expires'))) - start) / 1000 - Number(lifetime)
+    return [sent, Math.abs(distance) < 60 ? Number(lifetime) : distance]
+  })
+  // A date has whole seconds.
+  const rounded = (await Promise.all(lifetimes)).map(([sent, lifetime]) => [sent, lifetime === 599 ? 600 : lifetime])
+  t.strictSame(rounded, rows)
+})
+
 t.test('in debug mode, a change after the response that is not saved is logged once, with its place', async t => {
   const respond = async (isDebug: boolean, isUsed = true) => {
     const { listener, records } = createListener({ isDebug })
