@@ -19,6 +19,7 @@ import {
 import { HTTP_CROSS_ORIGIN } from '../../lib/http/errors.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { isSafe } from '../../lib/http/request-target.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../lib/routing/route-matcher.ts'
@@ -136,8 +137,8 @@ interface CrossOriginListenerServices {
 }
 
 /**
- * Refuses requests that pages of other origins make a browser send, if their method may change something: all but GET, HEAD
- * and OPTIONS. The default `_cross_origin` of a route, and the origins of its CORS policy, are exceptions.
+ * Refuses requests that pages of other origins make a browser send, if their method may change something: all but GET, HEAD,
+ * OPTIONS and QUERY. The default `_cross_origin` of a route, and the origins of its CORS policy, are exceptions.
  */
 export class CrossOriginListener {
   readonly #services: CrossOriginListenerServices
@@ -155,7 +156,7 @@ export class CrossOriginListener {
 
   onRequest({ isMainRequest, request }: RequestEvent): void {
     const { method } = request
-    if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || !isMainRequest) return
+    if (isSafe(method) || !isMainRequest) return
     const { isDebug, origins, policies } = this.#services
     const sign = findCrossOrigin(request, origins)
     if (sign === undefined || isException(request) || policies.allowsSending(request)) return

@@ -11,9 +11,14 @@ export function isRetrieval(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
+/** A client may also keep the answer to a QUERY (RFC 10008); ranges of it are not sent. */
+function canBeKept(method: string): boolean {
+  return isRetrieval(method) || method === 'QUERY'
+}
+
 /**
  * Compares the conditions of a request with the `etag` and `last-modified` of the response that a GET would get (RFC 9110, section
- * 13.2.2). Only GET and HEAD can have the result `not-modified`.
+ * 13.2.2). Only GET, HEAD and QUERY can have the result `not-modified`.
  */
 export function checkConditions(
   { headers, method }: Pick<Request, 'headers' | 'method'>,
@@ -30,9 +35,9 @@ export function checkConditions(
   const ifNoneMatch = headers.get('if-none-match')
   if (ifNoneMatch !== null) {
     if (!listsTag(ifNoneMatch, etag, matchesWeakly)) return 'fulfilled'
-    return isRetrieval(method) ? 'not-modified' : 'failed'
+    return canBeKept(method) ? 'not-modified' : 'failed'
   }
-  const ifModifiedSince = isRetrieval(method) ? headers.get('if-modified-since') : null
+  const ifModifiedSince = canBeKept(method) ? headers.get('if-modified-since') : null
   return ifModifiedSince !== null && timeOf(selected) <= parseHttpDate(ifModifiedSince) ? 'not-modified' : 'fulfilled'
 }
 
@@ -70,9 +75,9 @@ function matchesWeakly(a: string, b: string | null): boolean {
   return b !== null && a.replace(/^W\//, '') === b.replace(/^W\//, '')
 }
 
-/** Whether the client of a GET or HEAD request already has the body of a response. */
+/** Whether the client of a GET, HEAD or QUERY already has the body of a response. */
 export function isNotModified(request: Request, response: Response): boolean {
-  if (response.status !== 200 || !isRetrieval(request.method)) return false
+  if (response.status !== 200 || !canBeKept(request.method)) return false
   if (!request.headers.has('if-none-match') && !request.headers.has('if-modified-since')) return false
   return checkConditions(request, response.headers) === 'not-modified'
 }

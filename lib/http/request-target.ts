@@ -76,7 +76,14 @@ function decodePath(rawPath: string): string {
 }
 
 /** The methods of routes. */
-export const knownMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+export const knownMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'] as const
+
+const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS', 'QUERY']
+
+/** Whether requests with a method change no data (RFC 9110, section 9.2.1; RFC 10008). TRACE does not either, but is refused. */
+export function isSafe(method: string): boolean {
+  return safeMethods.includes(method)
+}
 
 /** Methods that are refused with 405: TRACE would reflect credentials, CONNECT is for proxies. */
 export const refusedMethods = ['TRACE', 'CONNECT'] as const

@@ -147,6 +147,10 @@ export abstract class RouteDeclarations<
   readonly delete: Short<controller, prefix, host, defaults>['declare'] = (...definition: ShortDefinition) =>
     this.#declareFor('DELETE', definition)
 
+  /** Declares a route for QUERY: a GET with a body. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN ARGUMENT_INVALID */
+  readonly query: Short<controller, prefix, host, defaults>['declare'] = (...definition: ShortDefinition) =>
+    this.#declareFor('QUERY', definition)
+
   /**
    * Declares routes with a common prefix of their paths and names, with common defaults, requirements, host, schemes or
    * condition. Groups can be nested. @throws ROUTE_GROUP_INVALID ARGUMENT_INVALID, and the errors of {@link add}

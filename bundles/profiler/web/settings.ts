@@ -98,7 +98,7 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     default: false,
   },
   PROFILER_MCP_REPLAY: {
-    help: 'allows agents to replay GET, HEAD and OPTIONS there, without cookies and credentials',
+    help: 'allows agents to replay GET, HEAD, OPTIONS and QUERY there, without cookies and credentials',
     schema: asFlag,
     default: false,
   },

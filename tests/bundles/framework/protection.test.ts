@@ -59,8 +59,8 @@ const pages: readonly (readonly [isAccepted: boolean, headers: Sent])[] = [
 t.test('requests of other origins are refused for all methods that may change something', async t => {
   const { client } = await boot(t)
   const wrong: string[] = []
-  for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE']) {
-    const isSafe = ['GET', 'HEAD', 'OPTIONS'].includes(method)
+  for (const method of ['GET', 'HEAD', 'OPTIONS', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+    const isSafe = ['GET', 'HEAD', 'OPTIONS', 'QUERY'].includes(method)
     for (const [isAccepted, headers] of pages) {
       const { status } = await client.request(method, '/', { headers })
       if (status !== (isSafe || isAccepted ? 200 : 403)) wrong.push(`${method} ${JSON.stringify(headers)}: ${status}`)

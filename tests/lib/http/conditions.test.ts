@@ -172,7 +172,7 @@ t.test('the results depend on the method (RFC 9110, sections 13.1.1 to 13.2.1)',
     const results = (methods: readonly string[]) => [
       ...new Set(methods.map(method => check(condition, selected, method))),
     ]
-    return [condition, ...results(['GET', 'HEAD']), ...results(['POST', 'PUT', 'PATCH', 'DELETE'])]
+    return [condition, ...results(['GET', 'HEAD', 'QUERY']), ...results(['POST', 'PUT', 'PATCH', 'DELETE'])]
   })
   t.strictSame(found, rows)
   t.strictSame([...new Set(rows.map(([condition]) => check(condition, selected, 'OPTIONS')))], ['fulfilled'])

@@ -325,7 +325,7 @@ interface ReplayToolServices extends ToolServices {
 
 const sends = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false }
 
-const limits = 'GET, HEAD and OPTIONS only; cookies and credentials are not sent.'
+const limits = 'GET, HEAD, OPTIONS and QUERY only; cookies and credentials are not sent.'
 
 /** Adds the tools that replay requests. */
 function addReplayTools(z: Zod, services: ReplayToolServices, add: AddTool): void {

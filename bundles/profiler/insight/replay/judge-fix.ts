@@ -1,3 +1,4 @@
+import { isSafe } from '../../../../lib/http/request-target.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
 import {
   formatBytes,
@@ -12,7 +13,7 @@ import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import { findMedian } from '../durations.ts'
 import { type Finding, splitSentence, writeProblem } from '../findings/finding.ts'
 import type { Inspector } from '../findings/inspector.ts'
-import { isSafe, type Repeated } from './replay.ts'
+import type { Repeated } from './replay.ts'
 
 /** A flaw of a request that a replay verifies: its exception, or one of its findings. */
 export interface Flaw {

@@ -8,6 +8,7 @@ import { encodeMultipart, parseParameters } from '../../../../lib/body/multipart
 import { RequestBody } from '../../../../lib/body/request-body.ts'
 import { Headers } from '../../../../lib/http/headers.ts'
 import { Request } from '../../../../lib/http/request.ts'
+import { isSafe } from '../../../../lib/http/request-target.ts'
 import { type Body, discard } from '../../../../lib/http/response.ts'
 import { forwardingHeaders } from '../../../../lib/http/trusted-proxies.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
@@ -65,14 +66,6 @@ interface ImpossibleReplay {
   readonly reason: string
   /** The token of the main request, which can be replayed instead; empty if there is none. */
   readonly parent: string
-}
-
-/** Methods that change no data (RFC 9110, section 9.2.1), without TRACE, which servers refuse. */
-const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
-
-/** Whether requests with a method change no data. */
-export function isSafe(method: string): boolean {
-  return safeMethods.includes(method)
 }
 
 const forwarding: ReadonlySet<string> = new Set(forwardingHeaders)

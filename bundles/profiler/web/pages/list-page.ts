@@ -1,4 +1,5 @@
 import type { Request } from '../../../../lib/http/request.ts'
+import { knownMethods } from '../../../../lib/http/request-target.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import {
   defaultOrder,
@@ -421,7 +422,7 @@ function createActions(token: string, { parameters, pinned }: NonNullable<RowOpt
   return { isPinned, pinLink: listChangeLink(token, isPinned ? 'unpin' : 'pin', parameters) }
 }
 
-const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
+const methods = [...knownMethods].sort()
 const limits = ['10', '25', '50', '100']
 
 /** Parameters without a field, which a search keeps. */

@@ -68,7 +68,7 @@ t.test('an unknown method is not implemented, a dangerous one not allowed', asyn
   await t.rejects(validate({ target: '/', method: 'TRACE' }), {
     code: 'HTTP_METHOD_REFUSED',
     status: 405,
-    headers: { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' },
+    headers: { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, QUERY' },
   })
 })
 

@@ -103,7 +103,7 @@ t.test('headers that cannot be sent unchanged are listed', async t => {
 })
 
 t.test('a replay needs a confirmation if it may change data, or if the request crashed the process', async t => {
-  for (const method of ['GET', 'HEAD', 'OPTIONS']) t.ok(isDirect(plan({}, { method })), method)
+  for (const method of ['GET', 'HEAD', 'OPTIONS', 'QUERY']) t.ok(isDirect(plan({}, { method })), method)
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
     t.match(plan({}, { method }).caution, `${method} may change data.`)
     t.notOk(isDirect(plan({}, { method })))
