@@ -18,7 +18,7 @@ import { createNodeServer } from './create-node-server.ts'
 import { describeFailure, toSourceProblems } from './describe-failure.ts'
 import { watchReadFiles } from './read-files.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
-import { flushCodeCache } from './sources.ts'
+import { createCodeCacheChecks, flushCodeCache } from './sources.ts'
 import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 
 /** The times of a shutdown. */
@@ -131,6 +131,7 @@ async function serveUntilEnd(
 
   const kernel = await loadApplication(settings, { load, logger, isServed: true, warns })
   const { app } = kernel
+  app.healthChecks.push(...createCodeCacheChecks(directory))
   if (options.edits.length > 0) app.signals.emit('process.restarted', { edits: options.edits })
   // After a change of flags, V8 rejects code that was compiled before, also that of Node's own modules.
   flushCodeCache()

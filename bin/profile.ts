@@ -37,8 +37,9 @@ export async function profileProcess(
   directory: string = process.cwd(),
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
-  const { hasToolbar, parent, port, services, sharesPort } = prepareProfiler(directory, env)
+  const { hasToolbar, parent, port, services, sharesPort, storage } = prepareProfiler(directory, env)
   const { logger, recorder } = services
+  storage.check().catch(error => logger.warning('Profiles cannot be stored.', { exception: error }))
   await openLibraryChannels(directory)
   const [, program] = process.argv
   await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
@@ -95,7 +96,7 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv) {
   })
   const services: ViewerServices = { recorder, variables, directory, files, logger, redactor }
   const hasToolbar = PROFILER_TOOLBAR === '1'
-  return { services, parent, port, hasToolbar, sharesPort: hasToolbar || PROFILER_SAME_PORT === '1' }
+  return { services, storage, parent, port, hasToolbar, sharesPort: hasToolbar || PROFILER_SAME_PORT === '1' }
 }
 
 /** Answers a request. */

@@ -14,9 +14,10 @@ import module, { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
-import type { SourceProblem } from '../kernel/bundle.ts'
+import type { HealthCheck, SourceProblem } from '../kernel/bundle.ts'
 import { checkString } from '../lib/errors/arguments.ts'
 import { packageDirectory } from '../lib/package.ts'
+import { checkFolder } from '../lib/writable-folder.ts'
 
 /** The TypeScript sources of an application: Node runs them as they are, or a compiler writes them into `dist/`. */
 export interface Sources {
@@ -473,6 +474,12 @@ function ignore(): void {}
  */
 export function enableCodeCache(directory: string): void {
   enableCompileCache(path.join(directory, 'var/cache'))
+}
+
+/** Creates the check of the folder of {@link enableCodeCache}; none if no code is kept. */
+export function createCodeCacheChecks(directory: string): readonly HealthCheck[] {
+  if (enableCompileCache === ignore || process.env.NODE_DISABLE_COMPILE_CACHE !== undefined) return []
+  return [{ name: 'code cache', isOptional: true, check: () => checkFolder(path.join(directory, 'var/cache')) }]
 }
 
 /** Writes the code that is compiled so far. After a change of flags, V8 would reject what is written later. */

@@ -198,7 +198,7 @@ const kinds: readonly [Kind<ConsoleCommand>, Kind<HealthCheck>, Kind<Collector>,
   {
     noun: 'A health check',
     list: ({ healthChecks }) => healthChecks,
-    shape: { name: 'string', timeout: 'number', check: 'function' },
+    shape: { name: 'string', isOptional: 'boolean', timeout: 'number', check: 'function' },
     required: ['name', 'check'],
   },
   {

@@ -13,7 +13,7 @@ import type { SessionStore } from '../../lib/session/session-store.ts'
 import { asFlag, asListOf, asRedisUrl, type Conversion } from '../../lib/text/conversion.ts'
 import { startAccessLog } from './access-log.ts'
 import { createErrorController, createErrorPreview, createKeyRoute } from './error-controller.ts'
-import { HealthChecks, HealthListener } from './health.ts'
+import { createOwnChecks, HealthChecks, HealthListener } from './health.ts'
 import { createHiddenRouteRule } from './hidden-route-rule.ts'
 import { ErrorListener } from './listeners/error-listener.ts'
 import {
@@ -78,25 +78,30 @@ function register(app: Application, options: ResolvedOptions, store: SessionStor
   }
   if (ACCEL_REDIRECT.length > 0) new AccelRedirectListener(ACCEL_REDIRECT, app.directory).subscribe(app.dispatcher)
   app.commands.push(async () => (await import('./commands.ts')).createCommands(app))
-  app.signals.on('server.listening', () => {
-    void sweepTemporaryFiles(tmpdir())
-    // Only in one worker: all have the same routes.
-    if ((cluster.worker?.id ?? 1) === 1) warnOfRoutes(app)
-  })
+  app.signals.on('server.listening', () => void sweepTemporaryFiles(tmpdir()))
   if (app.debugGate.isDebug) addDevelopmentParts(app, options)
 }
 
 function addListeners(app: Application, options: ResolvedOptions, store: SessionStore, thrown: ThrownFrames): void {
   const { cookie, protection, times, without } = options
   const { config, debugGate, directory, dispatcher, files, healthChecks, logger, redactor, routes, signals } = app
+  const sessions = new SessionListener({ store, times, cookie, directory, logger, isDebug: config.isDebug, signals })
+  const isConfigured = options.isSessionConfigured || app.settings.of(frameworkSettings).SESSION_URL !== undefined
+  healthChecks.push(...createOwnChecks({ routes, store, hasUsed: () => isConfigured || sessions.isUsed }))
   const checks = new HealthChecks(healthChecks, logger)
+  app.signals.on('server.listening', () => {
+    // Only in one worker: all have the same routes, and the same folders.
+    if ((cluster.worker?.id ?? 1) !== 1) return
+    warnOfRoutes(app)
+    void checks.runAll()
+  })
   const router = new RouterListener(routes, logger, debugGate.isDebug, files)
   signals.on('kernel.booted', () => router.prepare())
   // Listed in the order of a request; the priorities decide.
   const listeners = [
     new ValidateRequestListener(),
     ...(without.has('health') ? [] : [new HealthListener({ signals, checks, debugGate, redactor })]),
-    new SessionListener({ store, times, cookie, directory, logger, isDebug: config.isDebug, signals }),
+    sessions,
     new StaticFileListener(files),
     router,
     new BodyListener(),

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import type { HealthCheck } from '../../kernel/bundle.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
 import { RequestEvent } from '../../kernel/events.ts'
@@ -7,7 +8,11 @@ import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatche
 import { Response } from '../../lib/http/response.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
+import type { Route } from '../../lib/routing/route.ts'
+import { SESSION_STORE_UNREACHABLE } from '../../lib/session/errors.ts'
+import type { SessionStore } from '../../lib/session/session-store.ts'
 import type { Signals } from '../../lib/signals.ts'
+import { checkFolder } from '../../lib/writable-folder.ts'
 import { FRAMEWORK_HEALTH_TIMEOUT } from './errors.ts'
 
 /** After invalid requests are refused, and before listeners that may wait or fail. */
@@ -71,6 +76,53 @@ function respond(event: RequestEvent, status: number, body: object): void {
   event.respond(Response.json(body, { status, headers: { 'cache-control': 'no-store' } }))
 }
 
+/** The services of {@link createOwnChecks}. */
+interface OwnCheckServices {
+  readonly routes: Iterable<Route>
+  readonly store: SessionStore
+  /** Whether the application is known to use sessions. */
+  readonly hasUsed: () => boolean
+}
+
+/**
+ * Creates the checks of what the framework writes to when a request needs it: the store of sessions, and the folder of uploads.
+ *
+ * The store is needed if sessions are known to be used, or if a route that takes other methods than GET is not declared
+ * `_stateless`: only these should write to a session. If all routes are stateless, there are no sessions.
+ */
+export function createOwnChecks({ hasUsed, routes, store }: OwnCheckServices): readonly HealthCheck[] {
+  const own = () => [...routes].filter(({ name }) => !name.startsWith('_'))
+  const withState = () => own().filter(({ defaults }) => defaults._stateless !== true)
+  let wasStored = false
+  return [
+    {
+      name: 'sessions',
+      get isOptional() {
+        return !hasUsed() && !withState().some(takesBody)
+      },
+      async check() {
+        if (!hasUsed() && withState().length === 0) return
+        try {
+          await store.check?.()
+          wasStored = true
+        } catch (error) {
+          // All machines have the same outage: if none were ready, requests without a session would fail, too.
+          if (!wasStored || !(error instanceof SESSION_STORE_UNREACHABLE)) throw error
+        }
+      },
+    },
+    {
+      name: 'uploads',
+      isOptional: true,
+      check: () => (own().some(takesBody) ? checkFolder(tmpdir(), { isCreated: false }) : undefined),
+    },
+  ]
+}
+
+function takesBody({ methods }: Route): boolean {
+  return methods.length === 0 || methods.some(method => method !== 'GET' && method !== 'HEAD')
+}
+
 /** The outcome of a health check. */
 interface HealthResult {
   readonly name: string
@@ -106,15 +158,21 @@ export class HealthChecks {
     this.#clock = clock
   }
 
-  /** The results, which are at most a second old. */
+  /** The results of the checks that are not optional. They are at most a second old. */
   run(): Eventual<readonly HealthResult[]> {
     if (this.#checks.length === 0 || this.#clock() < this.#end) return this.#results
-    this.#running ??= this.#runAll()
+    this.#running ??= this.#runNeeded()
     return this.#running
   }
 
-  async #runAll(): Promise<readonly HealthResult[]> {
-    this.#results = await Promise.all(this.#checks.map(check => this.#run(check)))
+  /** Runs all checks, so that the log names what cannot be used before a request needs it. */
+  async runAll(): Promise<void> {
+    await Promise.all(this.#checks.map(check => this.#run(check)))
+  }
+
+  async #runNeeded(): Promise<readonly HealthResult[]> {
+    const needed = this.#checks.filter(({ isOptional }) => isOptional !== true)
+    this.#results = await Promise.all(needed.map(check => this.#run(check)))
     this.#end = this.#clock() + lifetime
     this.#running = undefined
     return this.#results
@@ -127,7 +185,8 @@ export class HealthChecks {
     const duration = this.#clock() - start
     if (hasFailed && !this.#failing.has(check)) {
       this.#failing.add(check)
-      this.#logger.error('The health check "{name}" has failed.', { name, exception: error })
+      const log = check.isOptional === true ? this.#logger.warning : this.#logger.error
+      log.call(this.#logger, 'The health check "{name}" has failed.', { name, exception: error })
     } else if (!hasFailed && this.#failing.delete(check)) {
       this.#logger.warning('The health check "{name}" succeeds again.', { name })
     }

@@ -66,6 +66,8 @@ type OptionalListener = (typeof optionalListeners)[number]
 /** The checked options, with their defaults. */
 export interface ResolvedOptions {
   readonly store: SessionStore | CreateSessionStore | undefined
+  /** Whether the application has chosen anything about its sessions. */
+  readonly isSessionConfigured: boolean
   readonly times: SessionTimes
   readonly cookie: SessionCookieSettings
   readonly without: ReadonlySet<OptionalListener>
@@ -91,6 +93,7 @@ export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
   checkObject('createFrameworkBundle()', options, shape)
   refuse(findShapeMistakes('option', options, shape))
   const { session = {}, without = [] } = options
+  const isSessionConfigured = options.session !== undefined
   const { cookie = {}, idleTime, lifetime = 30 * day, store } = session
   const times = { lifetime, idleTime: idleTime ?? Math.min(day, lifetime) }
   refuse([
@@ -101,7 +104,7 @@ export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
     ...findProtectionMistakes(options),
   ])
   const protection = resolveProtection(options)
-  return { store, times, cookie: toCookieSettings(cookie), without: new Set(without), protection }
+  return { store, isSessionConfigured, times, cookie: toCookieSettings(cookie), without: new Set(without), protection }
 }
 
 function refuse(mistakes: readonly string[]): void {

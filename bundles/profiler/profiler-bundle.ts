@@ -105,6 +105,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         logger: app.logger.channel('profiler'),
       })
       app.signals.on('server.listening', () => cpu.listen())
+      app.healthChecks.push({ name: 'profiles', isOptional: true, check: () => storage.check?.() })
 
       const shown = { profiler, storage, policy, cpu, armFile }
       const { assets, editor, ...screens } = addScreens(app, shown, {

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { checkFolder } from '../writable-folder.ts'
 import { SESSION_STORE_FAILED } from './errors.ts'
 import {
   defaultSessionLimits,
@@ -82,6 +83,11 @@ export class FileSessionStore implements SessionStore {
 
   destroy(id: string): Promise<void> {
     return this.#runLocked(id, () => attempt('destroy a session', () => this.#remove(fileOf(id))))
+  }
+
+  /** Writes a file into the folder, or where it is going to be created, and removes it. */
+  check(): Promise<void> {
+    return checkFolder(this.#directory)
   }
 
   /** Deletes expired sessions, sessions above the limits and leftovers of failed writes at once. Returns their number. */

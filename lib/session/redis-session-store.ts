@@ -124,6 +124,11 @@ export class RedisSessionStore implements SessionStore {
     }
   }
 
+  /** Writes a key and removes it, so that a replica, a full server or missing rights refuse it. */
+  async check(): Promise<void> {
+    await this.#run('write a session', checkScript, [])
+  }
+
   /** Ends the connection. A later call opens another one. */
   close(): void {
     this.#connection.close()
@@ -226,6 +231,12 @@ return 1
 
 /** Removes a session: name. */
 export const destroyScript: RedisScript = define('destroy-session', `remove(ARGV[1]) return 1`)
+
+/** Writes and removes a key that is no session. Returns 1. */
+export const checkScript: RedisScript = define(
+  'check-sessions',
+  `call('SET', p .. 'check', '', 'PX', 1) call('UNLINK', p .. 'check') return 1`,
+)
 
 /** Removes expired sessions and those above the limits, 100 of each at most: now, most sessions, most bytes. Returns both numbers. */
 export const sweepScript: RedisScript = define(

@@ -40,6 +40,12 @@ export interface SessionStore {
   /** Deletes the session, if there is one. An earlier change of it ends before, a later one finds nothing. */
   destroy(id: string): Promise<void>
 
+  /**
+   * Rejects if no session can be stored now, and leaves no data. A server calls it when it begins to listen and for `/_health`.
+   * A store without it counts as ready.
+   */
+  check?(): Promise<void>
+
   /** Ends its connections, when the kernel closes. */
   close?(): void | Promise<void>
 }

@@ -15,6 +15,7 @@ export class FakeSessionScripts {
     const [first = '', text = '', third = ''] = texts
     const stored = this.#sessions.get(first)?.text ?? null
     if (name === 'read-session') return stored
+    if (name === 'check-sessions') return 1
     if (name === 'sweep-sessions') return this.#trim(texts.map(Number))
     if (name === 'insert-session') {
       this.#put(first, args[1], texts.slice(2, 4).map(Number))

@@ -46,9 +46,15 @@ export class SessionListener {
   readonly #services: SessionListenerServices
   /** The main requests that have a response, in debug mode: their sessions are saved. */
   readonly #answered = new WeakSet<Request>()
+  #isUsed = false
 
   constructor(services: SessionListenerServices) {
     this.#services = services
+  }
+
+  /** Whether a request has asked for its session since the start. */
+  get isUsed(): boolean {
+    return this.#isUsed
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -69,6 +75,7 @@ export class SessionListener {
 
   readonly #createSession = (request: Request): Session => {
     const { cookie, isDebug, logger, signals, store, times } = this.#services
+    this.#isUsed = true
     const check = createStatelessCheck({
       isDebug,
       // Checked at each use: the route is not known yet.

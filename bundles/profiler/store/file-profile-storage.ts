@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { checkFolder } from '../../../lib/writable-folder.ts'
 import type { ReceivedSpan } from '../profile/span-data.ts'
 import {
   BaseProfileStorage,
@@ -78,6 +79,7 @@ interface LocatedProfile extends FoundProfile {
 export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
   readonly spans: SpanStorage
   protected readonly unwritten: WriteQueue
+  readonly #directories: readonly string[]
   readonly #fileSystem: FileSystem
   readonly #clock: () => number
   readonly #limits: StoreLimits
@@ -103,12 +105,14 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
       profiles: Math.max(1, Math.floor(limits.count / segmentsInLimit)),
       age: options.segmentAge ?? limits.age / segmentsInLimit,
     }
-    this.spans = new SpanFiles({ directory: path.join(directory, 'spans'), onProblem: this.report })
+    const [spans, pinned] = [path.join(directory, 'spans'), path.join(directory, 'pinned')]
+    this.#directories = [directory, spans, pinned]
+    this.spans = new SpanFiles({ directory: spans, onProblem: this.report })
     const onBegin = (segment: Segment) => this.#onBegin(segment)
     this.#writer = new SegmentWriter({ directory, fileSystem, clock, size: this.#size, onBegin })
     this.unwritten = new WriteQueue({ index: this.#index, writer: this.#writer, limit, clock, onDrop: this.report })
     this.#segments = new SegmentDirectory(directory, fileSystem, this.#writer.id)
-    this.#pins = new Pins(path.join(directory, 'pinned'), fileSystem)
+    this.#pins = new Pins(pinned, fileSystem)
   }
 
   protected get known(): readonly IndexEntry[] {
@@ -148,6 +152,10 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
 
   flushNow(): void {
     this.unwritten.flushNow()
+  }
+
+  async check(): Promise<void> {
+    for (const directory of this.#directories) await checkFolder(directory)
   }
 
   protected refresh(): Promise<void> {

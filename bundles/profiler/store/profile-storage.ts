@@ -140,6 +140,8 @@ export interface ProfileStorage {
   flush(): Promise<void>
   /** Writes all profiles that were appended before it returns: for a process that ends at once. */
   flushNow(): void
+  /** Rejects if no profile can be stored now, and leaves no data. The application calls it at its start. */
+  check?(): Promise<void>
   /** Flushes, and closes files. Profiles that are appended later are ignored. */
   close(): Promise<void>
 }

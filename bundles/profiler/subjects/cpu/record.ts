@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, renameSync, unlinkSync, watch, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { namedFunctionOf } from '../../../../kernel/controller.ts'
+import { messageOfError } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { knownMethods } from '../../../../lib/http/request-target.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
@@ -104,7 +105,7 @@ export class CpuProfiler {
       this.#unwatch = file.watch(follow)
       follow()
     } catch (error) {
-      logger.warning('The console cannot request CPU profiles.', { exception: error })
+      logger.warning('The console cannot request CPU profiles: {reason}.', { reason: messageOfError(error) })
     }
   }
 

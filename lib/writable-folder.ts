@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import { lstat, open, rm, stat } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import path from 'node:path'
+import { withoutStack } from './errors/http-error.ts'
+
+/** What is right, by the code of the error. */
+const advice: Readonly<Record<string, string>> = {
+  EACCES: ' Give it to this user.',
+  EROFS: ' Mount a disk there that can be written.',
+  ENOSPC: ' Free some space on the disk.',
+  EDQUOT: ' Free some space on the disk.',
+  ENOTDIR: ' Remove the file that is in its place.',
+  ENOENT: ' Create it, or the folder that a link leads to.',
+}
+
+/** Enough that a full disk refuses it: a file of a few bytes may have room beside its name. */
+const content = Buffer.alloc(4096)
+
+/**
+ * Writes a file into a folder and removes it. If the folder does not exist, the file is written into the first parent that
+ * does: there the folder is going to be created.
+ *
+ * @throws Error with the folder, the user and the reason, if the folder cannot be written, or could not be created
+ */
+export async function checkFolder(folder: string, { isCreated = true } = {}): Promise<void> {
+  const place = isCreated ? await findPlace(folder) : folder
+  try {
+    await writeOnce(path.join(place, `.${randomUUID()}.tmp`))
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    const reason = `${code} in ${place}${await describeOwner(place)}`
+    const message = `The user "${findUser()}" cannot write to the folder ${folder} (${reason}).${advice[code] ?? ''}`
+    // The stack is that of the check: it says nothing.
+    throw withoutStack(() => new Error(message))
+  }
+}
+
+/** The folder; or the first parent that exists, as a folder, a file, or a link to nothing. */
+async function findPlace(folder: string): Promise<string> {
+  try {
+    await lstat(folder)
+    return folder
+  } catch (error) {
+    const isMissing = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+    return isMissing ? findPlace(path.dirname(folder)) : folder
+  }
+}
+
+/** The file is removed before it is written: a process that is killed meanwhile leaves nothing. */
+async function writeOnce(file: string): Promise<void> {
+  const handle = await open(file, 'wx', 0o600)
+  try {
+    await rm(file)
+    await handle.writeFile(content)
+  } finally {
+    await handle.close()
+  }
+}
+
+async function describeOwner(place: string): Promise<string> {
+  const found = await stat(place).catch(() => undefined)
+  return found === undefined ? '' : `, of the user id ${found.uid}, mode ${(found.mode & 0o777).toString(8)}`
+}
+
+/** A user without a line in /etc/passwd, such as in a container, has only a number. */
+function findUser(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.())
+  }
+}
