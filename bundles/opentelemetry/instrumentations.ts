@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Context, TracerProvider } from '@opentelemetry/api'
 import type { Request } from '../../lib/http/request.ts'
+import { isAtLeast } from '../../lib/optional-packages.ts'
 
 /** The part of an OpenTelemetry instrumentation of a library that the bundle uses. */
 export interface LibraryInstrumentation {
@@ -38,10 +39,10 @@ export function requestOf(context: Context): Request | undefined {
 }
 
 /** The first versions of libraries that report their queries by diagnostics channels, by the names of instrumentations. */
-const channelVersions: Readonly<Record<string, Readonly<Record<string, readonly [major: number, minor: number]>>>> = {
-  '@opentelemetry/instrumentation-mysql2': { mysql2: [3, 20] },
-  '@opentelemetry/instrumentation-ioredis': { ioredis: [5, 11] },
-  '@opentelemetry/instrumentation-redis': { '@redis/client': [5, 12] },
+const channelVersions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '@opentelemetry/instrumentation-mysql2': { mysql2: '3.20' },
+  '@opentelemetry/instrumentation-ioredis': { ioredis: '5.11' },
+  '@opentelemetry/instrumentation-redis': { '@redis/client': '5.12' },
 }
 
 /**
@@ -54,11 +55,6 @@ export function hasOwnChannel(instrumentation: string): boolean {
     const folder = findLoaded(name)
     return folder !== undefined && isAtLeast(require(path.join(folder, 'package.json')).version, first)
   })
-}
-
-function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
-  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
-  return ownMajor > major || (ownMajor === major && ownMinor >= minor)
 }
 
 const require = createRequire(import.meta.url)

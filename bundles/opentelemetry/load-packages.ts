@@ -1,4 +1,5 @@
 import { type CodedErrorClass, defineError } from '../../lib/errors/http-error.ts'
+import { loadOptional } from '../../lib/optional-packages.ts'
 import type { Protocol } from './settings.ts'
 
 /** An endpoint for traces is set, and packages of OpenTelemetry are missing. Run the `npm install` of the message. */
@@ -27,26 +28,29 @@ export type Packages = typeof import('@opentelemetry/api') &
   > &
   Pick<typeof import('@opentelemetry/exporter-trace-otlp-proto'), 'OTLPTraceExporter'>
 
-/** With their versions: npm would otherwise mix version 2 of some with version 3 of others, which do not fit together. */
-const commonPackages = ['api@1.9', 'context-async-hooks@2', 'core@2', 'resources@2', 'sdk-trace-base@2']
+const exporters = {
+  'http/protobuf': '@opentelemetry/exporter-trace-otlp-proto',
+  'http/json': '@opentelemetry/exporter-trace-otlp-http',
+} as const satisfies Readonly<Record<Protocol, string>>
 
-const exporterPackages: Readonly<Record<Protocol, string>> = {
-  'http/protobuf': 'exporter-trace-otlp-proto@0.223',
-  'http/json': 'exporter-trace-otlp-http@0.223',
-}
-
-/** Imports the packages; both exporters have a class of the same name. @throws OPENTELEMETRY_PACKAGE_MISSING */
-export async function loadPackages(
+/** Imports the packages; both exporters have a class of the same name. @throws OPENTELEMETRY_PACKAGE_MISSING PACKAGE_VERSION_UNFIT */
+export function loadPackages(
   protocol: Protocol,
   load: (protocol: Protocol) => Promise<Packages> = importPackages,
 ): Promise<Packages> {
-  try {
-    return await load(protocol)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error
-    const names = [...commonPackages, exporterPackages[protocol]].map(name => `@opentelemetry/${name}`)
-    throw new OPENTELEMETRY_PACKAGE_MISSING([names.join(' ')], { cause: error })
-  }
+  return loadOptional({
+    feature: 'Tracing',
+    packages: [
+      '@opentelemetry/api',
+      '@opentelemetry/context-async-hooks',
+      '@opentelemetry/core',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-trace-base',
+      exporters[protocol],
+    ],
+    load: () => load(protocol),
+    missing: (packages, cause) => new OPENTELEMETRY_PACKAGE_MISSING([packages], { cause }),
+  })
 }
 
 async function importPackages(protocol: Protocol): Promise<Packages> {

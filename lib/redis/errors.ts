@@ -1,10 +1,10 @@
 import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
-/** Profiles or sessions are to be stored in Redis, and the package is not installed. Run `npm install ioredis`. */
-export const REDIS_PACKAGE_MISSING: CodedErrorClass<[]> = defineError(
+/** Profiles or sessions are to be stored in Redis, and the package is not installed. Run the `npm install` of the message. */
+export const REDIS_PACKAGE_MISSING: CodedErrorClass<[packages: string]> = defineError(
   'REDIS_PACKAGE_MISSING',
   500,
-  'Redis is used, but the package ioredis is not installed: npm install ioredis',
+  'Redis is used, but the package ioredis is not installed: npm install %s',
 )
 
 /**

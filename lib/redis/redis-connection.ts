@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { loadOptional, PACKAGE_VERSION_UNFIT } from '../optional-packages.ts'
 import { isRedisUrl } from '../text/conversion.ts'
 import { REDIS_PACKAGE_MISSING, REDIS_URL_INVALID, RedisError } from './errors.ts'
 
@@ -34,15 +35,15 @@ export interface RedisConnectionOptions {
 
 /**
  * Imports the package ioredis. Its types are not in the declaration, because applications without the package compile it.
- * @throws REDIS_PACKAGE_MISSING
+ * @throws REDIS_PACKAGE_MISSING PACKAGE_VERSION_UNFIT
  */
-export async function loadRedis(load: () => Promise<object> = () => import('ioredis')): Promise<object> {
-  try {
-    return await load()
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error
-    throw new REDIS_PACKAGE_MISSING([], { cause: error })
-  }
+export function loadRedis(load: () => Promise<object> = () => import('ioredis')): Promise<object> {
+  return loadOptional({
+    feature: 'Redis',
+    packages: ['ioredis'],
+    load,
+    missing: (packages, cause) => new REDIS_PACKAGE_MISSING([packages], { cause }),
+  })
 }
 
 /**
@@ -199,8 +200,8 @@ export class RedisConnection {
   #report(error: unknown, client = this.#client): void {
     if (this.#isOut || client !== this.#client) return
     this.#isOut = true
-    const isNamed = error instanceof REDIS_PACKAGE_MISSING || error instanceof RedisError
-    this.#options.onOutage(isNamed ? error : toRedisError(error))
+    const isUnloaded = error instanceof REDIS_PACKAGE_MISSING || error instanceof PACKAGE_VERSION_UNFIT
+    this.#options.onOutage(isUnloaded || error instanceof RedisError ? error : toRedisError(error))
   }
 }
 

@@ -9,7 +9,7 @@ import { runDocumented } from './documented-console.ts'
 import { code, fillBlocks, linkGuides, writeTable } from './markdown.ts'
 import { writeProfileSchema } from './profile-schema.ts'
 import { readEntryPoints } from './public-api.ts'
-import { readRunTimePackages, writePackages } from './run-time-packages.ts'
+import { readRunTimePackages, writeInstalled, writeOptional } from './run-time-packages.ts'
 
 /** The command that writes all references. */
 export const command = 'npm run references'
@@ -22,7 +22,10 @@ interface Reference {
 
 const references: readonly Reference[] = [
   { file: 'docs/reference/api.md', write: before => writeReference(before, readEntryPoints()) },
-  { file: 'docs/reference/packages.md', write: before => writePackages(before, readRunTimePackages()) },
+  {
+    file: 'docs/reference/packages.md',
+    write: before => fillBlocks(before, 'packages', ['installed', 'optional'], writePackages),
+  },
   { file: 'docs/reference/errors.md', write: writeErrors },
   {
     file: 'docs/reference/configuration.md',
@@ -87,6 +90,9 @@ async function writeCommands(before: string): Promise<string> {
     return `\`\`\`text\n${help.replace('\nOptions:\n\n', '\n').trim()}\n\`\`\``
   })
 }
+
+/** A table of packages. */
+const writePackages = (kind: string) => (kind === 'optional' ? writeOptional() : writeInstalled(readRunTimePackages()))
 
 /** The sources of the product. */
 function listSources(): string[] {

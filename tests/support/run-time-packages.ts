@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { optionalPackages } from '#lib/optional-packages.ts'
+import { code, writeTable } from './markdown.ts'
 
 /** A package that is installed with this one. */
 export interface RunTimePackage {
@@ -39,14 +41,14 @@ function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** Writes the reference of the packages that an application gets with this one: its introduction stays. */
-export function writePackages(before: string, packages: readonly RunTimePackage[]): string {
-  const [introduction = ''] = before.split(/^\| /m)
-  const rows = packages.map(
-    ({ licence, name, parent }) => `| \`${name}\` | ${licence} | ${parent && `\`${parent}\``} |`,
-  )
-  return `${introduction}| Package | Licence | Because of |\n| --- | --- | --- |\n${rows.join('\n')}\n`.replaceAll(
-    '|  |',
-    '| |',
-  )
+/** The table of the packages that an application gets with this one. */
+export function writeInstalled(packages: readonly RunTimePackage[]): string {
+  const rows = packages.map(({ licence, name, parent }) => [code(name), licence, parent && code(parent)])
+  return writeTable(['Package', 'Licence', 'Because of'], rows).replaceAll('|  |', '| |')
+}
+
+/** The table of the packages that an application installs for a feature, with the versions that can be used. */
+export function writeOptional(): string {
+  const rows = Object.entries(optionalPackages).map(([name, [from, below]]) => [code(name), from, below])
+  return writeTable(['Package', 'From', 'Below'], rows)
 }

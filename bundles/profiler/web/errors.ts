@@ -21,9 +21,9 @@ export const PROFILER_MCP_OFF: CodedErrorClass<[]> = defineError(
   'Coding agents are not answered here: PROFILER_MCP=1 turns it on.',
 )
 
-/** A coding agent sends a request, and the SDK of MCP is not installed. Run `npm install --save-dev @modelcontextprotocol/sdk zod`. */
-export const PROFILER_MCP_PACKAGE_MISSING: CodedErrorClass<[]> = defineError(
+/** A coding agent sends a request, and the SDK of MCP is not installed. Run the `npm install` of the message. */
+export const PROFILER_MCP_PACKAGE_MISSING: CodedErrorClass<[packages: string]> = defineError(
   'PROFILER_MCP_PACKAGE_MISSING',
   501,
-  'The packages for coding agents are not installed: npm install --save-dev @modelcontextprotocol/sdk zod',
+  'The packages for coding agents are not installed: npm install --save-dev %s',
 )

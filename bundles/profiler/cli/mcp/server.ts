@@ -1,11 +1,12 @@
 import { Writable } from 'node:stream'
-import type { z as Zod } from 'zod'
+import type { z as Zod } from 'zod/v4'
 import { currentRequest } from '../../../../kernel/argument-sources.ts'
 import { type ConsoleCommand, exitCodes } from '../../../../kernel/console-command.ts'
 import { type Controller, defineController } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
+import { loadOptional } from '../../../../lib/optional-packages.ts'
 import { version } from '../../../../lib/package.ts'
 import type { RouteDefinition } from '../../../../lib/routing/route.ts'
 import type { Replayer } from '../../insight/replay/replay.ts'
@@ -197,22 +198,20 @@ export type McpSdk = Pick<typeof import('@modelcontextprotocol/sdk/server/mcp.js
     typeof import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
     'WebStandardStreamableHTTPServerTransport'
   > &
-  Pick<typeof import('zod'), 'z'>
+  Pick<typeof import('zod/v4'), 'z'>
 
 /**
  * Loads the SDK, an optional package of some megabytes, when the first agent asks.
  *
- * @throws PROFILER_MCP_PACKAGE_MISSING
+ * @throws PROFILER_MCP_PACKAGE_MISSING PACKAGE_VERSION_UNFIT
  */
-export async function loadSdk(load: () => Promise<McpSdk> = importSdk): Promise<McpSdk> {
-  try {
-    return await load()
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND') {
-      throw new PROFILER_MCP_PACKAGE_MISSING([], { cause: error })
-    }
-    throw error
-  }
+export function loadSdk(load: () => Promise<McpSdk> = importSdk): Promise<McpSdk> {
+  return loadOptional({
+    feature: 'A coding agent',
+    packages: ['@modelcontextprotocol/sdk', 'zod'],
+    load,
+    missing: (packages, cause) => new PROFILER_MCP_PACKAGE_MISSING([packages], { cause }),
+  })
 }
 
 async function importSdk(): Promise<McpSdk> {
@@ -220,7 +219,8 @@ async function importSdk(): Promise<McpSdk> {
     import('@modelcontextprotocol/sdk/server/mcp.js'),
     import('@modelcontextprotocol/sdk/server/stdio.js'),
     import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
-    import('zod'),
+    // Of versions 3 and 4.
+    import('zod/v4'),
   ])
   return { ...mcp, ...stdio, ...http, z: zod.z }
 }

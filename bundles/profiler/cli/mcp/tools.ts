@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import type { z } from 'zod/v4'
 import type { CommandOption } from '../../../../kernel/console-command.ts'
 import { type Document, formatMarkdown } from '../../../../lib/console/document.ts'
 import { writeFinding } from '../../export/conclusions.ts'

@@ -213,7 +213,7 @@ t.test('without the package, the answer names the package to install; a tool tha
   const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   const { status, text } = await post(await createKernel(() => loadSdk(() => Promise.reject(missing))))
   t.equal(status, 501)
-  t.match(JSON.parse(text).detail, 'npm install --save-dev @modelcontextprotocol/sdk zod')
+  t.match(JSON.parse(text).detail, 'npm install --save-dev @modelcontextprotocol/sdk@1 zod@4')
   await t.rejects(
     loadSdk(() => Promise.reject(new TypeError('other'))),
     { message: 'other' },
