@@ -5,6 +5,7 @@ import { RequestEvent } from '../../kernel/events.ts'
 import { after, type Eventual } from '../../kernel/steps.ts'
 import { messageOfError } from '../../lib/errors/flat-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import { isSafe } from '../../lib/http/request-target.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
@@ -87,7 +88,7 @@ interface OwnCheckServices {
 /**
  * Creates the checks of what the framework writes to when a request needs it: the store of sessions, and the folder of uploads.
  *
- * The store is needed if sessions are known to be used, or if a route that takes other methods than GET is not declared
+ * The store is needed if sessions are known to be used, or if a route of an unsafe method, such as POST, is not declared
  * `_stateless`: only these should write to a session. If all routes are stateless, there are no sessions.
  */
 export function createOwnChecks({ hasUsed, routes, store }: OwnCheckServices): readonly HealthCheck[] {
@@ -98,7 +99,7 @@ export function createOwnChecks({ hasUsed, routes, store }: OwnCheckServices): r
     {
       name: 'sessions',
       get isOptional() {
-        return !hasUsed() && !withState().some(takesBody)
+        return !hasUsed() && !withState().some(isChanging)
       },
       async check() {
         if (!hasUsed() && withState().length === 0) return
@@ -114,13 +115,13 @@ export function createOwnChecks({ hasUsed, routes, store }: OwnCheckServices): r
     {
       name: 'uploads',
       isOptional: true,
-      check: () => (own().some(takesBody) ? checkFolder(tmpdir(), { isCreated: false }) : undefined),
+      check: () => (own().some(isChanging) ? checkFolder(tmpdir(), { isCreated: false }) : undefined),
     },
   ]
 }
 
-function takesBody({ methods }: Route): boolean {
-  return methods.length === 0 || methods.some(method => method !== 'GET' && method !== 'HEAD')
+function isChanging({ methods }: Route): boolean {
+  return methods.length === 0 || !methods.every(isSafe)
 }
 
 /** The outcome of a health check. */
