@@ -45,6 +45,10 @@ export async function runConsoleProcess(directory: string, commandLine: readonly
       setTimeout(() => process.exit(130), 500).unref()
     })
   }
+  process.once('beforeExit', () => {
+    const why = 'waits for a promise, but no timer, connection or other work is left that could settle the promise'
+    stderr.write(`The command "${commandLine[0]}" ${why}.\n`, () => process.exit(exitCodes.failure))
+  })
   const code = await runApplicationCommand(directory, commandLine, {
     stdin,
     stdout,
@@ -112,9 +116,12 @@ function printFailure(error: unknown, terminal: ConsoleTerminal): number {
  * @throws KERNEL_COMMAND_TAKEN KERNEL_CONTRIBUTION_INVALID
  */
 export async function loadCommands(sources: readonly CommandSource[]): Promise<ConsoleCommand[]> {
-  const loaded = sources.map(source => (typeof source === 'function' ? source() : [source]))
-  const commands = (await Promise.all(loaded)).flat()
-  checkCommands(commands)
+  const load = async (source: CommandSource) => {
+    const loaded = [typeof source === 'function' ? await source() : source].flat()
+    checkCommands(loaded, source)
+    return loaded
+  }
+  const commands = (await Promise.all(sources.map(load))).flat()
   for (const { name } of commands) {
     const [first, second] = commands.filter(command => command.name === name)
     if (first !== undefined && second !== undefined) {
@@ -174,12 +181,7 @@ export async function runCommandLine(
   for (const command of known.toSorted((a, b) => Number(a.name > b.name) - Number(a.name < b.name))) {
     const added = addCommand(program, command)
     added.action(async () => {
-      const result: unknown = await command.run(...createInput(command, added, terminal))
-      if (result !== undefined && !Number.isInteger(result)) {
-        const mistake = `run() returns an exit code, such as exitCodes.success, not ${describeValue(result)}`
-        throw new ARGUMENT_INVALID([`The command "${command.name}"`, mistake])
-      }
-      results.push(result as ExitCode)
+      results.push(await runToEnd(command, createInput(command, added, terminal)))
     })
   }
   try {
@@ -191,6 +193,22 @@ export async function runCommandLine(
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.success : exitCodes.usage
     if (terminal.signal.aborted) return interruptedCode
     throw error
+  }
+}
+
+/** Resolves with the exit code of a command. @throws ARGUMENT_INVALID for a result that is none */
+async function runToEnd(command: ConsoleCommand, input: Parameters<ConsoleCommand['run']>): Promise<ExitCode> {
+  const { exitCode: before } = process
+  process.exitCode = undefined
+  try {
+    const result: unknown = (await command.run(...input)) ?? Number(process.exitCode ?? exitCodes.success)
+    // Of a larger number, the system keeps the last eight bits: 256 would be a success.
+    if (Number.isInteger(result) && Number(result) >= 0 && Number(result) <= 255) return result as ExitCode
+    const found = typeof result === 'number' ? result : describeValue(result)
+    const mistake = `run() returns an exit code from 0 to 255, such as exitCodes.success, not ${found}`
+    throw new ARGUMENT_INVALID([`The command "${command.name}"`, mistake])
+  } finally {
+    process.exitCode = before
   }
 }
 

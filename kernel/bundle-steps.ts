@@ -12,7 +12,7 @@ import { addOwnPlace } from '../lib/stack/stack-frames.ts'
 import { describeValue, isKeyed, isPlainObject, readProperty } from '../lib/text/describe-value.ts'
 import { findShapeMistakes, nearestNames, type ShapeOf, suggestNames } from '../lib/text/mistakes.ts'
 import type { Application, Bundle, Explainer, Foundation, HealthCheck } from './bundle.ts'
-import type { ConsoleCommand } from './console-command.ts'
+import type { CommandSource, ConsoleCommand } from './console-command.ts'
 import { type ControllerResolver, createDeclarations, type Declaring } from './controller.ts'
 import { KERNEL_BUNDLE_FAILED, KERNEL_BUNDLE_WAITING, KERNEL_CONTRIBUTION_INVALID } from './errors.ts'
 import type { Collector, FindingRule } from './profiler-contract.ts'
@@ -63,7 +63,7 @@ export class BundleSteps {
   /** Registers a bundle, and checks what it has added. @throws KERNEL_BUNDLE_FAILED */
   async register(bundle: Bundle, app: Application): Promise<void> {
     this.#begun.add(bundle)
-    const check = checkContributions(app)
+    const check = checkContributions(app, bundle)
     try {
       const pending: unknown = bundle.register(app)
       refuseResult(isThenable(pending) ? await this.#untilEnd(bundle, pending) : pending)
@@ -169,7 +169,7 @@ function adviseOnParameter(cause: unknown, services: object, step: unknown): str
 
 /** Objects that bundles add to a list of the application: their shape, of which some keys are required. */
 interface Kind<type> {
-  /** The noun for messages, with its article: `A command`. */
+  /** The noun for messages. */
   readonly noun: string
   readonly list: (app: Application) => readonly unknown[]
   readonly shape: ShapeOf<type>
@@ -177,7 +177,7 @@ interface Kind<type> {
 }
 
 const commandKind: Kind<ConsoleCommand> = {
-  noun: 'A command',
+  noun: 'command',
   // A function loads commands when the console runs.
   list: ({ commands }) => commands.filter(each => typeof each !== 'function'),
   shape: {
@@ -196,13 +196,13 @@ const commandKind: Kind<ConsoleCommand> = {
 const kinds: readonly [Kind<ConsoleCommand>, Kind<HealthCheck>, Kind<Collector>, Kind<FindingRule>, Kind<Explainer>] = [
   commandKind,
   {
-    noun: 'A health check',
+    noun: 'health check',
     list: ({ healthChecks }) => healthChecks,
     shape: { name: 'string', isOptional: 'boolean', timeout: 'number', check: 'function' },
     required: ['name', 'check'],
   },
   {
-    noun: 'A collector',
+    noun: 'collector',
     list: ({ collectors }) => collectors,
     shape: {
       name: 'string',
@@ -213,13 +213,13 @@ const kinds: readonly [Kind<ConsoleCommand>, Kind<HealthCheck>, Kind<Collector>,
     required: ['name', 'collect'],
   },
   {
-    noun: 'A finding rule',
+    noun: 'finding rule',
     list: ({ findingRules }) => findingRules,
     shape: { name: 'string', title: 'string', find: 'function', measure: 'object', isRepeatable: 'boolean' },
     required: ['name', 'title', 'find'],
   },
   {
-    noun: 'An explainer',
+    noun: 'explainer',
     list: ({ explainers }) => explainers,
     shape: { system: 'string', connect: 'function' },
     required: ['system', 'connect'],
@@ -227,7 +227,7 @@ const kinds: readonly [Kind<ConsoleCommand>, Kind<HealthCheck>, Kind<Collector>,
 ]
 
 /** Returns a check of what is added to the lists of the application from now on. @throws KERNEL_CONTRIBUTION_INVALID ARGUMENT_INVALID */
-function checkContributions(app: Application): () => void {
+function checkContributions(app: Application, { name }: Bundle): () => void {
   const before = kinds.map(({ list }) => new Set(list(app)))
   return () => {
     for (const [index, kind] of kinds.entries()) {
@@ -235,15 +235,22 @@ function checkContributions(app: Application): () => void {
       for (const each of kind.list(app)) if (!before[index]?.has(each)) checkEntry(each, kind as Kind<object>)
     }
     for (const test of app.isolated) checkFunction('isolated.push(test)', 'the test', test)
+    for (const source of app.commands) {
+      if (typeof source === 'function' && !loaderBundles.has(source)) loaderBundles.set(source, name)
+    }
   }
 }
 
-/** Checks all commands when the console runs, also those that functions have loaded. @throws KERNEL_CONTRIBUTION_INVALID */
-export function checkCommands(commands: readonly ConsoleCommand[]): void {
-  const { noun, required } = commandKind
+/** The bundles of the functions that load commands: only the console calls them. */
+const loaderBundles = new WeakMap<CommandSource, string>()
+
+/** Checks the commands of an entry of `app.commands` when the console runs. @throws KERNEL_CONTRIBUTION_INVALID */
+export function checkCommands(commands: readonly ConsoleCommand[], source: CommandSource): void {
+  const bundle = loaderBundles.get(source)
   for (const command of commands) {
-    const mistake = findMissing(command, required) ?? findDashes(command)
-    if (mistake !== undefined) throw new KERNEL_CONTRIBUTION_INVALID([noun, mistake])
+    const mistake = findMissing(command, commandKind.required) ?? findDashes(command)
+    if (mistake !== undefined)
+      throw new KERNEL_CONTRIBUTION_INVALID([nameEntry(command, commandKind.noun, bundle), mistake])
   }
 }
 
@@ -255,7 +262,15 @@ function findDashes({ options = [] }: ConsoleCommand): string | undefined {
 function checkEntry(value: unknown, { noun, required, shape }: Kind<object>): void {
   const mistake =
     (isKeyed(value) ? findShapeMistakes('key', value, shape)[0] : undefined) ?? findMissing(value, required)
-  if (mistake !== undefined) throw new KERNEL_CONTRIBUTION_INVALID([noun, mistake])
+  if (mistake !== undefined) throw new KERNEL_CONTRIBUTION_INVALID([nameEntry(value, noun), mistake])
+}
+
+/** `The command "shop:import" of the bundle "shop"`, as far as it has a name and the bundle is not named anyway. */
+function nameEntry(value: unknown, noun: string, bundle?: string): string {
+  const name = readProperty(value, 'name')
+  const article = /^[aeiou]/.test(noun) ? 'An' : 'A'
+  const entry = typeof name === 'string' && name !== '' ? `The ${noun} "${name}"` : `${article} ${noun}`
+  return bundle === undefined ? entry : `${entry} of the bundle "${bundle}"`
 }
 
 function findMissing(value: unknown, required: readonly string[]): string | undefined {

@@ -15,8 +15,11 @@ export interface ConsoleCommand {
   readonly options?: readonly CommandOption[]
   /** Command lines without `bin/console`, each with its purpose. */
   readonly examples?: readonly CommandExample[]
-  /** Does the work and returns the exit code. @throws CommandUsageError */
-  run(input: CommandInput, output: Output): ExitCode | Promise<ExitCode>
+  /**
+   * Does the work and returns the exit code. Without one, it is that of `process.exitCode` if the command has set it, and
+   * otherwise 0. @throws CommandUsageError, with the exit code 64; any other error gives 1
+   */
+  run(input: CommandInput, output: Output): ExitCode | undefined | Promise<ExitCode | undefined>
 }
 
 /** A word on the command line. Optional arguments come last. */

@@ -1393,7 +1393,9 @@ t.test('a command of the console that cannot be used is refused when the console
     const { code, stderr } = await runInTerminal('about', { load: async () => [createFrameworkBundle(), shop] })
     t.strictSame([code, stderr.includes(message)], [1, true], stderr)
   }
-  await refuse(undefined, 'A command that was added cannot be used: it is undefined, not an object.')
+  const that = 'of the bundle "shop" that was added cannot be used'
+  await refuse(undefined, `A command ${that}: it is undefined, not an object.`)
+  await refuse({ name: 'shop:x', description: 'x' }, `The command "shop:x" ${that}: it needs the key "run".`)
   const option = { name: '--all', description: 'all' }
   await refuse(
     { name: 'a', description: 'a', run: answer, options: [option] },

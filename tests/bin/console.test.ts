@@ -3,6 +3,7 @@ import { CommandUsageError, type ConsoleCommand, exitCodes } from 'sinfonietta/c
 import { t } from 'tap'
 import { consoleProgram, executeConsole } from '#tests/support/execute-console.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 
 const seen: unknown[] = []
@@ -64,6 +65,10 @@ const demoBundle: Bundle = {
     app.logger.info('Not of interest.')
     app.logger.warning('Of interest.')
   },
+}
+
+function raise(thrown: unknown): never {
+  throw thrown
 }
 
 const run = (line: string | readonly string[], init: RunInit = {}) =>
@@ -139,6 +144,59 @@ t.test('the reason why a command fails is printed, with exit code 1', async t =>
   t.equal(config.code, 1)
   t.match(config.stderr, 'The configuration has mistakes:')
   t.equal((await run('demo:greet Ada --env')).code, 64)
+})
+
+t.test('the exit code of a command is its result, else that of the process, else 0', async t => {
+  const exitIn = (code: unknown) => {
+    process.exitCode = code as number
+  }
+  const commands: Readonly<Record<string, readonly [run: () => unknown, code: number, stderr?: string]>> = {
+    'nothing is returned': [() => undefined, 0],
+    'a promise of nothing': [async () => {}, 0],
+    'a failure': [() => 1, 1],
+    'a promise of another code': [async () => 75, 75],
+    'process.exitCode': [() => exitIn(3), 3],
+    'process.exitCode after a wait': [async () => exitIn(await new Promise(resolve => setImmediate(resolve, 4))), 4],
+    'process.exitCode as a text': [() => exitIn('5'), 5],
+    'process.exitCode, and a result': [() => [exitIn(3), 0][1], 0],
+    'an error after process.exitCode': [() => [exitIn(3), raise(new Error('broken'))], 1, 'Error: broken'],
+    'a rejection': [() => Promise.reject(new Error('refused')), 1, 'Error: refused'],
+    'a thrown text': [() => raise('no error'), 1, "'no error'"],
+    'a thrown nothing': [() => raise(undefined), 1, 'undefined'],
+    'a text': [
+      () => 'x',
+      1,
+      'The command "demo:exit": run() returns an exit code from 0 to 255, such as exitCodes.success, not a str',
+    ],
+    'a promise of a flag': [async () => true, 1, 'not a boolean'],
+    'a number that the system would shorten to 0': [() => 256, 1, 'not 256'],
+    'a negative number': [() => -1, 1, 'not -1'],
+    'a part of a number': [() => 0.5, 1, 'not 0.5'],
+  }
+  const { exitCode } = process
+  for (const [title, [runs, code, message = '']] of Object.entries(commands)) {
+    const command = { name: 'demo:exit', description: 'Exits', run: runs as ConsoleCommand['run'] }
+    const load = async () => [{ name: 'demo', register: (app: Application) => void app.commands.push(command) }]
+    const ended = await run('demo:exit', { load })
+    t.strictSame([ended.code, ended.stderr.includes(message)], [code, true], `${title}: ${ended.stderr}`)
+    if (message === '') t.equal(ended.stderr, '', title)
+    t.equal(process.exitCode, exitCode, title)
+  }
+})
+
+t.test('an interrupted command that ends by itself decides on its exit code', async t => {
+  const interrupt = new AbortController()
+  const commands: Readonly<Record<string, readonly [ConsoleCommand['run'], number]>> = {
+    'it returns': [async () => undefined, 0],
+    'it fails': [async () => exitCodes.failure, 1],
+    'it throws': [({ signal }) => raise(signal.reason), 130],
+  }
+  interrupt.abort()
+  for (const [title, [run, code]] of Object.entries(commands)) {
+    const command = { name: 'demo:exit', description: 'Exits', run }
+    const load = async () => [{ name: 'demo', register: (app: Application) => void app.commands.push(command) }]
+    t.equal((await runInTerminal('demo:exit', { load, signal: interrupt.signal })).code, code, title)
+  }
 })
 
 t.test('two commands of one name are an error that names both', async t => {
@@ -220,6 +278,22 @@ t.test('the executable builds, runs and ends', async t => {
   t.strictSame(await ended, [0, null])
   t.equal(JSON.parse(printed.stdout).path, '/partnership')
   t.equal(printed.stderr, '')
+})
+
+t.test('a command that can never end says so', async t => {
+  const command = "{ name: 'shop:wait', description: 'Waits', run: () => new Promise(() => {}) }"
+  const bundles = `export const createBundles = () => [
+    { name: 'shop', register: ({ commands }) => void commands.push(${command}) },
+  ]`
+  const directory = t.testdir({
+    'package.json': '{"type":"module"}',
+    bundles: { 'index.ts': bundles },
+    dist: { bundles: { 'index.js': bundles } },
+  })
+  const program = `import { runConsoleProcess } from '#bin/console.ts'; await runConsoleProcess('${directory}', ['shop:wait'])`
+  const { code, stderr } = await runProcess(t, [process.execPath, '--input-type=module', '-e', program])
+  t.equal(code, 1)
+  t.match(stderr, /^The command "shop:wait" waits for a promise, but no timer, .* is left/m)
 })
 
 t.test('a reader that closes the pipe is no failure', async t => {

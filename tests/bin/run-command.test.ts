@@ -28,6 +28,27 @@ const numbers: Bundle = {
   },
 }
 
+t.test('a command without a result ends with 0, or with process.exitCode, which stays that of the test', async t => {
+  const { exitCode } = process
+  const commands: readonly ConsoleCommand[] = [
+    { name: 'demo:done', description: 'Does it', async run() {} },
+    {
+      name: 'demo:half',
+      description: 'Does a half',
+      run() {
+        process.exitCode = 3
+        return undefined
+      },
+    },
+  ]
+  const demo: Bundle = { name: 'demo', register: app => void app.commands.push(...commands) }
+  const { app, close } = await createTestKernel({ bundles: [createFrameworkBundle(), demo] })
+  t.teardown(close)
+  t.strictSame(await runCommand(app, 'demo:done'), { code: 0, output: '', errors: '' })
+  t.equal((await runCommand(app, 'demo:half')).code, 3)
+  t.equal(process.exitCode, exitCode)
+})
+
 t.test('a command runs in a test kernel', async t => {
   const { app, close } = await createTestKernel({ bundles: [createFrameworkBundle(), numbers] })
   t.teardown(close)
