@@ -119,6 +119,7 @@ export {
   asDate,
   asFlag,
   asInteger,
+  asIntegerFrom,
   asListOf,
   asOneOf,
   asText,

@@ -1,4 +1,4 @@
-import { checkFunction, checkString } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction, checkString } from '../errors/arguments.ts'
 import { describeValue } from './describe-value.ts'
 
 /**
@@ -26,10 +26,28 @@ export function findStandInMistake(value: unknown, convert: (text: string) => un
 /** Keeps text as it is. */
 export const asText: Conversion<string> = { expected: 'text', convert: text => text }
 
-/** A safe integer. */
+/**
+ * An integer with these bounds: `asIntegerFrom(1, 100)`. The ids of a column of the type `bigint` are `asIntegerFrom(1,
+ * Number.MAX_SAFE_INTEGER)`. @throws ARGUMENT_INVALID
+ */
+export function asIntegerFrom(least: number, most: number): Conversion<number> {
+  if (!Number.isSafeInteger(least) || !Number.isSafeInteger(most) || least > most) {
+    throw new ARGUMENT_INVALID(['asIntegerFrom(1, 100)', 'the bounds are two safe integers, the smaller one first'])
+  }
+  return {
+    expected: `an integer from ${least} to ${most}`,
+    convert(text) {
+      // The sum is 0 for -0.
+      const number = /^-?\d+$/.test(text) ? Number(text) + 0 : Number.NaN
+      return number >= least && number <= most ? number : undefined
+    },
+  }
+}
+
+/** An integer of 32 bits, as columns of the type `integer` have them: a database refuses others, and the answer would be 500. */
 export const asInteger: Conversion<number> = {
-  expected: 'an integer',
-  convert: text => (/^-?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined),
+  ...asIntegerFrom(-(2 ** 31), 2 ** 31 - 1),
+  expected: 'an integer of 32 bits',
 }
 
 /** A share: a number from 0 to 1. */
@@ -38,13 +56,10 @@ export const asRatio: Conversion<number> = {
   convert: text => (/^(?:0|1|0?\.\d+|1\.0+|0\.0+)$/.test(text) ? Number(text) : undefined),
 }
 
-/** A whole number of milliseconds, at least 1. */
+/** A whole number of milliseconds, at least 1 and at most what a timer of Node takes. */
 export const asMilliseconds: Conversion<number> = {
+  ...asIntegerFrom(1, 2 ** 31 - 1),
   expected: 'milliseconds, at least 1',
-  convert(text) {
-    const number = asInteger.convert(text)
-    return number !== undefined && number > 0 ? number : undefined
-  },
 }
 
 const flags: ReadonlyMap<string, boolean> = new Map([

@@ -307,7 +307,7 @@ t.test('bundles read their settings, and a kernel with wrong settings does not b
   const wrong = { LOG_LEVEL: 'loud', LIBRARY_PAGE_SIZE: 'ten' }
   await t.rejects(createTestKernel({ bundles: [library], variables: wrong }), {
     code: 'CONFIG_INVALID',
-    message: /^ {2}LOG_LEVEL "loud" .*\n {2}LIBRARY_PAGE_SIZE "ten" is not an integer\.$/m,
+    message: /^ {2}LOG_LEVEL "loud" .*\n {2}LIBRARY_PAGE_SIZE "ten" is not an integer of 32 bits\.$/m,
   })
   await t.rejects(createTestKernel({ bundles: [library, { ...library, name: 'shop' }] }), {
     code: 'CONFIG_SETTING_TAKEN',

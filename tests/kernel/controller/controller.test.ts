@@ -83,12 +83,17 @@ t.test('a bad route value means no such page, a bad query value a bad request', 
   t.throws(() => routeParameter('id', asInteger)(request), {
     code: 'KERNEL_ROUTE_VALUE_INVALID',
     status: 404,
-    message: 'The route parameter "id" must be an integer, not "x".',
+    message: 'The route parameter "id" must be an integer of 32 bits, not "x".',
   })
+  // PostgreSQL and MySQL refuse such ids of a column of the type integer.
+  for (const id of ['2147483648', '-2147483649', '9007199254740991']) {
+    const error = { code: 'KERNEL_ROUTE_VALUE_INVALID', status: 404 }
+    t.throws(() => routeParameter('id', asInteger)(requestWith({ id, _route: 'item' })), error, id)
+  }
   t.throws(() => queryValue('page', asInteger)(request), {
     code: 'KERNEL_QUERY_VALUE_INVALID',
     status: 400,
-    message: 'The query parameter "page" must be an integer, not "x".',
+    message: 'The query parameter "page" must be an integer of 32 bits, not "x".',
   })
   t.throws(() => queryValue('q')(request), { code: 'KERNEL_QUERY_VALUE_MISSING', status: 400 })
   t.throws(() => routeParameter('name')(request), {
@@ -113,7 +118,7 @@ t.test('headers and cookies are converted; their values are in no message, becau
   t.throws(() => headerValue('x-key', asInteger)(request), {
     code: 'KERNEL_HEADER_INVALID',
     status: 400,
-    message: 'The header "x-key" must be an integer.',
+    message: 'The header "x-key" must be an integer of 32 bits.',
   })
   t.equal(cookieValue('theme', asOneOf('dark', 'light'))(request), 'dark')
   t.equal(cookieValue('sid')(request), 'hunter2')
@@ -126,7 +131,7 @@ t.test('headers and cookies are converted; their values are in no message, becau
   t.throws(() => cookieValue('sid', asInteger)(request), {
     code: 'KERNEL_COOKIE_INVALID',
     status: 400,
-    message: 'The cookie "sid" must be an integer.',
+    message: 'The cookie "sid" must be an integer of 32 bits.',
   })
 })
 
@@ -137,7 +142,7 @@ t.test('a list of the query has commas, repeated names, or both', async t => {
   t.strictSame(ids(createRequest('/')), [])
   t.throws(() => ids(createRequest('/?id=1&id=x')), {
     code: 'KERNEL_QUERY_VALUE_INVALID',
-    message: 'The query parameter "id" must be a list, each entry an integer, not "1,x".',
+    message: 'The query parameter "id" must be a list, each entry an integer of 32 bits, not "1,x".',
   })
   t.throws(() => queryValue('id', asListOf(asInteger))(createRequest('/')), { code: 'KERNEL_QUERY_VALUE_MISSING' })
   t.equal(queryValue('id')(createRequest('/?id=1&id=2')), '1', 'else the first value counts')

@@ -76,7 +76,7 @@ t.test('values have the types of their schemas and defaults', async t => {
 t.test('an empty value is not set', async t => {
   t.strictSame(refuse({ help: 'size', schema: asInteger, default: 20 }, ''), [])
   t.strictSame(refuse({ help: 'size' }, ''), ['SIZE is not set; it must be text.'])
-  t.strictSame(refuse({ help: 'size', schema: asInteger }), ['SIZE is not set; it must be an integer.'])
+  t.strictSame(refuse({ help: 'size', schema: asInteger }), ['SIZE is not set; it must be an integer of 32 bits.'])
 })
 
 t.test('a schema of another library is asked also if the setting is not set', async t => {
@@ -88,10 +88,10 @@ t.test('a schema of another library is asked also if the setting is not set', as
 })
 
 t.test('mistakes show what was written and what would be right', async t => {
-  t.strictSame(refuse({ help: 'size', schema: asInteger }, 'ten'), ['SIZE "ten" is not an integer.'])
+  t.strictSame(refuse({ help: 'size', schema: asInteger }, 'ten'), ['SIZE "ten" is not an integer of 32 bits.'])
   t.strictSame(refuse({ help: 'size', schema: asListOf(asInteger) }, '1,ten,2,x'), [
-    'SIZE "ten" is not an integer.',
-    'SIZE "x" is not an integer.',
+    'SIZE "ten" is not an integer of 32 bits.',
+    'SIZE "x" is not an integer of 32 bits.',
   ])
   t.strictSame(refuse({ help: 'size', schema: v.pipe(v.string(), v.email(), v.maxLength(3)) }, 'nine\n'), [
     'SIZE "nine\\n" is refused by its schema: Invalid email: Received "nine "',
@@ -104,18 +104,18 @@ t.test('mistakes show what was written and what would be right', async t => {
 
 t.test('mistakes do not show secrets', async t => {
   const secret = 'hunter2'
-  t.strictSame(refuse({ help: 'size', schema: asInteger, secret: true }, secret), ['SIZE is not an integer.'])
+  t.strictSame(refuse({ help: 'size', schema: asInteger, secret: true }, secret), ['SIZE is not an integer of 32 bits.'])
   t.strictSame(refuse({ help: 'size', schema: asListOf(asInteger), secret: true }, `1,${secret}`), [
-    'SIZE is not a list, each entry an integer.',
+    'SIZE is not a list, each entry an integer of 32 bits.',
   ])
   t.strictSame(refuse({ help: 'size', schema: v.pipe(v.string(), v.email()), secret: true }, secret), [
     'SIZE is refused by its schema; the reason may contain the secret and is not shown.',
   ])
   t.strictSame(mistakesOf(defineSettings({ API_KEY: { help: 'key', schema: asInteger } }), { API_KEY: secret }), [
-    'API_KEY is not an integer.',
+    'API_KEY is not an integer of 32 bits.',
   ])
   t.strictSame(refuse({ help: 'size', schema: asInteger }, `https://me:${secret}@host`), [
-    'SIZE "https://******@host" is not an integer.',
+    'SIZE "https://******@host" is not an integer of 32 bits.',
   ])
   const pair = defineSettings({ API_KEY: { help: 'key' }, NAME: { help: 'name' } }, ({ API_KEY, NAME }) => ({
     NAME: `must not be "${NAME}" with the key "${API_KEY}".`,
@@ -149,7 +149,7 @@ t.test('a function compares settings, if each of them is right', async t => {
   )
   t.strictSame(mistakesOf(pair), [])
   t.strictSame(mistakesOf(pair, { USER: 'ada' }), ['USER needs a size of 2, not 1.'])
-  t.strictSame(mistakesOf(pair, { USER: 'ada', SIZE: 'x' }), ['SIZE "x" is not an integer.'])
+  t.strictSame(mistakesOf(pair, { USER: 'ada', SIZE: 'x' }), ['SIZE "x" is not an integer of 32 bits.'])
 })
 
 t.test('the mistakes of all bundles are reported at once', async t => {

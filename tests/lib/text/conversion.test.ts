@@ -1,14 +1,68 @@
-import { asDate, asFlag, asInteger, asListOf, asOneOf, asText, asUrl } from 'sinfonietta'
+import { asDate, asFlag, asInteger, asIntegerFrom, asListOf, asOneOf, asText, asUrl } from 'sinfonietta'
 import t from 'tap'
 
 t.test('text stays as it is', async t => {
   t.equal(asText.convert(' a '), ' a ')
 })
 
-t.test('an integer is all digits, and can be counted with', async t => {
-  for (const text of ['1', '-5', '007']) t.equal(asInteger.convert(text), Number(text))
-  for (const text of ['', 'x', '1.5', '1e3', ' 1', '0x10', '99999999999999999999'])
-    t.equal(asInteger.convert(text), undefined, text)
+t.test('an integer is all digits, and one that a column of the type integer takes', async t => {
+  const texts = ['1', '-5', '007', '-0', '2147483647', '-2147483648']
+  t.strictSame(texts.map(asInteger.convert), [1, -5, 7, 0, 2147483647, -2147483648])
+  const refused = [
+    ...['2147483648', '-2147483649', '4294967296', '9007199254740993', '9'.repeat(400)],
+    ...[
+      '',
+      '-',
+      'x',
+      '1.5',
+      '1.0',
+      '1e3',
+      '1E3',
+      '+1',
+      '--1',
+      ' 1',
+      '1 ',
+      '1\n',
+      '0x10',
+      '0b1',
+      '1n',
+      '1_000',
+      '1,000',
+    ],
+    ...['٣', '１', '²', '−1', 'Infinity', 'NaN', 'null', '1\0'],
+  ]
+  t.strictSame(
+    refused.filter(text => asInteger.convert(text) !== undefined),
+    [],
+  )
+})
+
+t.test('an integer with bounds of its own is in them', async t => {
+  const asDays = asIntegerFrom(1, 100)
+  t.equal(asDays.expected, 'an integer from 1 to 100')
+  t.strictSame(['1', '100', '0', '101', '-1', '1.5'].map(asDays.convert), [
+    1,
+    100,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ])
+  const asId = asIntegerFrom(1, Number.MAX_SAFE_INTEGER)
+  t.strictSame(['9007199254740991', '9007199254740992', '9007199254740993'].map(asId.convert), [
+    2 ** 53 - 1,
+    undefined,
+    undefined,
+  ])
+  for (const [least, most] of [
+    [2, 1],
+    [0.5, 1],
+    [0, Number.POSITIVE_INFINITY],
+    [Number.NaN, 1],
+    [0, 2 ** 53],
+  ] as const) {
+    t.throws(() => asIntegerFrom(least, most), { code: 'ARGUMENT_INVALID' })
+  }
 })
 
 t.test('a flag is one of eight words, in lower case or in capitals', async t => {
@@ -35,7 +89,7 @@ t.test('one of some texts is exactly one of them', async t => {
 
 t.test('a list is separated by commas, and each entry is converted', async t => {
   const asNumbers = asListOf(asInteger)
-  t.equal(asNumbers.expected, 'a list, each entry an integer')
+  t.equal(asNumbers.expected, 'a list, each entry an integer of 32 bits')
   t.strictSame(asNumbers.convert('1, 2,,3 ,'), [1, 2, 3])
   t.strictSame(asNumbers.convert(' '), [])
   t.equal(asNumbers.convert('1,x'), undefined)
