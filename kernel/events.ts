@@ -191,10 +191,14 @@ export class ViewEvent extends AnswerableEvent {
   }
 }
 
-/** 5. There is a response. Listeners add headers, replace the response, or only read it. */
+/** Changes a response of a request. A response may be a copy of one that the function has changed already. */
+type Completion = (response: Response, request: Request) => void
+
+/** 5. There is a response. Listeners complete it, replace it, or only read it. */
 export class ResponseEvent extends KernelEvent {
   static readonly eventName = 'kernel.response'
   #response: Response
+  #completions: Completion[] | undefined
 
   constructor(kernel: RequestKernel, request: Request, response: Response) {
     super(kernel, request)
@@ -207,7 +211,19 @@ export class ResponseEvent extends KernelEvent {
   }
 
   set response(response: Response) {
+    if (response === this.#response) return
     this.#response = asResponse(response)
+    for (const completion of this.#completions ?? []) completion(response, this.request)
+  }
+
+  /**
+   * Completes the response, and each one that another listener sets in its place: for facts of the request, such as its id or a
+   * policy, and not for those of one body, such as its length.
+   */
+  complete(completion: Completion): void {
+    completion(this.#response, this.request)
+    if (this.#completions === undefined) this.#completions = [completion]
+    else this.#completions.push(completion)
   }
 
   /** @throws KERNEL_RESULT_UNUSED */

@@ -240,10 +240,9 @@ class CorsListener {
     event.respond(createPreflightResponse(method, policy, request))
   }
 
-  onResponse({ isMainRequest, request, response }: ResponseEvent): void {
-    if (!isMainRequest) return
-    const policy = this.#policies.find(request)
-    if (policy !== undefined) addCorsHeaders(response.headers, policy, request)
+  onResponse(event: ResponseEvent): void {
+    const policy = event.isMainRequest ? this.#policies.find(event.request) : undefined
+    if (policy !== undefined) event.complete(({ headers }, request) => addCorsHeaders(headers, policy, request))
   }
 }
 

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ARGUMENT_INVALID, checkFunction } from '../../lib/errors/arguments.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import { addVary, type Headers } from '../../lib/http/headers.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { discard, isBodiless, Response, statusText } from '../../lib/http/response.ts'
 import { currentRequest } from '../argument-sources.ts'
@@ -131,6 +132,8 @@ export function addNodeMiddleware(
   checkFunction(call, 'the middleware', middleware)
   const name = middleware.name || 'middleware'
   const passed = new WeakMap<Request, NodeMessages>()
+  /** The header fields that the middleware has added to responses. */
+  const added = new WeakMap<Request, readonly Field[]>()
   const onRequest = async (event: RequestEvent) => {
     if (!event.isMainRequest) return
     const { request } = event
@@ -147,14 +150,47 @@ export function addNodeMiddleware(
     if (response !== undefined) event.respond(response)
   }
   const onResponse = async (event: ResponseEvent) => {
-    const messages = passed.get(event.request)
+    const { request, response } = event
     // The head of an upgrade is written by its library.
-    if (messages === undefined || event.response instanceof WebSocketUpgrade) return
-    passed.delete(event.request)
-    become(event.response, await passThrough(event.response, messages))
+    if (response instanceof WebSocketUpgrade) return
+    const messages = passed.get(request)
+    if (messages !== undefined) {
+      passed.delete(request)
+      // The stream of the response may fail on its way: then the error page has these fields.
+      added.set(request, findAdded(response.headers, messages.headers))
+      const result = await passThrough(response, messages)
+      added.set(request, findAdded(response.headers, result.headers))
+      become(response, result)
+    }
+    const fields = added.get(request) ?? []
+    if (fields.length > 0) event.complete(({ headers }) => addFields(headers, fields))
   }
   dispatcher.on(RequestEvent, onRequest, priority, name)
   dispatcher.on(ResponseEvent, onResponse, responsePriority, name)
+}
+
+type Field = readonly [name: string, value: string]
+
+/** The fields that only the later headers have, without those that describe one body. */
+function findAdded(before: Headers, after: Iterable<Field>): Field[] {
+  return [...after].filter(([name, value]) => !describesBody.test(name) && !before.getAll(name).includes(value))
+}
+
+const describesBody =
+  /^(?:content-(?!security-policy)|(?:accept-ranges|etag|last-modified|repr-digest|transfer-encoding)$)/i
+
+/** Adds the fields that a response does not have: of its cookies, each one that has another name. */
+function addFields(headers: Headers, fields: readonly Field[]): void {
+  const own = [...headers].map(keyOf)
+  for (const [name, value] of fields) {
+    if (/^vary$/i.test(name)) for (const each of value.split(',')) addVary(headers, each.trim())
+    else if (!own.includes(keyOf([name, value]))) headers.append(name, value)
+  }
+}
+
+function keyOf([name, value]: Field): string {
+  const key = name.toLowerCase()
+  return key === 'set-cookie' ? `${key}: ${value.split('=', 1)}` : key
 }
 
 /** Writes a response to the messages of a middleware, and returns the response that comes out. */
@@ -233,6 +269,12 @@ class NodeMessages {
     this.#socket.on('drain', () => this.outgoing.emit('drain'))
     rememberRequest(this.incoming, request)
     this.#watchClient()
+  }
+
+  /** The headers that the handler has set so far. */
+  get headers(): Field[] {
+    const all = Object.entries(this.outgoing.getHeaders())
+    return all.flatMap(([name, values]) => [values].flat().map((value): Field => [name, String(value)]))
   }
 
   /** Reports an error: before the head it becomes an error page, later it cuts the body off. */
@@ -327,10 +369,7 @@ class NodeMessages {
   async #respond(status: number): Promise<void> {
     await nextTurn()
     try {
-      const response = new Response(null, { status })
-      for (const [name, values] of Object.entries(this.outgoing.getHeaders())) {
-        for (const value of [values].flat()) response.headers.append(name, String(value))
-      }
+      const response = new Response(null, { status, headers: this.headers })
       // The length of the body of GET may be unknown.
       const isWhole = this.#isEnded && this.#request.method !== 'HEAD'
       response.body = isWhole ? readAll(this.#body) : this.#body

@@ -26,10 +26,18 @@ export class RequestIdListener {
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', requestIdPriority)
   }
 
-  onResponse({ request, response }: ResponseEvent): void {
+  onResponse(event: ResponseEvent): void {
+    const { request, response } = event
+    if (request.parent !== undefined) return
     // The request has checked its id.
-    if (request.parent === undefined) setChecked(response.headers, 'x-request-id', request.id)
+    setChecked(response.headers, 'x-request-id', request.id)
+    event.complete(addId)
   }
+}
+
+/** A listener that sets another response may have set another id. */
+function addId({ headers }: Response, { id }: Request): void {
+  if (!headers.has('x-request-id')) setChecked(headers, 'x-request-id', id)
 }
 
 /** The default. The framework is registered first, so other listeners without a priority see the completed headers. */
@@ -52,7 +60,11 @@ export class ResponseListener {
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', responsePriority)
   }
 
-  onResponse({ request, response }: ResponseEvent): void {
+  onResponse(event: ResponseEvent): void {
+    event.complete(this.#complete)
+  }
+
+  readonly #complete = (response: Response, request: Request): void => {
     completeContentType(request, response, this.#defaults)
     completeCacheControl(response)
   }
@@ -123,9 +135,13 @@ export class RobotsListener {
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', robotsPriority)
   }
 
-  onResponse({ response }: ResponseEvent): void {
-    if (!response.headers.has('x-robots-tag')) response.headers.set('x-robots-tag', 'noindex')
+  onResponse(event: ResponseEvent): void {
+    event.complete(forbidIndexing)
   }
+}
+
+function forbidIndexing({ headers }: Response): void {
+  if (!headers.has('x-robots-tag')) headers.set('x-robots-tag', 'noindex')
 }
 
 /** After listeners that read the body, and before compression. */

@@ -1,12 +1,14 @@
 import { RequestEvent, ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { setCookie } from '../../../lib/http/cookies.ts'
+import type { Headers } from '../../../lib/http/headers.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { Session } from '../../../lib/session/session.ts'
 import {
   createStatelessCheck,
+  type SessionCookie,
   type SessionMethod,
   type SessionTimes,
   type SessionUse,
@@ -47,6 +49,8 @@ export class SessionListener {
   /** The main requests that have a response, in debug mode: their sessions are saved. */
   readonly #answered = new WeakSet<Request>()
   #isUsed = false
+  /** What the clients of saved sessions have to learn. */
+  readonly #changes = new WeakMap<Session, SessionChange>()
 
   constructor(services: SessionListenerServices) {
     this.#services = services
@@ -66,11 +70,29 @@ export class SessionListener {
     if (isMainRequest) request.provideSession(this.#createSession)
   }
 
-  onResponse({ isMainRequest, request, response }: ResponseEvent): Promise<void> | undefined {
+  onResponse(event: ResponseEvent): Promise<void> | undefined {
+    const { isMainRequest, request } = event
     if (!isMainRequest) return undefined
     if (this.#services.isDebug) this.#answered.add(request)
     const session = request.requestedSession
-    return session && saveSession(session, this.#services.cookie, request, response)
+    return session && this.#save(session, event)
+  }
+
+  async #save(session: Session, event: ResponseEvent): Promise<void> {
+    if (session.useCount > 0) event.complete(keepPrivate)
+    // The first failure was thrown, and this is its error page: a second attempt would log it again.
+    if (session.hasFailed) return
+    const change = await session.save()
+    if (change !== 'none') this.#changes.set(session, change)
+    // The response before an error, with this cookie, was not sent.
+    const sent = this.#changes.get(session)
+    if (sent !== undefined) event.complete(({ headers }, { scheme }) => this.#sendCookie(sent, headers, scheme))
+  }
+
+  #sendCookie(change: SessionChange, headers: Headers, scheme: string): void {
+    const { name, ...attributes } = this.#services.cookie
+    const { id, maxAge } = change === 'clear' ? { id: '', maxAge: 0 } : change
+    setCookie(headers, name, id, { secure: scheme === 'https', ...attributes, maxAge })
   }
 
   readonly #createSession = (request: Request): Session => {
@@ -106,26 +128,15 @@ export class SessionListener {
   }
 }
 
-async function saveSession(
-  session: Session,
-  { name, ...attributes }: SessionCookieSettings,
-  { scheme }: Request,
-  { headers }: Response,
-): Promise<void> {
-  if (session.useCount > 0) {
-    // A response that depends on a session is only for one client.
-    const directives = (headers.get('cache-control') ?? '').toLowerCase().split(/[ \t]*,[ \t]*/)
-    const kept = ['no-store', 'no-transform'].filter(directive => directives.includes(directive))
-    const lifetime = findPrivateLifetime(directives, headers.get('expires'))
-    headers.set('cache-control', [`max-age=${lifetime}`, 'must-revalidate', 'private', ...kept].join(', '))
-    headers.set('expires', new Date(Date.now() + lifetime * 1000).toUTCString())
-  }
-  // The first failure was thrown, and this is its error page: a second attempt would log it again.
-  if (session.hasFailed) return
-  const change = await session.save()
-  if (change === 'none') return
-  const { id, maxAge } = change === 'clear' ? { id: '', maxAge: 0 } : change
-  setCookie(headers, name, id, { secure: scheme === 'https', ...attributes, maxAge })
+type SessionChange = Exclude<SessionCookie, 'none'>
+
+/** A response that depends on a session is only for one client. */
+function keepPrivate({ headers }: Response): void {
+  const directives = (headers.get('cache-control') ?? '').toLowerCase().split(/[ \t]*,[ \t]*/)
+  const kept = ['no-store', 'no-transform'].filter(directive => directives.includes(directive))
+  const lifetime = findPrivateLifetime(directives, headers.get('expires'))
+  headers.set('cache-control', [`max-age=${lifetime}`, 'must-revalidate', 'private', ...kept].join(', '))
+  headers.set('expires', new Date(Date.now() + lifetime * 1000).toUTCString())
 }
 
 /** Seconds; caches take more for this (RFC 9111, section 1.2.2). */

@@ -171,12 +171,18 @@ export class ProfilerListener {
     this.#services.profiler.find(request)?.addThrown(error)
   }
 
-  onResponse({ isMainRequest, request, response: { headers } }: ResponseEvent): void {
+  onResponse(event: ResponseEvent): void {
     const { collectors, debugGate, profiler } = this.#services
+    const { isMainRequest, request } = event
     const trace = profiler.find(request)
     if (trace === undefined || !profiler.keeps(trace) || !debugGate.allows(request)) return
-    nameProfile(headers, request, trace.token)
-    if (isMainRequest) headers.append('server-timing', toServerTiming(trace, collectors))
+    const { token } = trace
+    event.complete(({ headers }) => {
+      // A copy of a completed response.
+      if (headers.get('x-debug-token') === token) return
+      nameProfile(headers, request, token)
+      if (isMainRequest) headers.append('server-timing', toServerTiming(trace, collectors))
+    })
   }
 }
 

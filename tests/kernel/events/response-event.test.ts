@@ -25,6 +25,23 @@ t.test('a listener may replace the response; later ones see the new one', async 
   t.equal((await kernel.handle(request)).body, 'replaced')
 })
 
+t.test('a completion holds for each response that is set later, once, in the order of the listeners', async t => {
+  const { kernel, dispatcher, request } = createBareKernel()
+  const add = (value: string) => (event: ResponseEvent) =>
+    event.complete(({ headers }, { method }) => headers.append('x-order', `${method} ${value}`))
+  dispatcher.on(ResponseEvent, add('one'), 2)
+  dispatcher.on(ResponseEvent, add('two'), 1)
+  dispatcher.on(ResponseEvent, async event => {
+    await new Promise(setImmediate)
+    const replaced = new Response('replaced')
+    for (let times = 0; times < 2; times++) event.response = replaced
+    t.equal(event.response.headers.get('x-order'), 'GET one, GET two', 'the listener sees the complete response')
+    event.response.headers.set('x-order', 'own')
+  })
+  dispatcher.on(ResponseEvent, add('three'), -1)
+  t.equal((await kernel.handle(request)).headers.get('x-order'), 'own, GET three')
+})
+
 t.test('stopPropagation keeps the rest from running; the response is sent all the same', async t => {
   const { kernel, dispatcher, request, sequence } = createBareKernel()
   dispatcher.on(ResponseEvent, event => event.stopPropagation(), 1)

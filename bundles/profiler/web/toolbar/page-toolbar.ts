@@ -52,6 +52,12 @@ export class PageToolbar {
   }
 }
 
+/** Whether a response is a page that has the toolbar already: the copy of another one. */
+export function hasToolbar({ body }: Response, token: string): boolean {
+  const tag = `data-profiler-toolbar="${toolbarLink(token)}"`
+  return typeof body === 'string' ? body.includes(tag) : body instanceof Uint8Array && toBuffer(body).includes(tag)
+}
+
 function createNonce(): string {
   return randomBytes(16).toString('base64url')
 }

@@ -9,7 +9,7 @@ import type { Profiler } from '../../record/profiler.ts'
 import { type RecordingPolicy, replayAttribute } from '../../record/recording-policy.ts'
 import type { Trace } from '../../record/trace.ts'
 import type { RedirectData } from '../../subjects/exchange/data.ts'
-import { type PageToolbar, pausedToken } from './page-toolbar.ts'
+import { hasToolbar, type PageToolbar, pausedToken } from './page-toolbar.ts'
 
 /** After the listeners that make the page and its policy, before those that compute an etag or compress. As in Symfony. */
 const priority = -128
@@ -37,16 +37,25 @@ export class ToolbarListener {
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', priority)
   }
 
-  onResponse({ isMainRequest, request, response }: ResponseEvent): void {
+  onResponse(event: ResponseEvent): void {
     const { profiler, redirects, toolbar } = this.#services
+    const { isMainRequest, request, response } = event
     const trace = isMainRequest ? profiler.find(request) : undefined
-    if (isMainRequest && trace === undefined && this.#isPaused(request)) toolbar.addTo(response, request, pausedToken)
-    if (trace !== undefined)
-      trace.page = { body: response.body, encoding: response.headers.get('content-encoding') ?? '' }
+    if (trace === undefined) {
+      if (!isMainRequest || !this.#isPaused(request)) return
+      event.complete(page => {
+        if (!hasToolbar(page, pausedToken)) toolbar.addTo(page, request, pausedToken)
+      })
+      return
+    }
     // The header means that there will be a profile, and that the client may see it. As in Symfony.
-    if (trace === undefined || response.headers.get('x-debug-token') !== trace.token) return
-    redirects.note(trace, response)
-    toolbar.addTo(response, request, trace.token)
+    const isNamed = ({ headers }: Response) => headers.get('x-debug-token') === trace.token
+    if (isNamed(response)) redirects.note(trace, response)
+    event.complete(page => {
+      if (trace.page !== undefined && hasToolbar(page, trace.token)) return
+      trace.page = { body: page.body, encoding: page.headers.get('content-encoding') ?? '' }
+      if (isNamed(page)) toolbar.addTo(page, request, trace.token)
+    })
   }
 
   /** Whether a page has no profile because recording is paused: then its toolbar says so. */

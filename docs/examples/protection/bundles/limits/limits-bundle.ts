@@ -1,5 +1,5 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { type Bundle, HttpError, type Request, RequestEvent, ResponseEvent } from 'sinfonietta'
+import { type Bundle, HttpError, type Request, RequestEvent, type Response, ResponseEvent } from 'sinfonietta'
 
 declare module 'sinfonietta' {
   interface KnownAttributes {
@@ -51,13 +51,14 @@ export function createLimitsBundle(createLimiter: CreateLimiter = options => new
         return isMainRequest && limit ? count(request, String(request.attributes.get('_route')), limit) : undefined
       }
       // The header fields of draft-ietf-httpapi-ratelimit-headers-11.
-      const onResponse = ({ request, response }: ResponseEvent) => {
+      const onResponse = (event: ResponseEvent) => event.complete(addFields)
+      const addFields = ({ headers }: Response, request: Request) => {
         const found = counts.get(request)
         const limit = request.attributes.get('_rate_limit')
         if (found === undefined || limit === undefined) return
         const name = `"${request.attributes.get('_route')}"`
-        response.headers.set('ratelimit-policy', `${name};q=${limit.points};w=${limit.duration}`)
-        response.headers.set('ratelimit', `${name};r=${found.remainingPoints};t=${secondsUntilNext(found)}`)
+        headers.set('ratelimit-policy', `${name};q=${limit.points};w=${limit.duration}`)
+        headers.set('ratelimit', `${name};r=${found.remainingPoints};t=${secondsUntilNext(found)}`)
       }
       dispatcher.on(RequestEvent, onRequest, priority)
       dispatcher.on(ResponseEvent, onResponse)
