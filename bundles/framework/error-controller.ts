@@ -30,13 +30,15 @@ interface ErrorControllerServices {
 
 type Renderer = (report: ErrorReport, pages: ErrorPages, request: Request) => Response | Promise<Response>
 
-/** The media types of error responses. The first one is for clients without a preference. */
-const mediaTypes = ['text/html', 'application/problem+json', 'application/json', 'text/markdown', 'text/plain'] as const
+/**
+ * The media types of error responses. The first one is for clients without a preference. A client that accepts JSON accepts problem
+ * details.
+ */
+const mediaTypes = ['text/html', 'application/problem+json', 'text/markdown', 'text/plain'] as const
 
 const renderers: Record<(typeof mediaTypes)[number], Renderer> = {
   'text/html': renderErrorHtml,
   'application/problem+json': renderErrorProblem,
-  'application/json': renderErrorProblem,
   'text/markdown': renderErrorMarkdown,
   'text/plain': renderErrorText,
 }

@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
+import { isJsonType, mediaTypeOf } from '../http/media-type.ts'
 import {
   type BodyLimits,
   type BodySource,
@@ -84,7 +85,7 @@ export class RequestBody {
    */
   read(): Promise<unknown> | undefined {
     if (this.#isStreamed) return undefined
-    const isForMemory = isJson(this.contentType) || isText(this.contentType) || this.contentType === simpleForm
+    const isForMemory = isJsonType(this.contentType) || isText(this.contentType) || this.contentType === simpleForm
     return isForMemory ? this.bytes() : undefined
   }
 
@@ -169,7 +170,7 @@ export class RequestBody {
   }
 
   async #readJson(): Promise<unknown> {
-    if (this.isPresent && !isJson(this.contentType)) throw this.#unsupported('application/json')
+    if (this.isPresent && !isJsonType(this.contentType)) throw this.#unsupported('application/json')
     // The body of most requests was read before the controller runs.
     return parseJson(toText(this.#glimpse.bytes ?? (await this.bytes())), this.#limits.jsonDepth)
   }
@@ -225,15 +226,6 @@ const byteOrderMark = 0xfeff
 
 const simpleForm = 'application/x-www-form-urlencoded'
 const multipartForm = 'multipart/form-data'
-
-function mediaTypeOf(contentType = ''): string {
-  const end = contentType.indexOf(';')
-  return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
-}
-
-function isJson(type: string): boolean {
-  return type === 'application/json' || type.endsWith('+json')
-}
 
 function isText(type: string): boolean {
   return type.startsWith('text/')

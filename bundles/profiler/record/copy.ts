@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import zlib from 'node:zlib'
 import { parseForm } from '../../../lib/body/form-data.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
+import { isJsonType, mediaTypeOf } from '../../../lib/http/media-type.ts'
 import { maskMarkup } from '../../../lib/redact/mask-text.ts'
 import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
@@ -149,7 +150,7 @@ export class ContentCopier {
     const start = this.#clock()
     this.#left = Math.min(workLimit, this.#left + ((start - this.#time) / 1000) * workEachSecond)
     this.#time = start
-    const type = this.#redactor.knownSecrets(readType(sent.type))
+    const type = this.#redactor.knownSecrets(mediaTypeOf(sent.type))
     if (this.#left <= 0) return { type, length: null, note: 'Not stored: too many responses in a short time.' }
     const length = sent.encoding === '' ? Math.max(Buffer.byteLength(sent.body), sent.whole ?? 0) : null
     const data = this.#copy(sent, type)
@@ -178,7 +179,7 @@ export class ContentCopier {
     const copier = new MaskingCopier(this.#redactor, contentBounds)
     try {
       if (isForm(type)) return { form: copyForm(parseForm(text, fieldLimit), copier) }
-      return isJson(type) ? { json: [copier.value('', JSON.parse(text.replace(/^\ufeff/, '')))] } : undefined
+      return isJsonType(type) ? { json: [copier.value('', JSON.parse(text.replace(/^\ufeff/, '')))] } : undefined
     } catch {
       return undefined
     }
@@ -209,23 +210,13 @@ export function copyForm(fields: Iterable<readonly [string, unknown]>, copier: M
   return copier.pairs(texts, (name, value) => (isSecretCode(name, names) ? mask : copier.value(name, value)))
 }
 
-/** The media type of a header, without its parameters. */
-function readType(header: string): string {
-  const end = header.indexOf(';')
-  return (end === -1 ? header : header.slice(0, end)).trim().toLowerCase()
-}
-
 /** Whether content of a media type is text that can be read. */
 export function isText(type: string): boolean {
   return (
     /^text\/(?!event-stream)|^application\/(?:xml|xhtml\+xml|javascript|graphql|x-ndjson)$|\+xml$/.test(type) ||
-    isJson(type) ||
+    isJsonType(type) ||
     isForm(type)
   )
-}
-
-function isJson(type: string): boolean {
-  return type === 'application/json' || type.endsWith('+json')
 }
 
 function isForm(type: string): boolean {

@@ -201,7 +201,14 @@ t.test('the properties of an error are in problem details and in text, masked', 
 
 t.test('a client that prefers JSON gets problem details', async t => {
   const { client } = await boot(t)
-  for (const accept of ['application/json', 'application/problem+json', 'text/html;q=0.1, application/json']) {
+  for (const accept of [
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/vnd.api+json',
+    'application/*+json',
+    'application/problem+json',
+    'text/html;q=0.1, application/json',
+  ]) {
     const response = await client.get('/teapot', { headers: { accept } })
     t.equal(response.headers.get('content-type'), 'application/problem+json')
     // Long stacks are long enough to be compressed.

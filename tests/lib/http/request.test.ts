@@ -1,8 +1,7 @@
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
-import { Headers, Request } from 'sinfonietta'
+import { Request } from 'sinfonietta'
 import { t } from 'tap'
-import { preferredMediaType } from '#lib/http/negotiation.ts'
 import { parseHost } from '#lib/http/request-target.ts'
 import { TrustedProxies, trustableHeaders } from '#lib/http/trusted-proxies.ts'
 import { Session } from '#lib/session/session.ts'
@@ -203,22 +202,6 @@ t.test('several Cookie fields are one list (RFC 9113, section 8.2.3)', async t =
       ['b', '"2, 3"'],
     ],
   )
-})
-
-t.test('the preferred media type follows the q-values; without a header the first one is served', async t => {
-  const available = ['text/html', 'application/json']
-  const preferred = (accept?: string) =>
-    preferredMediaType(new Headers(accept === undefined ? {} : { accept }), available)
-  t.equal(preferred(), 'text/html')
-  t.equal(preferred('*/*'), 'text/html')
-  t.equal(preferred('application/json'), 'application/json')
-  t.equal(preferred('text/html;q=0.5, application/json'), 'application/json')
-  t.equal(preferred('image/png'), undefined)
-  t.equal(preferred('application/json, text/plain, */*'), 'application/json', 'of equals the one that is named')
-  t.equal(preferred('*/*, application/*'), 'application/json')
-  t.equal(preferred('application/json, text/html'), 'application/json', 'then the one that is named first')
-  t.equal(preferred('text/*, application/*'), 'text/html')
-  t.equal(preferred(',,;;q=;q=2, */*;q=-1, "'), undefined)
 })
 
 t.test('the address of an unknown peer is "unknown"', async t => {

@@ -5,6 +5,7 @@ import { traceContextOf } from '../../../../kernel/trace-context.ts'
 import { decodeUtf8 } from '../../../../lib/body/body-source.ts'
 import { type FormData, parseForm } from '../../../../lib/body/form-data.ts'
 import { EventStream } from '../../../../lib/http/event-stream.ts'
+import { isJsonType } from '../../../../lib/http/media-type.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { type Body, isBodiless, type Response } from '../../../../lib/http/response.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
@@ -110,7 +111,7 @@ function describeForm(fields: FormData, redactor: Redactor): Pick<BodyData, 'for
 
 function describeBytes(type: string, bytes: Uint8Array, redactor: Redactor): Pick<BodyData, 'form' | 'json' | 'note'> {
   const isForm = type === 'application/x-www-form-urlencoded'
-  const isJson = type === 'application/json' || type.endsWith('+json')
+  const isJson = isJsonType(type)
   if (!isForm && !isJson)
     return { note: 'Only forms and JSON are recorded: in other content, secrets cannot be detected.' }
   if (bytes.length > parseLimit) return { note: tooLarge }

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { isCompressible } from '../../../../lib/http/negotiation.ts'
+import { type Coding, isCompressible, preferredCoding } from '../../../../lib/http/negotiation.ts'
 import { packageName } from '../../../../lib/package.ts'
 import { isSecretName } from '../../../../lib/redact/secret-names.ts'
 import { parseFrames } from '../../../../lib/stack/stack-frames.ts'
@@ -101,6 +101,8 @@ export const uncompressedResponseRule: FindingRule<Profile> = {
   },
 }
 
+const codings: readonly Coding[] = ['br', 'gzip']
+
 /**
  * Whether a response should have been compressed. `no-transform` forbids it. `Vary: Accept-Encoding` means that
  * compression was tried and saved nothing.
@@ -108,11 +110,8 @@ export const uncompressedResponseRule: FindingRule<Profile> = {
 function isMissed({ request, response }: CollectorData): boolean {
   const has = (name: string, pattern: RegExp) => readHeader(response, name).some(value => pattern.test(value))
   if (has('content-encoding', /./) || has('cache-control', /\bno-transform\b/i)) return false
-  return !has('vary', /\baccept-encoding\b/i) && readHeader(request, 'accept-encoding').some(accepts)
-}
-
-function accepts(header: string): boolean {
-  return header.split(',').some(coding => /^\s*(?:gzip|br)\s*(?:$|;\s*q=(?!0(?:\.0*)?\s*$))/i.test(coding))
+  const accept = readHeader(request, 'accept-encoding').join(', ')
+  return !has('vary', /\baccept-encoding\b/i) && preferredCoding({ get: () => accept }, codings) !== undefined
 }
 
 /** Finds cookies that scripts, other sites or the network can read or send. */

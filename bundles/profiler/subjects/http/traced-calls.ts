@@ -1,4 +1,5 @@
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
+import { mediaTypeOf } from '../../../../lib/http/media-type.ts'
 import type { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Caller } from '../../../../lib/stack/callers.ts'
 import type { MessageData } from '../../profile/content.ts'
@@ -229,10 +230,6 @@ export class CallMessage {
 
 function toBytes(text: string, limit: number): Buffer {
   return Buffer.from(text.slice(0, limit)).subarray(0, limit)
-}
-
-function mediaTypeOf(header: string): string {
-  return header.split(';', 1).join().trim().toLowerCase()
 }
 
 /** The headers of a request as undici sends it: the first line is not one. */

@@ -2,6 +2,7 @@ import { currentRequest } from '../../../../kernel/argument-sources.ts'
 import { type Controller, defineController, resolveArguments } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug-gate.ts'
 import type { LastResort } from '../../../../kernel/last-resort.ts'
+import { isJsonType, mediaTypeOf } from '../../../../lib/http/media-type.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
@@ -42,10 +43,10 @@ async function renderDetails(
   request: Request,
   { page }: DecorationServices,
 ): Promise<string | undefined> {
-  const [type = ''] = headers.get('content-type')?.split(';', 1) ?? []
+  const type = mediaTypeOf(headers.get('content-type'))
   if (type === 'text/html') return (await page()).toHtml(request, status)
   if (type.startsWith('text/')) return (await page()).toMarkdown(request, status)
-  return (type.endsWith('json') && addLink(String(body), (await page()).linkTo(request))) || undefined
+  return (isJsonType(type) && addLink(String(body), (await page()).linkTo(request))) || undefined
 }
 
 /** Adds the member `profile` to the problem details (RFC 9457) of an error. */
