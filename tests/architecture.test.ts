@@ -10,7 +10,6 @@ const places: Readonly<Record<string, string>> = {
   mitt: 'lib/signals.ts',
   handlebars: 'lib/view/handlebars.ts',
   cookie: 'lib/http/',
-  negotiator: 'lib/http/negotiation.ts',
   mime: 'lib/http/file-response.ts',
   'tough-cookie': 'kernel/testing/',
   valibot: 'bundles/profiler/profile/ bundles/profiler/subjects/',
