@@ -104,7 +104,9 @@ t.test('mistakes show what was written and what would be right', async t => {
 
 t.test('mistakes do not show secrets', async t => {
   const secret = 'hunter2'
-  t.strictSame(refuse({ help: 'size', schema: asInteger, secret: true }, secret), ['SIZE is not an integer of 32 bits.'])
+  t.strictSame(refuse({ help: 'size', schema: asInteger, secret: true }, secret), [
+    'SIZE is not an integer of 32 bits.',
+  ])
   t.strictSame(refuse({ help: 'size', schema: asListOf(asInteger), secret: true }, `1,${secret}`), [
     'SIZE is not a list, each entry an integer of 32 bits.',
   ])
