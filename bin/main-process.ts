@@ -11,6 +11,7 @@ import { isDebugOn } from '../kernel/debug-gate.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { type ClosingTimes, keepAliveTime } from '../kernel/server/http-server.ts'
+import { workerNumber } from '../kernel/server/worker-number.ts'
 import type { Config } from '../lib/env/config.ts'
 import { checkSettings, createProcessLogger, type LoadBundles, loadApplication, readSettings } from './application.ts'
 import { report, type ToMainProcess } from './child-processes.ts'
@@ -126,8 +127,7 @@ async function serveUntilEnd(
   const isDevelopment = config.environment === 'dev'
   const isOwnProgram = load !== undefined
   const logger = createProcessLogger(settings)
-  const isFirst = cluster.isPrimary || cluster.worker?.id === 1
-  const warns = isFirst && !options.isRestarted
+  const warns = workerNumber() === 1 && !options.isRestarted
 
   const kernel = await loadApplication(settings, { load, logger, isServed: true, warns })
   const { app } = kernel

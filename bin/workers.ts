@@ -1,6 +1,7 @@
 import cluster, { type Address, type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { workerVariable } from '../kernel/server/worker-number.ts'
 import { sendTo, type ToMainProcess } from './child-processes.ts'
 
 /** The workers that a main process starts. */
@@ -74,7 +75,8 @@ export async function leaveMainProcess(): Promise<void> {
 /** Emits `failed` with an exit code when a worker has ended with the final code. */
 class WorkerGroup extends EventEmitter {
   readonly #options: WorkerOptions
-  readonly #workers = new Set<Worker>()
+  /** The workers, and their numbers. */
+  readonly #workers = new Map<Worker, number>()
   /** Workers that are stopped on purpose: they are not replaced when they end. */
   readonly #dismissed = new WeakSet<Worker>()
   readonly #listening = new WeakSet<Worker>()
@@ -95,11 +97,11 @@ class WorkerGroup extends EventEmitter {
       listening++
       if (listening === count) onReady(address)
     })
-    for (let index = 0; index < count; index++) this.#fork(this.#replace)
+    for (let number = 1; number <= count; number++) this.#fork(number, this.#replace(number))
   }
 
   send(message: ToMainProcess): void {
-    for (const worker of this.#workers) sendTo(worker, message)
+    for (const worker of this.#workers.keys()) sendTo(worker, message)
   }
 
   async replaceAll(): Promise<void> {
@@ -109,7 +111,7 @@ class WorkerGroup extends EventEmitter {
     // A second SIGHUP may follow a change that the first new workers have not read.
     while (this.#mustReplace && !this.#isStopping) {
       this.#mustReplace = false
-      for (const old of [...this.#workers]) if (!this.#isStopping) await this.#succeed(old)
+      for (const [old, number] of [...this.#workers]) if (!this.#isStopping) await this.#succeed(old, number)
     }
     this.#isReplacing = false
   }
@@ -117,15 +119,15 @@ class WorkerGroup extends EventEmitter {
   async stop(signal: NodeJS.Signals | 'retire'): Promise<void> {
     this.#isStopping = true
     const end = (worker: Worker) => (signal === 'retire' ? this.#retire(worker) : this.#stop(worker, signal))
-    await Promise.all([...this.#workers].map(end))
+    await Promise.all([...this.#workers.keys()].map(end))
   }
 
   /** Starts a worker. `onEnd` is called when it has ended or could not be started, unless it was dismissed. */
-  #fork(onEnd: OnEnd): Worker | undefined {
+  #fork(number: number, onEnd: OnEnd): Worker | undefined {
     const start = performance.now()
     const end = (reason: string, code?: number) => onEnd(reason, performance.now() - start, code)
     try {
-      const worker = cluster.fork()
+      const worker = cluster.fork({ [workerVariable]: number })
       const onExit = (reason: string, code?: number) => {
         this.#workers.delete(worker)
         if (!this.#dismissed.has(worker)) end(reason, code)
@@ -134,7 +136,7 @@ class WorkerGroup extends EventEmitter {
       worker.once('listening', () => this.#listening.add(worker))
       // A process that was never started emits no "exit".
       worker.on('error', error => worker.process.pid === undefined && onExit(error.message))
-      this.#workers.add(worker)
+      this.#workers.set(worker, number)
       return worker
     } catch (error) {
       end((error as Error).message)
@@ -142,20 +144,23 @@ class WorkerGroup extends EventEmitter {
     }
   }
 
-  readonly #replace: OnEnd = async (reason, age, code) => {
-    if (code === this.#options.finalCode) {
-      this.emit('failed', code)
-      return
+  /** Returns a function that starts another worker with this number. */
+  #replace(number: number): OnEnd {
+    return async (reason, age, code) => {
+      if (code === this.#options.finalCode) {
+        this.emit('failed', code)
+        return
+      }
+      this.#wait = Math.min(Math.max(2 * this.#wait - age, firstWait), longestWait)
+      this.#options.report(`A worker has ended (${reason}): another one starts in ${(this.#wait / 1000).toFixed(1)} s.`)
+      await delay(this.#wait)
+      if (!this.#isStopping) this.#fork(number, this.#replace(number))
     }
-    this.#wait = Math.min(Math.max(2 * this.#wait - age, firstWait), longestWait)
-    this.#options.report(`A worker has ended (${reason}): another one starts in ${(this.#wait / 1000).toFixed(1)} s.`)
-    await delay(this.#wait)
-    if (!this.#isStopping) this.#fork(this.#replace)
   }
 
   /** Replaces a worker by a new one. If the old one has ended meanwhile, it was replaced already. */
-  async #succeed(old: Worker): Promise<void> {
-    const successor = await this.#startSuccessor()
+  async #succeed(old: Worker, number: number): Promise<void> {
+    const successor = await this.#startSuccessor(number)
     if (successor === undefined) this.#options.report('A new worker has not started: the old one goes on.')
     else if (!this.#workers.has(old)) await this.#retire(successor)
     // A worker that is still starting receives no message yet.
@@ -163,10 +168,10 @@ class WorkerGroup extends EventEmitter {
   }
 
   /** Starts one more worker and waits until it listens. Resolves with `undefined` if it ends before. */
-  #startSuccessor(): Promise<Worker | undefined> {
+  #startSuccessor(number: number): Promise<Worker | undefined> {
     return new Promise(resolve => {
       let isListening = false
-      const worker = this.#fork((...end) => (isListening ? this.#replace(...end) : resolve(undefined)))
+      const worker = this.#fork(number, (...end) => (isListening ? this.#replace(number)(...end) : resolve(undefined)))
       worker?.once('listening', () => {
         isListening = true
         resolve(worker)

@@ -42,7 +42,8 @@ declare module '../lib/signals.ts' {
     'session.used': { readonly request: Request; readonly use: SessionUse }
     /** A main request is over: its response was sent, its client has left, or the stream of its response has failed. */
     'request.finished': FinishedRequest
-    'server.listening': { readonly url: string }
+    /** `worker` is the number of the worker, from 1; the worker that takes its place has the same. It is 1 without workers. */
+    'server.listening': { readonly url: string; readonly worker: number }
     'server.draining': undefined
     'server.closed': undefined
   }

@@ -1,4 +1,3 @@
-import cluster from 'node:cluster'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
@@ -89,9 +88,9 @@ function addListeners(app: Application, options: ResolvedOptions, store: Session
   const isConfigured = options.isSessionConfigured || app.settings.of(frameworkSettings).SESSION_URL !== undefined
   healthChecks.push(...createOwnChecks({ routes, store, hasUsed: () => isConfigured || sessions.isUsed }))
   const checks = new HealthChecks(healthChecks, logger)
-  app.signals.on('server.listening', () => {
+  app.signals.on('server.listening', ({ worker }) => {
     // Only in one worker: all have the same routes, and the same folders.
-    if ((cluster.worker?.id ?? 1) !== 1) return
+    if (worker !== 1) return
     warnOfRoutes(app)
     void checks.runAll()
   })

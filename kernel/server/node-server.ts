@@ -24,6 +24,7 @@ import {
 import { FastMessage, fastMessageClasses, nodeMessageClasses } from './messages.ts'
 import { toNode } from './to-node.ts'
 import { Handshake, WebSocketUpgrade } from './websocket-upgrade.ts'
+import { workerNumber } from './worker-number.ts'
 
 /** The services of an application that a server uses. */
 interface ServedApplication {
@@ -116,7 +117,7 @@ export class NodeServer {
       Math.min(longestInterval, answerTimeout, idleTimeout),
     ).unref()
     server.on('close', () => clearInterval(checker))
-    this.#app.signals.emit('server.listening', { url })
+    this.#app.signals.emit('server.listening', { url, worker: workerNumber() })
     return url
   }
 

@@ -147,7 +147,7 @@ t.test('the access log', async t => {
     const listInfo = async (variables: Record<string, string>) => {
       const { app, client, records } = await start(t, { APP_ENV: 'dev', ...variables })
       if (variables.ACCESS_LOG === undefined) await client.get('/articles/1')
-      app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000' })
+      app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000', worker: 1 })
       await client.get('/articles/7')
       await client.get('/assets/framework/error.css')
       await client.get('/assets/framework/missing.css')

@@ -150,7 +150,7 @@ t.test(
     t.teardown(close)
     const warnings = () => records.filter(({ level }) => level === 'warning').map(({ message }) => message)
     t.strictSame(warnings(), [])
-    app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000' })
+    app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000', worker: 1 })
     t.strictSame(warnings(), [problem])
     const load = async () => [createFrameworkBundle(), siteBundle, double]
     t.match((await run('debug:routes', { load })).stderr, problem)
@@ -179,7 +179,7 @@ t.test('a route that only answers GET and reads a body is named when the server 
   }
   const { app, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
   t.teardown(close)
-  app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000' })
+  app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000', worker: 1 })
   t.strictSame(
     records.filter(({ level }) => level === 'warning').map(({ message }) => message),
     ['The route "search" (/search) reads a body, but clients send none with GET: use routes.post().'],

@@ -109,7 +109,7 @@ t.test('when the server begins to listen, the log names what cannot be written',
   process.env.TMPDIR = '/nothing/is/here'
   t.teardown(() => Object.assign(process.env, { TMPDIR: temporary ?? '/tmp' }))
   const { app, directory, records } = await open(t, {})
-  app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000' })
+  app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000', worker: 1 })
   await until(() => records.length > 1)
   const logged = records.map(({ context, level, message }) => [level, message, context.exception])
   t.match(logged.toSorted(), [

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { Gauge, Registry } from 'prom-client'
 import { createFrameworkBundle } from 'sinfonietta'
-import { createTestKernel } from 'sinfonietta/testing'
+import { createTestKernel, silentLogger } from 'sinfonietta/testing'
 import { createFerriesBundle } from '../bundles/ferries/ferries-bundle.ts'
-import { createMetrics } from '../bundles/ferries/metrics.ts'
+import { createMetrics, serveMetrics } from '../bundles/ferries/metrics.ts'
 
 test('log, id, health and metrics', async t => {
   const bundles = [createFrameworkBundle(), createFerriesBundle()]
@@ -24,4 +26,24 @@ test('log, id, health and metrics', async t => {
   assert.match(text, /"status":"ready"/)
   const count = 'http_server_request_duration_seconds_count{method="GET",route="ferry",status="200"} 1'
   assert.ok((await metrics.metrics()).includes(count))
+})
+
+test('a new worker gets the port of the metrics when the old one drains', async () => {
+  const port = 20_000 + (process.pid % 10_000)
+  const [old, next] = ['old_up', 'new_up'].map(name => {
+    const register = new Registry()
+    new Gauge({ name, help: name, registers: [register] }).set(1)
+    return register
+  })
+  assert.ok(old && next)
+  const scrape = async () => (await fetch(`http://127.0.0.1:${port}`, { headers: { connection: 'close' } })).text()
+  const stopOld = serveMetrics(old, port, silentLogger)
+  const stopNew = serveMetrics(next, port, silentLogger)
+  assert.match(await scrape(), /old_up 1/)
+  stopOld()
+  for (let text = ''; !text.includes('new_up 1'); ) {
+    await setTimeout(20)
+    text = await scrape().catch(() => '')
+  }
+  stopNew()
 })

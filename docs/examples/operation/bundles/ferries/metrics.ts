@@ -1,6 +1,6 @@
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
-import type { Signals } from 'sinfonietta'
+import type { Logger, Signals } from 'sinfonietta'
 
 /** Creates metrics of the process and of all requests. */
 export function createMetrics(signals: Signals): Registry {
@@ -28,18 +28,26 @@ export function createMetrics(signals: Signals): Registry {
   return register
 }
 
-/** Serves metrics to this machine, on the first free port from `port` on: each worker has its own. */
-export function serveMetrics(register: Registry, port: number): Server {
+/**
+ * Serves metrics to this machine, on a port that each worker has for itself. During a reload, the old worker has the port until it drains:
+ * the new one tries again. Returns a function that frees the port.
+ */
+export function serveMetrics(register: Registry, port: number, log: Pick<Logger, 'warning'>): () => void {
   const server = createServer(async (_request, response) => {
     response.setHeader('content-type', register.contentType)
     response.end(await register.metrics())
   })
-  let next = port
-  server.on('error', () => {
-    next++
-    if (next < port + 64) listen()
+  let attempts = 0
+  let timer: NodeJS.Timeout | undefined
+  // Without `exclusive`, the workers would share the port.
+  const listen = () => server.listen({ port, host: '127.0.0.1', exclusive: true })
+  server.on('error', error => {
+    if (++attempts === 100) log.warning('The metrics are not served.', { exception: error })
+    timer = setTimeout(listen, 100).unref()
   })
-  // Otherwise the workers would share the port.
-  const listen = () => server.listen({ port: next, host: '127.0.0.1', exclusive: true })
-  return listen().unref()
+  listen().unref()
+  return () => {
+    clearTimeout(timer)
+    server.close()
+  }
 }
