@@ -251,7 +251,7 @@ function findTemplateFolders(directory: string, bundles: readonly Bundle[]): Tem
 
 function logMissingList(logger: Logger, { call, mistake, place, request }: MissingList): void {
   const log = request === undefined ? logger : logger.withRequestId(request.id)
-  log.warning('{call} in {place} shows nothing: {mistake}.', { call, place, mistake })
+  log.warning('{call} in {place} has no value: {mistake}.', { call, place, mistake })
 }
 
 /** Reports the answer of a listener that is not used. The listeners of the framework may answer in vain. */

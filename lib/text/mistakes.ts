@@ -127,15 +127,22 @@ export function quoteNearest(names: readonly string[]): string {
   return `; the nearest ${names.length > 1 ? 'are' : 'is'} ${names.map(name => `"${name}"`).join(', ')}`
 }
 
-/** The number of characters to add, remove or change to get from one text to the other (Levenshtein). */
+/**
+ * The number of mistakes between two texts: a character to add, to remove or to change, or two neighbours in the wrong order (optimal
+ * string alignment).
+ */
 function editDistance(from: string, to: string): number {
+  let earlier: readonly number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
-  for (const [index, character] of [...from].entries()) {
-    const next = [index + 1]
+  for (let line = 1; line <= from.length; line++) {
+    const next = [line]
     for (let column = 1; column <= to.length; column++) {
-      const changed = (row[column - 1] ?? 0) + (to[column - 1] === character ? 0 : 1)
-      next.push(Math.min(changed, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
+      const changed = (row[column - 1] ?? 0) + (to[column - 1] === from[line - 1] ? 0 : 1)
+      const isSwapped = to[column - 1] === from[line - 2] && to[column - 2] === from[line - 1]
+      const swapped = isSwapped ? (earlier[column - 2] ?? 0) + 1 : changed
+      next.push(Math.min(changed, swapped, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
     }
+    earlier = row
     row = next
   }
   return row.at(-1) ?? 0

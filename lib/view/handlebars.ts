@@ -53,16 +53,18 @@ export function readHandlebarsVersion(): string {
   return load('handlebars/package.json').version
 }
 
-/** Called with the data of a template and the options of Handlebars, for an `{{#each}}` whose list is `undefined`. */
+/** Called with the data of a template and the options of Handlebars, for a block of `each`, `if`, `unless` or `with` whose value is `undefined`. */
 export type OnNoList = (data: unknown, options: never) => void
+
+/** The helpers of Handlebars whose blocks depend on one value. */
+export const blockHelpers: readonly string[] = ['each', 'if', 'unless', 'with']
 
 /** Creates a template engine with helpers and partials of its own. */
 export function createHandlebars(onNoList?: OnNoList): HandlebarsPackage {
   // The type of `create` leaves out the same class.
   const handlebars = loadHandlebars().create() as HandlebarsPackage
   handlebars.JavaScriptCompiler = withDirectHelpers(handlebars.JavaScriptCompiler)
-  handlebars.registerHelper('each', refusePromise(handlebars, 'each', onNoList))
-  for (const name of ['if', 'unless', 'with']) handlebars.registerHelper(name, refusePromise(handlebars, name))
+  for (const name of blockHelpers) handlebars.registerHelper(name, refusePromise(handlebars, name, onNoList))
   return handlebars
 }
 
@@ -75,7 +77,8 @@ function refusePromise(
   const inner = helpers[name] as HandlebarsHelper
   return function (this: unknown, value: unknown, options: Handlebars.HelperOptions) {
     // The options contain the location, although their type leaves it out.
-    if (value === undefined) onUndefined?.(this, options as never)
+    // Handlebars calls `if` for `unless`, without data.
+    if (value === undefined && options.data !== undefined) onUndefined?.(this, options as never)
     if (!(value instanceof Promise)) return inner.call(this, value, options)
     throw new Exception(`the value of {{#${name}}} is a promise: await it before render()`, options as never)
   }

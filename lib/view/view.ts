@@ -19,6 +19,7 @@ import {
 } from './failed-place.ts'
 import { type Global, Globals, type GlobalValues, Registrations } from './globals.ts'
 import {
+  blockHelpers,
   capturePartialOptions,
   createCompiler,
   createHandlebars,
@@ -144,8 +145,7 @@ const builtIn: ReadonlySet<string> = new Set(
   'blockHelperMissing each helperMissing if log lookup unless with'.split(' '),
 )
 
-/** The block helpers of Handlebars that take one value. */
-const builtInChecks: readonly (readonly [string, HelperCheck])[] = ['each', 'if', 'unless', 'with'].map(name => [
+const builtInChecks: readonly (readonly [string, HelperCheck])[] = blockHelpers.map(name => [
   name,
   ({ positional }) => {
     if (positional.length === 1) return

@@ -1597,7 +1597,7 @@ t.test('a list that a page shows, and that its data does not have, is logged in 
   t.strictSame(await recordsOf({}), [
     [
       'warning',
-      '{{#each books}} in templates/shop/list.hbs:2 shows nothing: "books" is not defined; the nearest is "bookz".',
+      '{{#each books}} in templates/shop/list.hbs:2 has no value: "books" is not defined; the nearest is "bookz".',
     ],
   ])
   t.strictSame(await recordsOf({ APP_ENV: 'prod' }), [])

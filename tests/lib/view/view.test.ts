@@ -462,6 +462,54 @@ t.test('a list that the data of a page does not have is reported once for each r
   ])
 })
 
+t.test('a condition that swaps the letters of a value, or is a getter, is reported', async t => {
+  class Shop {
+    get isOpen(): boolean {
+      return true
+    }
+  }
+  const { found, report } = {
+    found: [] as string[],
+    report: ({ call, mistake }: MissingList) => found.push(`${call}: ${mistake}`),
+  }
+  const reportsOf = (template: string, model: ViewModel) => {
+    found.length = 0
+    const directory = t.testdir({ 'page.hbs': template })
+    const view = createView([{ path: directory }], undefined, root => createListCheck(root, report))
+    void view.render('page', model)
+    return found
+  }
+  const items = '"itmes" is not defined; the nearest is "items"'
+  const unread = '"isOpen" is not defined: templates do not read methods and getters of an object of the class Shop'
+  const mistakes: readonly (readonly [template: string, model: ViewModel, report: string])[] = [
+    ['{{#if itmes}}{{/if}}', { items: [] }, `{{#if itmes}}: ${items}`],
+    ['{{#unless itmes}}{{/unless}}', { items: [] }, `{{#unless itmes}}: ${items}`],
+    ['{{#with itmes}}{{/with}}', { items: [] }, `{{#with itmes}}: ${items}`],
+    ['{{#each itmes}}{{/each}}', { items: [] }, `{{#each itmes}}: ${items}`],
+    ['{{#if no}}{{else if itmes}}{{/if}}', { items: [] }, `{{#if itmes}}: ${items}`],
+    ['{{#each rows}}{{#if itmes}}{{/if}}{{/each}}', { rows: [{ items: 1 }, { items: 2 }] }, `{{#if itmes}}: ${items}`],
+    [
+      '{{#if user.isAdmni}}{{/if}}',
+      { user: { isAdmin: true } },
+      '{{#if user.isAdmni}}: "isAdmni" is not defined; the nearest is "isAdmin"',
+    ],
+    ['{{#if shop.isOpen}}{{/if}}', { shop: new Shop() }, `{{#if shop.isOpen}}: ${unread}`],
+  ]
+  for (const [template, model, expected] of mistakes) t.strictSame(reportsOf(template, model), [expected], template)
+  const optional: Readonly<Record<string, ViewModel>> = {
+    '{{#if error}}{{/if}}': { errors: [], terror: 1 },
+    '{{#if user}}{{/if}}': { users: [], suer: 1 },
+    '{{#if form}}{{/if}}': { from: 1 },
+    '{{#if title}}{{/if}}': { tile: '', tiled: 1, litte: 1 },
+    '{{#if isNext}}{{/if}}': { isText: true },
+    '{{#with address}}{{/with}}': { addresses: [] },
+    '{{#each rows}}{{#if error}}{{/if}}{{/each}}': { rows: [{ name: '' }], error: 'all' },
+    '{{#if constructor}}{{/if}}{{#if @root.user}}{{/if}}': { name: '' },
+    '{{#if itmes}}{{/if}}': { itmes: undefined, items: [] },
+  }
+  for (const [template, model] of Object.entries(optional)) t.strictSame(reportsOf(template, model), [], template)
+})
+
 t.test('a list is not explained if its template has changed since it was loaded', async t => {
   const directory = t.testdir({ 'page.hbs': '{{#each repairz}}{{/each}}' })
   const found: MissingList[] = []
