@@ -15,6 +15,7 @@ import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { RouteDefinition } from '../../lib/routing/route.ts'
 import { locateFrame, type StackFrame } from '../../lib/stack/stack-frames.ts'
 import { asInteger } from '../../lib/text/conversion.ts'
+import { escapeLines, toVisibleJson } from '../../lib/text/escapes.ts'
 import { findPlainTemplate, type View } from '../../lib/view/view.ts'
 
 /** The services of the error controller. */
@@ -261,7 +262,7 @@ function toErrorText({ status, statusText, publicMessage, details }: ErrorReport
   } else {
     parts.push(`${details.method} ${details.url}`, ...details.exceptions.map(describe))
   }
-  return `${parts.join('\n\n')}\n`
+  return escapeLines(`${parts.join('\n\n')}\n`)
 }
 
 function describe({ name, message, properties = {}, frames }: ReportedException, index: number): string {
@@ -285,7 +286,7 @@ function renderErrorProblem({ status, statusText, publicMessage, members, detail
     ...members,
     ...(details !== undefined && { exceptions: details.exceptions }),
   }
-  return Response.json(problem, { headers: { 'content-type': 'application/problem+json' } })
+  return new Response(toVisibleJson(problem), { headers: { 'content-type': 'application/problem+json' } })
 }
 
 /** The content of an error response, independent of its format. */

@@ -159,7 +159,7 @@ function unescapeName(name: string): string {
 
 /** The last segment of a path of any system, without control characters and marks of text direction. */
 function toFileName(sent: string): string {
-  const visible = sent.replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, '')
+  const visible = sent.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '')
   const name = visible.slice(Math.max(visible.lastIndexOf('/'), visible.lastIndexOf('\\')) + 1)
   return name === '.' || name === '..' ? '' : name
 }

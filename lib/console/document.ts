@@ -1,4 +1,4 @@
-import { escapeControls } from '../text/escapes.ts'
+import { escapeControls, escapeLines, toVisibleJson } from '../text/escapes.ts'
 import { displayWidth, fitWidth, type Paint, padWidth, type Run, type TextTone, wrap } from './terminal-text.ts'
 
 /** A part of the output of a command, such as a heading, a table or a text. */
@@ -31,7 +31,7 @@ export function formatMarkdown({ blocks }: Document): string {
 
 /** Formats data as JSON: indented, or as one line. No text in it can control a terminal. */
 export function formatJson(value: unknown, isIndented = true): string {
-  return `${escapeLines(JSON.stringify(value, null, isIndented ? 2 : 0))}\n`
+  return `${toVisibleJson(value, isIndented ? 2 : 0)}\n`
 }
 
 function formatBlock(block: Block, paint: Paint, width: number | undefined): string {
@@ -49,10 +49,6 @@ function formatBlock(block: Block, paint: Paint, width: number | undefined): str
     case 'markdown':
       return paintMarkdown(block.text, paint, width, block.tone)
   }
-}
-
-function escapeLines(text: string): string {
-  return text.split('\n').map(escapeControls).join('\n')
 }
 
 /** Markdown is readable as it is: lines are only wrapped, and headings and the marked line of a source stand out. */

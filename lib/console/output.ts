@@ -1,4 +1,4 @@
-import { escapeControls } from '../text/escapes.ts'
+import { escapeControls, escapeLines } from '../text/escapes.ts'
 import {
   type Cell,
   type Document,
@@ -70,7 +70,7 @@ export class Output {
   /** Writes a text unchanged, such as an exported file; on a terminal its control characters are escaped. */
   write(text: string): void {
     const { stdout } = this.#options
-    stdout.write(stdout.isTTY ? text.split('\n').map(escapeControls).join('\n') : text)
+    stdout.write(stdout.isTTY ? escapeLines(text) : text)
   }
 
   /** Writes a table and returns a function that adds rows to it. As JSON each row is a line. */

@@ -388,7 +388,7 @@ export function contentDisposition(name: string, disposition: Disposition = 'att
 /** Without folders, control characters, and characters that reverse the direction of the text. */
 function cleanName(name: string): string {
   const last = name.toWellFormed().replace(/^.*[\\/]/s, '')
-  const clean = last.replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '_').trim()
+  const clean = last.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '_').trim()
   return /^\.*$/.test(clean) ? 'file' : clean
 }
 

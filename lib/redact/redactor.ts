@@ -153,7 +153,7 @@ export class Redactor {
 
   #isRevealed(name: string): boolean {
     if (this.#revealed.size === 0) return false
-    const [last = name] = /[^[\]]+(?=\]*$)/.exec(name) ?? []
+    const [last = name] = /(?<![^[\]])[^[\]]+(?=\]*$)/.exec(name) ?? []
     return this.#revealed.has(name.toLowerCase()) || this.#revealed.has(last.toLowerCase())
   }
 

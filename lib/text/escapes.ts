@@ -3,10 +3,30 @@
  * controls) as JSON escapes, such as `\n` and `\u001b`.
  */
 export function escapeControls(text: string): string {
-  return text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, character => {
-    const escaped = JSON.stringify(character).slice(1, -1)
-    return escaped === character ? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}` : escaped
-  })
+  return text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, toEscape)
+}
+
+/** The same for a text of several lines: line feeds and tabs stay. */
+export function escapeLines(text: string): string {
+  return text.replace(/[^\P{Cc}\n\t]|[\p{Bidi_Control}\u2028\u2029]/gu, toEscape)
+}
+
+/** Writes all invisible characters as JSON escapes: a person would not notice an order to a coding agent in them. */
+export function escapeInvisible(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, toEscape)
+}
+
+/** Writes a value as JSON, with `indent` as in `JSON.stringify`. Invisible characters in its texts are escapes: it means the same. */
+export function toVisibleJson(value: unknown, indent = 0): string {
+  return JSON.stringify(value, null, indent).replace(/[^\n]+/g, escapeInvisible)
+}
+
+/** A character above U+FFFF becomes two escapes. */
+function toEscape(character: string): string {
+  const escaped = JSON.stringify(character).slice(1, -1)
+  if (escaped !== character) return escaped
+  const units = character.split('').map(unit => unit.charCodeAt(0).toString(16).padStart(4, '0'))
+  return units.map(unit => `\\u${unit}`).join('')
 }
 
 /** Escapes a text for a regular expression, with or without the flag `u`. RegExp.escape() needs Node.js 24. */

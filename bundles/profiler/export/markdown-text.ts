@@ -1,12 +1,10 @@
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
+import { escapeInvisible } from '../../../lib/text/escapes.ts'
 import { formatCaller } from '../profile/callers.ts'
 import type { BodyData, ContentData } from '../profile/content.ts'
 import { formatDuration, formatNumber, formatPlace, formatSize } from '../profile/format.ts'
 import { type ProfileSummary, type SummaryCount, summaryCounts } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
-
-/** Control characters, invisible characters, and those that change the text direction. */
-const invisible = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu
 
 const spanLimit = 500
 
@@ -18,7 +16,7 @@ const blockLimit = 8000
  */
 export function toSpan(text: string): string {
   if (text === '') return '(empty)'
-  const line = cut(text, spanLimit).replace(invisible, toEscape)
+  const line = escapeInvisible(cut(text, spanLimit))
   const fence = '`'.repeat(longestRun(line) + 1)
   // CommonMark removes one space at each end.
   const space = /^[` ]|[` ]$/.test(line) ? ' ' : ''
@@ -34,7 +32,7 @@ export function toValueSpan(value: unknown): string {
 export function toBlock(text: string, language = 'text'): string {
   const lines = cut(text, blockLimit)
     .replace(/\r\n?/g, '\n')
-    .replace(invisible, character => (character === '\n' || character === '\t' ? character : toEscape(character)))
+    .replace(/[^\n\t]+/g, escapeInvisible)
   const fence = '`'.repeat(Math.max(2, longestRun(lines)) + 1)
   return `${fence}${language}\n${lines}\n${fence}`
 }
@@ -77,12 +75,6 @@ function cut(text: string, limit: number): string {
 
 function longestRun(text: string): number {
   return Math.max(0, ...(text.match(/`+/g) ?? []).map(({ length }) => length))
-}
-
-const escapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
-
-function toEscape(character: string): string {
-  return escapes[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
 /** Writes the counts of a summary with a place, such as `queries: 51 in 38.0 ms`, without those that are 0. */

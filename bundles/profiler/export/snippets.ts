@@ -1,5 +1,5 @@
 import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
-import { quoteForShell } from '../../../lib/text/escapes.ts'
+import { quoteForShell, toVisibleJson } from '../../../lib/text/escapes.ts'
 import { type BodyData, type ContentData, type FormPart, readFormParts, serializeForm } from '../profile/content.ts'
 import { formatText } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
@@ -229,11 +229,5 @@ function writeForm({ files = [], form = [] }: BodyData): string[] {
 
 /** Writes a JavaScript string literal. Invisible characters and those that change the text direction are escaped. */
 function quote(text: string): string {
-  return JSON.stringify(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, toUnits)
-}
-
-/** A character above U+FFFF becomes two escapes. */
-function toUnits(character: string): string {
-  const units = character.split('').map(unit => unit.charCodeAt(0).toString(16).padStart(4, '0'))
-  return units.map(unit => `\\u${unit}`).join('')
+  return toVisibleJson(text)
 }

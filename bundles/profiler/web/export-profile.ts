@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { formatJson } from '../../../lib/console/document.ts'
 import { Request } from '../../../lib/http/request.ts'
-import { escapeControls } from '../../../lib/text/escapes.ts'
+import { escapeLines } from '../../../lib/text/escapes.ts'
 import { HtmlFragment } from '../../../lib/view/view.ts'
 import { toHar } from '../export/har.ts'
 import { toJson } from '../export/json.ts'
@@ -97,15 +97,8 @@ async function toHtmlFile(shown: ExportedProfile, services: ExportServices): Pro
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
     sections,
   })
-  return escapeUnseen(detachLinks(html, token))
-}
-
-/**
- * Escapes control characters, because a file may be written to a terminal. HTML references would not do: HTML reads
- * references to C1 characters as other characters.
- */
-function escapeUnseen(html: string): string {
-  return html.replace(/[^\P{Cc}\n\t]|[\p{Bidi_Control}\u2028\u2029]/gu, escapeControls)
+  // HTML references would not do: HTML reads those to C1 characters as other characters.
+  return escapeLines(detachLinks(html, token))
 }
 
 /** Hashes a stylesheet for the content security policy. */

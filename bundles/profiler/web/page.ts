@@ -3,6 +3,7 @@ import { preferredMediaType } from '../../../lib/http/negotiation.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { SignalMap } from '../../../lib/signals.ts'
+import { escapeInvisible, escapeLines } from '../../../lib/text/escapes.ts'
 import type { HelperCall, View, ViewModel } from '../../../lib/view/view.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
 import type { Replayer } from '../insight/replay/replay.ts'
@@ -80,9 +81,15 @@ const headers = {
   'referrer-policy': 'same-origin',
 }
 
-/** Adds the headers that isolate a page of the profiler: no recorded text can run or load anything. */
+/**
+ * Adds the headers that isolate a page of the profiler: no recorded text can run or load anything. In JSON, which programs print to
+ * terminals, invisible characters become escapes, which mean the same.
+ */
 export function protect(response: Response): Response {
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+  const { body } = response
+  const isJson = typeof body === 'string' && response.headers.get('content-type')?.includes('json')
+  if (isJson) response.body = body.replace(/[^\n]+/g, escapeInvisible)
   return response
 }
 
@@ -114,7 +121,9 @@ export function respondData(form: DataForm, json: unknown, markdown: () => strin
 
 /** Responds with Markdown. */
 export function respondMarkdown(text: string, status: number): Response {
-  return protect(new Response(text, { status, headers: { 'content-type': 'text/markdown; charset=UTF-8' } }))
+  return protect(
+    new Response(escapeLines(text), { status, headers: { 'content-type': 'text/markdown; charset=UTF-8' } }),
+  )
 }
 
 /** The most rows of a table on a page. */

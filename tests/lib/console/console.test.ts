@@ -105,7 +105,7 @@ t.test('recorded texts cannot control the terminal or break out of Markdown', as
     ],
     json: hostile,
   }
-  const control = /[^\P{Cc}\n]|\p{Bidi_Control}|[\u2028\u2029]/u
+  const control = /[^\P{Cc}\n\t]|\p{Bidi_Control}|[\u2028\u2029]/u
   for (const text of [
     formatForTerminal(document, paintNothing),
     formatForTerminal(document, paintNothing, 50),

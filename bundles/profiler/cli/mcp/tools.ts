@@ -1,6 +1,7 @@
 import type { z } from 'zod/v4'
 import type { CommandOption } from '../../../../kernel/console-command.ts'
 import { type Document, formatMarkdown } from '../../../../lib/console/document.ts'
+import { toVisibleJson } from '../../../../lib/text/escapes.ts'
 import { writeFinding } from '../../export/conclusions.ts'
 import { toJson } from '../../export/json.ts'
 import { listToJson, listToMarkdown } from '../../export/lists.ts'
@@ -480,7 +481,7 @@ function formsOfDocument({ document }: { readonly document: Document }): AnswerF
  * about the cut, are a text of their own, so that recorded data cannot pretend to be one.
  */
 function writeAnswer(forms: AnswerForms, options: AnswerOptions, ...remarks: readonly string[]): string[] {
-  const text = options.format === 'json' ? JSON.stringify(forms.json()) : String(forms.md())
+  const text = options.format === 'json' ? toVisibleJson(forms.json()) : String(forms.md())
   const kept = cut(text, options.max_length)
   const left = text.length - kept.length
   const advice = 'Ask for less (a panel, a lower limit), or raise max_length.'

@@ -6,6 +6,7 @@ import { isJsonType, mediaTypeOf } from '../../../../lib/http/media-type.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
+import { toVisibleJson } from '../../../../lib/text/escapes.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { nameProfile } from '../../record/request-recorder.ts'
@@ -51,7 +52,7 @@ async function renderDetails(
 
 /** Adds the member `profile` to the problem details (RFC 9457) of an error. */
 function addLink(problem: string, profile: string | undefined): string | undefined {
-  return profile === undefined ? undefined : JSON.stringify({ ...JSON.parse(problem), profile })
+  return profile === undefined ? undefined : toVisibleJson({ ...JSON.parse(problem), profile })
 }
 
 /** The services that the last resort uses. */
