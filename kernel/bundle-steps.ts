@@ -305,21 +305,19 @@ const routeAttributes: ShapeOf<
   _locale: 'string',
 }
 
-/** The names of the attributes that the defaults of a route can set, and that the framework reads. */
-export const knownDefaults: ReadonlySet<string> = new Set(Object.keys(routeAttributes))
-
 /**
  * Refuses a route whose controller cannot answer, or whose defaults would have no effect: a request would be the first to notice.
  *
  * @throws ROUTE_DEFINITION_INVALID
  */
-export function checkRoutes({
-  controllers,
-  directory,
-  routes,
-}: Declaring & { readonly controllers: ControllerResolver }): void {
+export function checkRoutes(
+  { controllers, directory, routes }: Declaring & { readonly controllers: ControllerResolver },
+  bundles: readonly Bundle[],
+): void {
+  const declared = bundles.flatMap(({ routeDefaults = [] }) => routeDefaults)
+  const names: ReadonlySet<string> = new Set([...Object.keys(routeAttributes), ...declared])
   for (const route of routes) {
-    const mistake = controllers.findMistake(route) ?? findDefaultMistake(route.defaults)
+    const mistake = controllers.findMistake(route) ?? findDefaultMistake(route.defaults, names)
     if (mistake === undefined) continue
     const place = createDeclarations({ controllers, directory, routes }).find(route)
     const where = place === undefined ? '' : ` (${place.file}:${place.line})`
@@ -327,24 +325,23 @@ export function checkRoutes({
   }
 }
 
-function findDefaultMistake(defaults: Route['defaults']): string | undefined {
+function findDefaultMistake(defaults: Route['defaults'], names: ReadonlySet<string>): string | undefined {
   const known = Object.entries(defaults).filter(([name]) => name in routeAttributes)
   const [mistake] = [
     ...findShapeMistakes('default', Object.fromEntries(known), routeAttributes),
-    ...findMistypedDefaults(defaults),
+    ...findUndeclared(defaults, names),
     ...findPolicyMistakes(defaults._cors),
     ...findOriginMistakes(defaults._cross_origin),
   ]
   return mistake && `in its defaults, ${mistake}`
 }
 
-/** Attributes of the application may have short names that are similar to a known one. */
-const mistypable = Object.keys(routeAttributes).filter(name => name.length > 8)
-
-function findMistypedDefaults(defaults: Route['defaults']): string[] {
-  return Object.keys(defaults).flatMap(name => {
-    const [nearest] = name.startsWith('_') && !(name in routeAttributes) ? nearestNames(name, mistypable, 2) : []
-    return nearest === undefined ? [] : `"${name}" is not known; the nearest is "${nearest}"`
+/** A default that nothing reads may be a guard that is mistyped, or whose bundle is not in the list. */
+function findUndeclared(defaults: Route['defaults'], names: ReadonlySet<string>): string[] {
+  const unknown = Object.keys(defaults).filter(name => name.startsWith('_') && !names.has(name))
+  return unknown.map(name => {
+    const advice = suggestNames(name, names) || `: the bundle that reads it has routeDefaults: ['${name}']`
+    return `"${name}" is declared by no bundle of the list${advice}`
   })
 }
 

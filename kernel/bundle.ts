@@ -1,7 +1,7 @@
 import type { Config } from '../lib/env/config.ts'
 import type { BundleSettings, Settings } from '../lib/env/settings.ts'
 import type { EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
-import type { Request } from '../lib/http/request.ts'
+import type { KnownAttributes, Request } from '../lib/http/request.ts'
 import type { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
@@ -94,6 +94,11 @@ export interface Bundle {
   readonly assets?: string
   /** The settings that the bundle declares with `defineSettings()`. Their values: `app.settings.of(settings)`. */
   readonly settings?: BundleSettings
+  /**
+   * The defaults of routes that its listeners read, such as `_role`. A route with another default that begins with `_` ends the start: it
+   * may be mistyped, and then nothing protects the route.
+   */
+  readonly routeDefaults?: readonly RouteDefault[]
   /** Wraps services of the application, before any bundle is registered: the profiler adds its tracing here. */
   decorate?(foundation: Foundation): Foundation
   register(app: Application): void | Promise<void>
@@ -104,6 +109,9 @@ export interface Bundle {
   close?(): void | Promise<void>
 }
 
+/** The name of an attribute that the default of a route can set for listeners: one of `KnownAttributes`. */
+type RouteDefault = Extract<keyof KnownAttributes, `_${string}`>
+
 /** The shape of a bundle. */
 export const bundleShape: ShapeOf<Bundle> = {
   name: 'string',
@@ -111,6 +119,7 @@ export const bundleShape: ShapeOf<Bundle> = {
   templates: 'string',
   assets: 'string',
   settings: 'object',
+  routeDefaults: ['string'],
   decorate: 'function',
   register: 'function',
   close: 'function',

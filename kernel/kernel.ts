@@ -74,7 +74,7 @@ export class Kernel {
   static async boot(options: KernelOptions): Promise<Kernel> {
     const kernel = await Kernel.assemble(options)
     try {
-      await kernel.#start(options.files === undefined)
+      await kernel.#start(options)
       return kernel
     } catch (error) {
       // A failure to close would hide the first one.
@@ -83,10 +83,10 @@ export class Kernel {
     }
   }
 
-  async #start(loadsView: boolean): Promise<void> {
+  async #start({ bundles, files }: KernelOptions): Promise<void> {
     const { queries, signals, view } = this.app
-    checkRoutes(this.app)
-    if (loadsView) view.load()
+    checkRoutes(this.app, bundles)
+    if (files === undefined) view.load()
     if (queries.areObserved) {
       const { watchLibraries } = await import('./libraries/watch-libraries.ts')
       this.#stopWatches = watchLibraries(this.app)
@@ -312,7 +312,8 @@ export function checkBundles(bundles: unknown): readonly Bundle[] {
     if (!isBundle(bundle)) {
       throw new KERNEL_BUNDLE_INVALID([index + 1, describeValue(bundle), adviseOnBundle(bundle)])
     }
-    const mistake = findShapeMistakes('key', bundle, bundleShape)[0] ?? findSettingsMistake(bundle)
+    const mistake =
+      findShapeMistakes('key', bundle, bundleShape)[0] ?? findSettingsMistake(bundle) ?? findDefaultsMistake(bundle)
     if (mistake !== undefined) throw new KERNEL_BUNDLE_KEY_INVALID([bundle.name, mistake])
   }
   const names = bundles.map(({ name }) => name)
@@ -330,6 +331,11 @@ function isBundle(value: unknown): value is Bundle {
 function findSettingsMistake({ settings }: Bundle): string | undefined {
   if (settings === undefined || typeof settings.check === 'function') return undefined
   return `"settings" must be the result of defineSettings(), not ${describeValue(settings)}`
+}
+
+function findDefaultsMistake({ routeDefaults = [] }: Bundle): string | undefined {
+  const wrong = routeDefaults.find(name => !name.startsWith('_'))
+  return wrong === undefined ? undefined : `"routeDefaults" has "${wrong}": names for listeners begin with "_"`
 }
 
 /** A sentence on how the value of a list becomes a bundle; empty if that is not known. */

@@ -12,6 +12,8 @@ declare module '../lib/http/request.ts' {
     _route: string
     /** The parameters of the matched route; each is an attribute of its own as well. */
     _route_params: Readonly<Record<string, unknown>>
+    /** The path below a mount, decoded, without its first slash. */
+    _rest: string
     /** The target of the redirect, if the path or the scheme of the request is nearly that of a route. */
     _location: string
     /** Route: the most bytes of a body. */

@@ -118,10 +118,8 @@ function addListeners(app: Application, options: ResolvedOptions, store: Session
 
 /** Logs mistakes that have no effect but the missing one. Returns the end of the reports. Production does not load the modules. */
 async function reportMistakes(app: Application): Promise<() => void> {
-  const { reportUnreadDefaults } = await import('./unread-defaults.ts')
   const { reportSuspectFunctions } = await import('./suspect-functions.ts')
   const { reportForeignMembers } = await import('./foreign-members.ts')
-  reportUnreadDefaults(app)
   reportSuspectFunctions(app)
   return reportForeignMembers(app)
 }

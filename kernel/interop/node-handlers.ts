@@ -64,7 +64,7 @@ function splitUrl(request: Request): MountedUrl {
   const query = queryString === '' ? '' : `?${queryString}`
   const decoded = attributes.get('_rest')
   if (decoded === undefined) return { base: rawPath.replace(/\/$/, ''), rest: `/${query}` }
-  const wanted = String(decoded).length
+  const wanted = decoded.length
   const segments = rawPath.split('/')
   const rest: string[] = []
   let length = -1

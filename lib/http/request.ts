@@ -408,11 +408,24 @@ export interface KnownAttributes {
   _locale: string
 }
 
-/** The type of an attribute: that of its name if the name is known, otherwise `unknown`. */
+/** What the compiler shows of the name of an attribute that it does not know. */
+type UnknownAttribute<name extends string> =
+  `"${name}" is not in KnownAttributes; a parameter of the route is attributes.get('_route_params')?.${name}`
+
+/** The type of an attribute; `unknown` for a name that is a text of any value. */
 export type AttributeValue<name extends string> = name extends keyof KnownAttributes ? KnownAttributes[name] : unknown
 
+/** The name of an attribute: a known one, or a text of any value. The compiler refuses others, which are mistyped. */
+type AttributeName<name extends string> = name extends keyof KnownAttributes
+  ? name
+  : string extends name
+    ? name
+    : keyof KnownAttributes | UnknownAttribute<name>
+
 /** The values that listeners and controllers attach to a request, by name. */
-export interface Attributes extends Omit<Map<string, unknown>, 'get' | 'set'> {
-  get<name extends string>(name: name): AttributeValue<name> | undefined
-  set<name extends string>(name: name, value: AttributeValue<name>): this
+export interface Attributes extends Omit<Map<string, unknown>, 'delete' | 'get' | 'has' | 'set'> {
+  delete<name extends string>(name: AttributeName<name>): boolean
+  get<name extends string>(name: AttributeName<name>): AttributeValue<name> | undefined
+  has<name extends string>(name: AttributeName<name>): boolean
+  set<name extends string>(name: AttributeName<name>, value: AttributeValue<name>): this
 }

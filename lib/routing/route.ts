@@ -31,7 +31,7 @@ export interface RouteDefinition<
   /** Patterns for whole values of variables. If a value does not match, the path does not match. */
   readonly requirements?: RouteRequirements
   /** Values of variables that are not in the path, and attributes such as `_format` for the request. */
-  readonly defaults?: defaults
+  readonly defaults?: defaults & DeclaredDefaults<defaults>
   /** A host without a port, with or without variables: `:tenant.example.com`. Any host by default. */
   readonly host?: host
   /** Any scheme by default. */
@@ -190,7 +190,15 @@ function checkList(noun: string, list: readonly string[] | undefined, known: rea
 export type RouteParameters = Readonly<Record<string, unknown>>
 
 /** Values of variables that are not in the path, and attributes such as `_format`, by name. */
-export type RouteDefaults = Readonly<Record<string, unknown> & Partial<KnownAttributes>>
+export type RouteDefaults = Readonly<Partial<KnownAttributes>> & Readonly<Record<string, unknown>>
+
+/** The compiler completes the names of attributes, and refuses others with `_`, which nothing reads. */
+type DeclaredDefaults<defaults> = Readonly<Partial<KnownAttributes>> & {
+  readonly [name in Exclude<
+    Extract<keyof defaults, `_${string}`>,
+    keyof KnownAttributes
+  >]: `"${name}" is not in KnownAttributes`
+}
 
 /** The defaults of a definition without defaults. */
 export type NoDefaults = Readonly<Record<never, never>>

@@ -168,7 +168,7 @@ export const faultyBundle: Bundle = {
     routes.add({
       name: 'body',
       path: '/body/:name',
-      controller: ({ attributes }) => new Response(bodies[String(attributes.get('name'))]?.() as Body),
+      controller: ({ attributes }) => new Response(bodies[String(attributes.get('_route_params')?.name)]?.() as Body),
     })
   },
 }
@@ -185,9 +185,9 @@ const faulty: Controller = defineController(
 
 /** Answers with what only this request has: nothing of another one may come in between. */
 async function own({ attributes }: Request): Promise<Response> {
-  const before = String(attributes.get('id'))
+  const before = String(attributes.get('_route_params')?.id)
   for (let turn = 0; turn < 3; turn++) await nextTurn()
-  const response = Response.text(`${before} ${attributes.get('id')}`)
+  const response = Response.text(`${before} ${attributes.get('_route_params')?.id}`)
   response.headers.set('x-own', before)
   return response
 }

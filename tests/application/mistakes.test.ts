@@ -740,9 +740,23 @@ const inRoutes: readonly Mistake<Application>[] = [
   ],
   [
     'a parameter in the defaults that is mistyped',
+    // @ts-expect-error
     ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _bodylimit: 1 }, controller: answer }),
     'ROUTE_DEFINITION_INVALID',
-    'in its defaults, "_bodylimit" is not known; the nearest is "_body_limit"',
+    'in its defaults, "_bodylimit" is declared by no bundle of the list; the nearest is "_body_limit"',
+  ],
+  [
+    'a guard that is mistyped',
+    // @ts-expect-error
+    ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _rol: 'admin' }, controller: answer }),
+    'ROUTE_DEFINITION_INVALID',
+    'in its defaults, "_rol" is declared by no bundle of the list; the nearest are "_role"',
+  ],
+  [
+    'a guard whose bundle is not in the list, in a group',
+    ({ routes }) => routes.group({ defaults: { _access: 'editor' } }, group => group.get('a', '/a', answer)),
+    'ROUTE_DEFINITION_INVALID',
+    `"_access" is declared by no bundle of the list: the bundle that reads it has routeDefaults: ['_access']`,
   ],
   ...([
     [{ _body_limit: '50mb' }, '"_body_limit" must be a number, not a string of 4 characters'],
@@ -1080,6 +1094,12 @@ const inList: readonly Mistake<void>[] = [
     'TypeError',
     part,
   ]) as Mistake<void>[]),
+  [
+    'a default of routes that is no name for listeners',
+    () => [{ name: 'shop', register: answer, routeDefaults: ['role'] }],
+    'KERNEL_BUNDLE_KEY_INVALID',
+    '"routeDefaults" has "role": names for listeners begin with "_"',
+  ],
   ['an empty name', () => [{ name: '', register: answer }], 'KERNEL_BUNDLE_INVALID', 'an object with a name'],
   ...([() => [{ name: 'a', path: '/a', controller: answer }], async () => ({ routes: [] })].map(register => [
     'a register that returns definitions',
@@ -1111,7 +1131,7 @@ const place = 'tests/application/mistakes.test.ts:'
 async function findOffences(mistakes: readonly Mistake<Application>[], options: { readonly hasPlace: boolean }) {
   const offences: string[] = []
   for (const mistake of mistakes) {
-    const shop: Bundle = { name: 'shop', register: async app => void (await mistake[1](app)) }
+    const shop: Bundle = { name: 'shop', routeDefaults: ['_role'], register: async app => void (await mistake[1](app)) }
     const error = await createTestKernel({ bundles: [createFrameworkBundle(), shop] }).then(
       () => new Error('It boots.'),
       (thrown: unknown) => thrown,

@@ -25,7 +25,7 @@ export const heavyBundle: Bundle = {
 }
 
 async function answer(app: Application, request: Request): Promise<Response> {
-  const { count, text } = weights[request.attributes.get('weight') as keyof typeof weights]
+  const { count, text } = weights[request.path.endsWith('many') ? 'many' : 'long']
   const { attributes, body, session, stopwatch } = request
   const { kernel, logger, queries, view } = app
   await Promise.allSettled([body.formData(), body.json()])

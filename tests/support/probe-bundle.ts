@@ -250,7 +250,7 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
       path: '/slow/:id',
       controller: defineController('slow', [currentRequest, routeParameter('id')], async (request, id) => {
         await new Promise(resolve => setTimeout(resolve, Number(id) % 7))
-        return Response.html(`slow ${id} ${request.attributes.get('id')} ${request.query.get('id')}`)
+        return Response.html(`slow ${id} ${request.attributes.get('_route_params')?.id} ${request.query.get('id')}`)
       }),
     },
   ]

@@ -97,7 +97,7 @@ async function showMuch(
 }
 
 async function failMuch({ logger }: Application, request: Request): Promise<Response> {
-  logger.warning('About to fail for {id}.', { id: request.attributes.get('id') })
+  logger.warning('About to fail for {id}.', { id: request.attributes.get('_route_params')?.id })
   const gathered = new AggregateError([new TypeError('the first'), new RangeError('the second')], 'all of them failed')
   const cause = Object.assign(new Error('the connection was lost', { cause: gathered }), { code: 'ECONNRESET' })
   throw new HttpError(503, `nothing can be said of ${request.query.get('subject')}`, { cause })

@@ -130,8 +130,9 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
 }
 
 function respondAsset({ attributes }: Request, assets: Assets): Response {
-  const [version, name] = [String(attributes.get('version')), String(attributes.get('file'))]
-  const asset = assets.find(version, name)
+  const { file, version } = attributes.get('_route_params') ?? {}
+  const name = String(file)
+  const asset = assets.find(String(version), name)
   if (asset === undefined) throw new PROFILER_ASSET_UNKNOWN([name])
   // The address changes with the content. `private`: not in caches that clients share.
   const headers = { 'content-type': asset.type, 'cache-control': 'private, max-age=31536000, immutable' }

@@ -302,7 +302,7 @@ t.test('problem details have the members of the error, if the client gets its me
       path: '/refused/:status',
       defaults: { _format: 'json' },
       controller: ({ attributes }) => {
-        throw new HttpError(Number(attributes.get('status')), 'no', { members })
+        throw new HttpError(Number(attributes.get('_route_params')?.status), 'no', { members })
       },
     })
     const refused = (await client.get('/refused/422')).json() as Record<string, unknown>

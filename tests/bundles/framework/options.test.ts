@@ -185,7 +185,7 @@ const shop: Bundle = {
       name: 'visit',
       path: '/visit/:number',
       controller: async ({ attributes, session }) => {
-        await session.set(`visit ${attributes.get('number')}`, true)
+        await session.set(`visit ${attributes.get('_route_params')?.number}`, true)
         return Response.json(Object.keys(await session.all()))
       },
     })

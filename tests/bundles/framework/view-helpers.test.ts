@@ -36,7 +36,7 @@ async function render(
         aliases: ['old_item'],
         path: '/item/:id',
         requirements: { id: /[\w ]+/ },
-        controller: request => Response.html(`<i>${request.attributes.get('id')}</i>`),
+        controller: request => Response.html(`<i>${request.attributes.get('_route_params')?.id}</i>`),
       })
       routes.get('many', '/many{/:page}', () => Response.html('many'))
       routes.get('local', '/:_locale/:id', () => Response.html('local'))

@@ -165,7 +165,7 @@ t.test('calls of overlapping requests are recorded with their own request, on po
   const kernel = await createProfiledKernel(t, {
     handlers: {
       '/page/:id': async ({ attributes }) => {
-        const id = attributes.get('id')
+        const id = attributes.get('_route_params')?.id
         await Promise.all([
           fetch(`${url}/slow/${id}/a`).then(response => response.text()),
           fetch(`${url}/redirect/${id}/b`).then(response => response.text()),

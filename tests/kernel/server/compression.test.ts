@@ -28,7 +28,7 @@ const handlers = createHandlerBundle({
     Response.stream(Readable.from(['one ', 'two ', 'three']), { headers: { 'content-type': 'text/csv' } }),
   '/events': () =>
     Response.stream(Readable.from(['data: 1\n\n']), { headers: { 'content-type': 'text/event-stream' } }),
-  '/numbered/:number': ({ attributes }) => Response.html(numbered(Number(attributes.get('number')))),
+  '/numbered/:number': ({ attributes }) => Response.html(numbered(Number(attributes.get('_route_params')?.number))),
 })
 
 function numbered(number: number): string {

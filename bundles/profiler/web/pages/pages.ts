@@ -158,7 +158,7 @@ const kind: Argument<ExportKind> = routeParameter('kind', {
 /** Creates a page that programs can read: in the form that its address ends with, or else in the one that the client prefers. */
 function inForms(answer: (form: PageForm, request: Request) => Promise<Response>): Page {
   return async request =>
-    request.attributes.has('form')
+    request.attributes.get('_route_params')?.form !== undefined
       ? answer(await form(request), request)
       : negotiate(request, form => answer(form, request))
 }

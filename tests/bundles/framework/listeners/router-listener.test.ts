@@ -32,7 +32,7 @@ function errorOf(request: Request, { listener } = createListener()): Error {
 
 t.test('route, parameters, defaults and controller become attributes', async t => {
   const { attributes } = route(createRequest('/item/7'))
-  t.equal(attributes.get('id'), '7')
+  t.equal(attributes.get('_route_params')?.id, '7')
   t.equal(attributes.get('_format'), 'json')
   t.equal(attributes.get('_route'), 'item')
   t.hasStrict(attributes.get('_route_params'), { id: '7', _format: 'json' })

@@ -31,7 +31,7 @@ function createTaskBundle(upstream: string): Bundle {
     name: 'task',
     register({ logger, routes, view }: Application) {
       const handle = async (request: Request): Promise<Response> => {
-        const marker = String(request.attributes.get('marker'))
+        const marker = String(request.attributes.get('_route_params')?.marker)
         const index = Number(marker.split('-')[1])
         const pause = () => sleep((index * 31) % 7)
         logger.info('Begun {marker}.', { marker })

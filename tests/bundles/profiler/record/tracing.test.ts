@@ -143,7 +143,7 @@ t.test('concurrent requests have separate events, logs and measurements', async 
         name: 'busy',
         path: '/busy/:id',
         controller: defineController('busy', [currentRequest], async request => {
-          const id = String(request.attributes.get('id'))
+          const id = String(request.attributes.get('_route_params')?.id)
           const end = request.stopwatch.start(`work ${id}`)
           await new Promise(resolve => setTimeout(resolve, Number(id) % 5))
           logger.warning('Busy with {id}.', { id })

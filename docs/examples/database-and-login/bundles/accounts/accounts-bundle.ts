@@ -18,6 +18,7 @@ const credentials = v.object({ email, password: v.string() })
 export function createAccountsBundle(database: Database): Bundle {
   return {
     name: 'accounts',
+    routeDefaults: ['_role'],
     register({ dispatcher, routes, urls, view }) {
       const users = new Users(database)
       new UserListener(users, urls).subscribe(dispatcher)

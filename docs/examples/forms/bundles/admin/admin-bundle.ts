@@ -1,6 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Bundle, defineSettings, type Request, RequestEvent, Response } from 'sinfonietta'
 
+declare module 'sinfonietta' {
+  interface KnownAttributes {
+    /** Route: only the administrator gets an answer. */
+    _login: boolean
+  }
+}
+
 const adminSettings = defineSettings({
   ADMIN_PASSWORD: { help: 'the password of the administrator', secret: true, default: undefined },
 })
@@ -12,6 +19,7 @@ const guardPriority = 20
 export const adminBundle: Bundle = {
   name: 'admin',
   settings: adminSettings,
+  routeDefaults: ['_login'],
   register({ dispatcher, routes, settings, urls, view }) {
     const { ADMIN_PASSWORD } = settings.of(adminSettings)
 

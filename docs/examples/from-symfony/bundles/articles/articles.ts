@@ -14,7 +14,7 @@ export interface Articles {
 /** Creates an argument: the article that the route names, or a 404. */
 export function createArticleArgument(articles: Articles): Argument<Article> {
   return async ({ attributes }) => {
-    const slug = String(attributes.get('slug'))
+    const slug = String(attributes.get('_route_params')?.slug)
     const article = await articles.find(slug)
     if (article === undefined) throw new HttpError(404, `There is no article "${slug}".`)
     return article

@@ -1,5 +1,12 @@
 import { type EventDispatcher, Response, type View, ViewEvent, type ViewModel } from 'sinfonietta'
 
+declare module 'sinfonietta' {
+  interface KnownAttributes {
+    /** Route: the template of the result. */
+    _template: string
+  }
+}
+
 /** After the listeners for special results; the priority of Symfony's template attribute. */
 const priority = -128
 
@@ -17,7 +24,7 @@ export class TemplateListener {
 
   async onView(event: ViewEvent): Promise<void> {
     const template = event.request.attributes.get('_template')
-    if (typeof template !== 'string') return
+    if (template === undefined) return
     // The result of such a controller is the view model of its template.
     const page = await this.#view.render(template, event.result as ViewModel, event.request)
     event.respond(Response.html(page))

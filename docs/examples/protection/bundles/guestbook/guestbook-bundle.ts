@@ -22,7 +22,7 @@ export const guestbookBundle: Bundle = {
       return response
     }
     const remove = ({ attributes }: Request) => {
-      entries.delete(String(attributes.get('id')))
+      entries.delete(String(attributes.get('_route_params')?.id))
       return Response.redirect(urls.generate('guestbook'), 303)
     }
     const pay = () => Response.redirect(urls.generate('guestbook'), 303)

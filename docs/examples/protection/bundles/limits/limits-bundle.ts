@@ -45,6 +45,7 @@ export function createLimitsBundle(createLimiter: CreateLimiter = options => new
 
   return {
     name: 'limits',
+    routeDefaults: ['_rate_limit'],
     register({ dispatcher }) {
       const onRequest = ({ isMainRequest, request }: RequestEvent) => {
         const limit = request.attributes.get('_rate_limit')

@@ -1,6 +1,15 @@
 import { createHash } from 'node:crypto'
 import { type Bundle, HttpError, RequestEvent, Response } from 'sinfonietta'
 
+declare module 'sinfonietta' {
+  interface KnownAttributes {
+    /** Route: a request needs the token of an owner. */
+    _needs_owner: boolean
+    /** The owner of the token. */
+    owner: string
+  }
+}
+
 /** After the router, whose defaults it reads. */
 const afterRouter = 16
 
@@ -8,6 +17,7 @@ const afterRouter = 16
 export function createMetersBundle(owners: ReadonlyMap<string, string>): Bundle {
   return {
     name: 'meters',
+    routeDefaults: ['_needs_owner'],
     register({ dispatcher, routes }) {
       dispatcher.on(
         RequestEvent,

@@ -3,6 +3,12 @@ import { test } from 'node:test'
 import type { TerminateEvent } from 'sinfonietta'
 import { createRequest, createTerminateEvent } from 'sinfonietta/testing'
 
+declare module 'sinfonietta' {
+  interface KnownAttributes {
+    order: number
+  }
+}
+
 class ReceiptListener {
   readonly #send: (order: unknown) => void
 

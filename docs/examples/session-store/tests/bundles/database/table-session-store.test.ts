@@ -32,7 +32,7 @@ const shop: Bundle = {
   name: 'shop',
   register({ routes }) {
     routes.get('cart', '/cart/:item', async ({ attributes, session }) => {
-      await session.set(String(attributes.get('item')), 1)
+      await session.set(String(attributes.get('_route_params')?.item), 1)
       return Response.json(Object.keys(await session.all()))
     })
     routes.get('logout', '/logout', async ({ session }) => {
