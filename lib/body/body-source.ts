@@ -1,5 +1,5 @@
 import { finished, Readable } from 'node:stream'
-import { BODY_TEXT_INVALID, BODY_TOO_LARGE, BODY_TRUNCATED } from './errors.ts'
+import { BODY_CHARSET_UNSUPPORTED, BODY_TEXT_INVALID, BODY_TOO_LARGE, BODY_TRUNCATED } from './errors.ts'
 
 /** The source of a body. */
 export interface BodySource {
@@ -237,11 +237,23 @@ const empty = Buffer.alloc(0)
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Decodes UTF-8 strictly. A byte order mark stays. @throws BODY_TEXT_INVALID (400) */
-export function decodeUtf8(bytes: Uint8Array): string {
+/** Text in UTF-16 has NUL characters, and text in ISO 2022 has escapes: their bytes may be UTF-8 by accident. */
+function isOtherText(text: string): boolean {
+  return text.includes('\0') || text.includes('\x1b')
+}
+
+/**
+ * Decodes UTF-8 strictly. A byte order mark stays. Text is read as UTF-8 also if the client names another charset by
+ * mistake: `charset` is for the error then.
+ *
+ * @throws BODY_TEXT_INVALID (400), or BODY_CHARSET_UNSUPPORTED (415) with a charset
+ */
+export function decodeUtf8(bytes: Uint8Array, charset?: string): string {
   try {
-    return decoder.decode(bytes)
+    const text = decoder.decode(bytes)
+    if (charset === undefined || !isOtherText(text)) return text
   } catch {
-    throw new BODY_TEXT_INVALID([])
+    if (charset === undefined) throw new BODY_TEXT_INVALID([])
   }
+  throw new BODY_CHARSET_UNSUPPORTED([charset])
 }

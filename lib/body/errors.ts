@@ -42,6 +42,16 @@ export const BODY_ENCODING_UNSUPPORTED: CodedErrorClass<[encoding: string]> = de
   'The request body has the content encoding "%s". Send it without an encoding.',
 )
 
+/**
+ * Text is not UTF-8, and the content type names another charset. Send UTF-8; or read `bytes()`, and decode them by a
+ * `TextDecoder`.
+ */
+export const BODY_CHARSET_UNSUPPORTED: CodedErrorClass<[charset: string]> = defineError(
+  'BODY_CHARSET_UNSUPPORTED',
+  415,
+  'The request body has the charset "%s". Send UTF-8.',
+)
+
 /** Text is not UTF-8. Send UTF-8, or read `bytes()`. */
 export const BODY_TEXT_INVALID: CodedErrorClass<[]> = defineError(
   'BODY_TEXT_INVALID',

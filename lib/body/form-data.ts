@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { copyFile, lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
+import { BODY_CHARSET_UNSUPPORTED, BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
 
 /** The fields of a form in the order in which they were sent: text or uploaded files. Members are named as in the Fetch API. */
 export class FormData implements Iterable<[string, string | UploadedFile]> {
@@ -34,7 +34,7 @@ export class FormData implements Iterable<[string, string | UploadedFile]> {
 export class UploadedFile {
   /** The name that the client sent: text to show, never a path to use. */
   readonly name: string
-  /** The content type that the client sent. */
+  /** The content type that the client sent: the media type in lower case, and its parameters as they are. */
   readonly type: string
   /** In bytes. */
   readonly size: number
@@ -62,13 +62,14 @@ export function isChosen({ name, size }: UploadedFile): boolean {
 /**
  * Parses a form of the type `application/x-www-form-urlencoded` by the URL Standard: a byte order mark or a question mark at its
  * beginning belongs to the first name. Brackets in a name, as in `a[b]`, have no special meaning. Other than in the standard,
- * bytes that are not UTF-8 are refused: a replaced character would be another name or value.
+ * bytes that are not UTF-8 are refused: a replaced character would be another name or value. `charset` is another charset than UTF-8
+ * that the client names, for the error.
  * @throws BODY_FIELDS_TOO_MANY (413) before anything is parsed; empty fields count, too
- * @throws BODY_FORM_INVALID (400) if escaped bytes are not UTF-8
+ * @throws BODY_FORM_INVALID (400), or BODY_CHARSET_UNSUPPORTED (415) with a charset, if escaped bytes are not UTF-8
  */
-export function parseForm(text: string, maxFields: number): FormData {
+export function parseForm(text: string, maxFields: number, charset?: string): FormData {
   if (hasMoreFieldsThan(maxFields, text)) throw new BODY_FIELDS_TOO_MANY([maxFields, 'fields'])
-  checkEscapes(text)
+  checkEscapes(text, charset)
   const form = new FormData()
   // URLSearchParams removes one question mark.
   for (const [name, value] of new URLSearchParams(`?${text}`)) form.append(name, value)
@@ -82,10 +83,11 @@ function hasMoreFieldsThan(limit: number, text: string): boolean {
 }
 
 /** URLSearchParams would replace invalid bytes by U+FFFD. */
-function checkEscapes(text: string): void {
+function checkEscapes(text: string, charset: string | undefined): void {
   try {
     for (const [escaped] of text.matchAll(/(?:%[0-9a-f]{2})+/gi)) decodeURIComponent(escaped)
   } catch {
+    if (charset !== undefined) throw new BODY_CHARSET_UNSUPPORTED([charset])
     throw new BODY_FORM_INVALID(['it has escaped bytes that are not UTF-8'])
   }
 }

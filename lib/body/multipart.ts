@@ -1,4 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises'
+import { otherCharsetOf } from '../http/media-type.ts'
 import { type BodyLimits, type BodySource, ByteCollector, decodeUtf8, readStream } from './body-source.ts'
 import { BODY_FIELDS_TOO_LARGE, BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
 import { FormData, type TemporaryFiles, UploadedFile } from './form-data.ts'
@@ -126,7 +127,7 @@ function parsePartHead(bytes: Uint8Array): PartHead {
   return {
     name: unescapeName(name),
     fileName: fileName === undefined ? undefined : toFileName(unescapeName(fileName)),
-    type: headers.get('content-type')?.toLowerCase() ?? 'text/plain',
+    type: (headers.get('content-type') ?? 'text/plain').replace(/^[^;]*/, name => name.toLowerCase()),
   }
 }
 
@@ -222,7 +223,7 @@ const batchSize = 64 * 1024
  * temporary file, any other is text in UTF-8. `limit` is the size of the whole form in bytes. After a rejection nothing is
  * read or written, and the caller removes the files.
  * @throws BODY_TOO_LARGE BODY_FIELDS_TOO_LARGE BODY_FIELDS_TOO_MANY (413)
- * @throws BODY_FORM_INVALID BODY_TEXT_INVALID BODY_TRUNCATED (400)
+ * @throws BODY_FORM_INVALID BODY_TEXT_INVALID BODY_TRUNCATED (400) BODY_CHARSET_UNSUPPORTED (415)
  */
 export async function parseMultipart(
   source: BodySource,
@@ -315,6 +316,6 @@ class PartStorage {
       await this.close()
       return
     }
-    this.form.append(name, decodeUtf8(this.#text.take()))
+    this.form.append(name, decodeUtf8(this.#text.take(), otherCharsetOf(type)))
   }
 }

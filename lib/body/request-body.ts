@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
-import { isJsonType, mediaTypeOf } from '../http/media-type.ts'
+import { isJsonType, mediaTypeOf, otherCharsetOf } from '../http/media-type.ts'
 import {
   type BodyLimits,
   type BodySource,
@@ -36,7 +36,7 @@ interface BodyGlimpse {
  * result. An absent body is empty text and an empty form, but no JSON.
  *
  * Each method may reject with BODY_TOO_LARGE (413), BODY_TRUNCATED (400) or BODY_ENCODING_UNSUPPORTED (415), and those that
- * decode text with BODY_TEXT_INVALID (400).
+ * decode text with BODY_TEXT_INVALID (400) or BODY_CHARSET_UNSUPPORTED (415).
  */
 export class RequestBody {
   /** The limit of this request in bytes, which a route may set before the body is read. By default that of the application. */
@@ -166,13 +166,13 @@ export class RequestBody {
   }
 
   async #readText(): Promise<string> {
-    return toText(this.#glimpse.bytes ?? (await this.bytes()))
+    return this.#toText(this.#glimpse.bytes ?? (await this.bytes()))
   }
 
   async #readJson(): Promise<unknown> {
     if (this.isPresent && !isJsonType(this.contentType)) throw this.#unsupported('application/json')
     // The body of most requests was read before the controller runs.
-    return parseJson(toText(this.#glimpse.bytes ?? (await this.bytes())), this.#limits.jsonDepth)
+    return parseJson(this.#toText(this.#glimpse.bytes ?? (await this.bytes())), this.#limits.jsonDepth)
   }
 
   async #readForm(): Promise<FormData> {
@@ -183,7 +183,10 @@ export class RequestBody {
 
   async #parseForm(): Promise<FormData> {
     if (this.#source === null) return new FormData()
-    if (this.contentType === simpleForm) return parseForm(decodeUtf8(await this.bytes()), this.#limits.fields)
+    if (this.contentType === simpleForm) {
+      const charset = this.#otherCharset
+      return parseForm(decodeUtf8(await this.bytes(), charset), this.#limits.fields, charset)
+    }
     if (this.contentType === multipartForm) return this.#readMultipart(this.#claim(this.#source))
     throw this.#unsupported(`${simpleForm}, ${multipartForm}`)
   }
@@ -212,14 +215,18 @@ export class RequestBody {
     return source
   }
 
+  #toText(bytes: Uint8Array): string {
+    const text = decodeUtf8(bytes, this.#otherCharset)
+    return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
+  }
+
+  get #otherCharset(): string | undefined {
+    return otherCharsetOf(this.#source?.contentType)
+  }
+
   #unsupported(expected: string): Error {
     return new BODY_TYPE_UNSUPPORTED([this.contentType, expected], { headers: { accept: expected } })
   }
-}
-
-function toText(bytes: Uint8Array): string {
-  const text = decodeUtf8(bytes)
-  return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
 }
 
 const byteOrderMark = 0xfeff

@@ -127,6 +127,7 @@ export class Request {
     return this.#parsed.target.queryString
   }
 
+  /** The parameters of the query. Escaped bytes that are not UTF-8 become U+FFFD, as in browsers. */
   get query(): URLSearchParams {
     this.#query ??= new Query(this.queryString)
     return this.#query

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import zlib from 'node:zlib'
 import { parseForm } from '../../../lib/body/form-data.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
-import { isJsonType, mediaTypeOf } from '../../../lib/http/media-type.ts'
+import { charsetOf, isJsonType, mediaTypeOf } from '../../../lib/http/media-type.ts'
 import { maskMarkup } from '../../../lib/redact/mask-text.ts'
 import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
@@ -234,8 +234,7 @@ function readText({ body, encoding, type }: SentContent): string | undefined {
   try {
     // A character has at most four bytes.
     const bytes = decompress(body, encoding).subarray(0, 4 * (readLimit + 1))
-    const [, charset = 'utf-8'] = /;\s*charset="?([\w:.-]+)/i.exec(type) ?? []
-    return new TextDecoder(charset).decode(bytes).slice(0, readLimit + 1)
+    return new TextDecoder(charsetOf(type)).decode(bytes).slice(0, readLimit + 1)
   } catch {
     return undefined
   }

@@ -270,6 +270,28 @@ t.test('text that is not UTF-8 is refused, in names and in values', async t => {
   }
 })
 
+t.test('the type of a file is in lower case, and its parameters are as they were sent', async t => {
+  const types: readonly [sent: string, type: string][] = [
+    ['Image/PNG', 'image/png'],
+    ['multipart/mixed; boundary=AbC', 'multipart/mixed; boundary=AbC'],
+    ['Text/Plain;Charset="UTF-8";Title=A;b=C', 'text/plain;Charset="UTF-8";Title=A;b=C'],
+    ['; X=Y', '; X=Y'],
+  ]
+  const parts = types.map(([type]): Sent => ({ name: 'f', fileName: 'f', type, content: Buffer.from('a') }))
+  const form = await bodyOf([encode(parts)], t.testdir()).formData()
+  const found = form.getAll('f').map((file, at) => [types[at]?.[0], file instanceof UploadedFile && file.type])
+  t.strictSame(found, types)
+})
+
+t.test('a field that is not UTF-8 is refused by the name of its charset', async t => {
+  const sent = `${part('Content-Disposition: form-data; name="a"\r\nContent-Type: text/plain; charset=ISO-8859-1')}\xe9`
+  const body = bodyOf([Buffer.from(sent + last, 'latin1')], t.testdir())
+  await t.rejects(body.formData(), {
+    status: 415,
+    message: 'The request body has the charset "ISO-8859-1". Send UTF-8.',
+  })
+})
+
 t.test('each limit is kept, and unfinished files are removed', async t => {
   const directory = t.testdir()
   const text = (name: string, size: number): Sent => ({ name, content: Buffer.alloc(size, 'x') })

@@ -195,6 +195,85 @@ t.test('bytes that are not UTF-8 are refused as text, and only as text', async t
   await t.rejects(bodyOf(['\xff'], { contentType: 'application/json' }).json(), { code: 'BODY_TEXT_INVALID' })
 })
 
+t.test('text that is not UTF-8 is refused by the name of its charset, if it has another one', async t => {
+  const refused: readonly [bytes: string, contentType: string, charset: string][] = [
+    ['\xe9', 'text/plain; charset=iso-8859-1', 'iso-8859-1'],
+    ['\xe9', 'text/plain;charset="ISO-8859-1"', 'ISO-8859-1'],
+    ['\xe9', 'text/plain; format=flowed; Charset=windows-1252', 'windows-1252'],
+    ['\xe9', 'text/plain; charset=us-ascii', 'us-ascii'],
+    ['\x82\xa0', 'text/csv; charset=Shift_JIS', 'Shift_JIS'],
+    ['\xb0\xa1', 'text/plain; charset=gb18030', 'gb18030'],
+    ['\xe9', 'text/plain; charset=unknown', 'unknown'],
+    ['\xff\xfea\x00', 'text/plain; charset=utf-16', 'utf-16'],
+    // By accident, these bytes are UTF-8.
+    ['a\x00b\x00', 'text/plain; charset=utf-16le', 'utf-16le'],
+    ['\x00\x00\x00a', 'text/plain; charset=utf-32', 'utf-32'],
+    ['\x1b$B$"\x1b(B', 'text/plain; charset=iso-2022-jp', 'iso-2022-jp'],
+    ['"\xe9"', 'application/json; charset=iso-8859-1', 'iso-8859-1'],
+    ['a=\xe9', 'application/x-www-form-urlencoded; charset=iso-8859-1', 'iso-8859-1'],
+    ['a=%E9', 'application/x-www-form-urlencoded; charset=iso-8859-1', 'iso-8859-1'],
+  ]
+  const read = (body: RequestBody): Promise<unknown> => {
+    if (body.contentType === 'application/json') return body.json()
+    return body.contentType.startsWith('text/') ? body.text() : body.formData()
+  }
+  for (const [bytes, contentType, charset] of refused) {
+    const message = `The request body has the charset "${charset}". Send UTF-8.`
+    const expected = { code: 'BODY_CHARSET_UNSUPPORTED', status: 415, message }
+    await t.rejects(read(bodyOf([bytes], { contentType })), expected, contentType)
+  }
+  for (const contentType of ['text/plain', 'text/plain; charset=utf-8', 'text/plain; charset="UTF8"']) {
+    await t.rejects(bodyOf(['\xe9'], { contentType }).text(), { code: 'BODY_TEXT_INVALID', status: 400 }, contentType)
+  }
+  // Clients name a charset by mistake, or because their library does.
+  t.equal(await bodyOf(['a b'], { contentType: 'text/plain; charset=ISO-8859-1' }).text(), 'a b')
+  t.equal(await bodyOf(['\xc3\xa9'], { contentType: 'text/plain; charset=ISO-8859-1' }).text(), 'é')
+  t.strictSame(await bodyOf(['"\xc3\xa9"'], { contentType: 'application/json; charset=us-ascii' }).json(), 'é')
+})
+
+t.test('JSON has a media type of JSON', async t => {
+  const rows: readonly [contentType: string, isJson: boolean][] = [
+    ['application/json', true],
+    ['Application/JSON', true],
+    ['\tapplication/json ; charset=utf-8', true],
+    ['application/json;', true],
+    ['application/vnd.api+json', true],
+    ['application/ld+json;profile="a;b"', true],
+    ['image/x+json', true],
+    ['text/json', true],
+    ['+json', false],
+    ['/+json', false],
+    ['a/', false],
+    ['a b/c+json', false],
+    ['a/b c+json', false],
+    ['a/b/c+json', false],
+    ['a/b+json x', false],
+    ['a"/b+json', false],
+    ['é/b+json', false],
+    ['application/json, application/json', false],
+    ['application/jsonp', false],
+    ['application/json-seq', false],
+    ['application/json+xml', false],
+    ['application/x-json', false],
+    ['json', false],
+    ['text/plain', false],
+    ['', false],
+  ]
+  const found = await Promise.all(
+    rows.map(async ([contentType]) => {
+      const code = await bodyOf(['{}'], { contentType })
+        .json()
+        .then(
+          () => 'read',
+          ({ code }) => code,
+        )
+      return [contentType, code === 'BODY_TYPE_UNSUPPORTED' ? false : code === 'read']
+    }),
+  )
+  t.strictSame(found, rows)
+  await t.rejects(bodyOf(['{}'], { contentType: 'a b/c+json' }).json(), { status: 415, message: /"a b\/c\+json"/ })
+})
+
 t.test('a declared length over the limit is refused before anything is read', async t => {
   const stream = new PassThrough()
   const onRead = () => t.fail('must not be called')

@@ -14,6 +14,7 @@ t.test('a target is split at its first question mark; the path is decoded once',
   t.equal(request.rawPath, '/caf%C3%A9/%2541')
   t.equal(request.queryString, 'a=1?b=%20')
   t.equal(request.query.get('a'), '1?b= ')
+  t.equal(new Request({ target: '/?a=%C2%FE' }).query.get('a'), '\ufffd\ufffd', 'bytes that are not UTF-8')
   t.equal(request.url, 'http://localhost:8000/caf%C3%A9/%2541?a=1?b=%20')
   t.equal(request.problem, undefined)
 })
