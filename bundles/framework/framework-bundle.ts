@@ -32,7 +32,7 @@ import {
   RobotsListener,
 } from './listeners/response-listeners.ts'
 import { RouterListener } from './listeners/router-listener.ts'
-import { SessionListener } from './listeners/session-listener.ts'
+import { SessionListener, type SessionListenerServices } from './listeners/session-listener.ts'
 import { checkStore, type FrameworkOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { addProtection, crossOriginRule } from './protection.ts'
 import { addViewHelpers } from './view-helpers.ts'
@@ -53,7 +53,9 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
     settings: frameworkSettings,
     async register(app) {
       store = await createStore(app, resolved)
-      register(app, resolved, store)
+      // Production does not load it.
+      const handedOut = app.config.isDebug ? await import('../../lib/session/handed-out.ts') : undefined
+      register(app, resolved, { store, createHandedOut: handedOut && (() => new handedOut.HandedOutValues()) })
       if (app.debugGate.isDebug) endReports = await reportMistakes(app)
     },
     close() {
@@ -63,11 +65,11 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
   }
 }
 
-function register(app: Application, options: ResolvedOptions, store: SessionStore): void {
+function register(app: Application, options: ResolvedOptions, sessions: SessionParts): void {
   const thrown = new ThrownFrames(app)
   app.controllers.register('error_controller', createErrorController({ ...app, thrown }))
   addViewHelpers(app)
-  addListeners(app, options, store, thrown)
+  addListeners(app, options, sessions, thrown)
   const { ACCEL_REDIRECT, ACCESS_LOG } = app.settings.of(frameworkSettings)
   const { environment } = app.config
   if (ACCESS_LOG ?? environment === 'prod') startAccessLog(app, { onlyPages: false })
@@ -81,12 +83,15 @@ function register(app: Application, options: ResolvedOptions, store: SessionStor
   if (app.debugGate.isDebug) addDevelopmentParts(app, options)
 }
 
-function addListeners(app: Application, options: ResolvedOptions, store: SessionStore, thrown: ThrownFrames): void {
+/** The parts of sessions that are created before the listeners. */
+type SessionParts = Pick<SessionListenerServices, 'store' | 'createHandedOut'>
+
+function addListeners(app: Application, options: ResolvedOptions, parts: SessionParts, thrown: ThrownFrames): void {
   const { cookie, protection, times, without } = options
   const { config, debugGate, directory, dispatcher, files, healthChecks, logger, redactor, routes, signals } = app
-  const sessions = new SessionListener({ store, times, cookie, directory, logger, isDebug: config.isDebug, signals })
+  const sessions = new SessionListener({ ...parts, times, cookie, directory, logger, isDebug: config.isDebug, signals })
   const isConfigured = options.isSessionConfigured || app.settings.of(frameworkSettings).SESSION_URL !== undefined
-  healthChecks.push(...createOwnChecks({ routes, store, hasUsed: () => isConfigured || sessions.isUsed }))
+  healthChecks.push(...createOwnChecks({ routes, store: parts.store, hasUsed: () => isConfigured || sessions.isUsed }))
   const checks = new HealthChecks(healthChecks, logger)
   app.signals.on('server.listening', ({ worker }) => {
     // Only in one worker: all have the same routes, and the same folders.

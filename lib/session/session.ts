@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { checkString } from '../errors/arguments.ts'
 import { SESSION_VALUE_INVALID } from './errors.ts'
+import type { HandedOutValues, LostChange } from './handed-out.ts'
 import {
   captureCallSite,
   expiryOf,
@@ -26,6 +27,10 @@ export interface SessionOptions {
   readonly createId?: () => string
   /** Called before each use. If it throws, the use is refused. */
   readonly onUse?: ((use: SessionUse) => void) | undefined
+  /** Finds changes of returned values, for `onLost`. */
+  readonly handedOut?: HandedOutValues | undefined
+  /** Called with each save that leaves out a change of a returned value. */
+  readonly onLost?: ((changes: readonly LostChange[]) => void) | undefined
 }
 
 /** A copy of a session's data. */
@@ -84,8 +89,12 @@ export class Session {
   }
 
   async get(name: string): Promise<unknown> {
+    const note = this.#handOut('get')
     const { contents } = await this.#use('get')
-    return structuredClone(contents.attributes.get(name))
+    const stored = contents.attributes.get(name)
+    const value = structuredClone(stored)
+    if (typeof value === 'object') note?.({ [name]: value }, [[name, stored]])
+    return value
   }
 
   /** @throws SESSION_VALUE_INVALID for a value that JSON cannot represent */
@@ -94,6 +103,7 @@ export class Session {
     const copy = copyValue(name, value)
     const { contents } = await this.#use('set')
     contents.set(name, copy)
+    this.#options.handedOut?.store(name, value, copy)
   }
 
   async has(name: string): Promise<boolean> {
@@ -104,13 +114,17 @@ export class Session {
   /** Whether there was something to delete. */
   async delete(name: string): Promise<boolean> {
     const { contents } = await this.#use('delete')
+    this.#options.handedOut?.forget(name)
     return contents.delete(name)
   }
 
   /** All attributes, as an object without prototype. */
   async all(): Promise<Record<string, unknown>> {
+    const note = this.#handOut('all')
     const { contents } = await this.#use('all')
-    return toRecord(contents.attributes)
+    const values = toRecord(contents.attributes)
+    note?.(values, contents.attributes)
+    return values
   }
 
   /**
@@ -127,8 +141,13 @@ export class Session {
       contents.set(name, value)
       return value
     }
+    const note = this.#handOut('update')
+    const stored = await this.#exchange('update', state => state.exchange(replace))
     // A copy of what `change` has returned.
-    return structuredClone(await this.#exchange('update', state => state.exchange(replace))) as value
+    const value = structuredClone(stored) as value
+    this.#options.handedOut?.forget(name)
+    note?.({ [name]: value }, [[name, stored]])
+    return value
   }
 
   /**
@@ -141,12 +160,15 @@ export class Session {
       contents.delete(name)
       return value
     }
-    return this.#exchange('take', state => state.exchange(remove))
+    const value = await this.#exchange('take', state => state.exchange(remove))
+    this.#options.handedOut?.forget(name)
+    return value
   }
 
   /** Deletes all attributes; flashes stay. */
   async clear(): Promise<void> {
     const { contents } = await this.#use('clear')
+    this.#options.handedOut?.forget()
     contents.clear()
   }
 
@@ -188,6 +210,7 @@ export class Session {
   /** Drops all data and changes the id. Call it when a client gives up its rights, such as with a logout. */
   async invalidate(): Promise<void> {
     const state = await this.#use('invalidate')
+    this.#options.handedOut?.forget()
     state.invalidate(this.#createId())
   }
 
@@ -208,9 +231,26 @@ export class Session {
   async save(): Promise<SessionCookie> {
     this.#hasFailed = true
     await this.#opening
+    this.#reportLost()
     const cookie = (await this.#state?.save()) ?? 'none'
     this.#hasFailed = false
     return cookie
+  }
+
+  /** Notes the place of a call, if changes of returned values are reported. Returns a function that notes the values. */
+  #handOut(method: SessionMethod) {
+    const { handedOut } = this.#options
+    if (handedOut === undefined) return undefined
+    const callSite = captureCallSite(method, this[method])
+    return (values: Record<string, unknown>, stored: Iterable<readonly [string, unknown]>): void =>
+      handedOut.add({ values, stored, callSite })
+  }
+
+  #reportLost(): void {
+    const { handedOut, onLost } = this.#options
+    if (handedOut === undefined || this.#state === undefined) return
+    const lost = handedOut.takeLost(this.#state.contents.attributes)
+    if (lost.length > 0) onLost?.(lost)
   }
 
   /** Later uses by this request wait until the store has answered, so that they see the outcome. */

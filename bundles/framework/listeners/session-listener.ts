@@ -5,6 +5,7 @@ import type { Headers } from '../../../lib/http/headers.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import type { HandedOutValues, LostChange } from '../../../lib/session/handed-out.ts'
 import { Session } from '../../../lib/session/session.ts'
 import {
   createStatelessCheck,
@@ -31,7 +32,7 @@ const saveTime = 1000
 const reading: ReadonlySet<SessionMethod> = new Set(['get', 'has', 'all', 'peekFlashes', 'metadata'])
 
 /** The services of the session listener. */
-interface SessionListenerServices {
+export interface SessionListenerServices {
   /** The directory of the application. */
   readonly directory: string
   readonly store: SessionStore
@@ -41,6 +42,8 @@ interface SessionListenerServices {
   /** Whether the use of a session on a stateless route is an error, and a change after the response is logged. */
   readonly isDebug: boolean
   readonly signals: Signals
+  /** In debug mode, creates what finds changes of returned values. */
+  readonly createHandedOut?: (() => HandedOutValues) | undefined
 }
 
 /** Provides the session of a request, which is read with its first use, and saves it with the response. */
@@ -111,15 +114,33 @@ export class SessionListener {
       this.#answered.delete(request)
       this.#reportLost(session, use)
     }
-    const session = new Session({ store, times, id: request.cookies.get(cookie.name), onUse })
+    const handedOut = this.#services.createHandedOut?.()
+    const onLost = (changes: readonly LostChange[]) => {
+      // A request that has failed has perhaps not come to the call that stores the value.
+      if (request.attributes.get('_remove_csp_headers') === true) return
+      for (const { callSite, name } of changes) this.#reportUnstored(name, callSite)
+    }
+    const session = new Session({ store, times, id: request.cookies.get(cookie.name), onUse, handedOut, onLost })
     return session
+  }
+
+  #reportUnstored(name: string, callSite: Error): void {
+    const message =
+      'The value "{name}" of {call}{place} was changed and is not stored, because it is a copy: call session.set() with it, or change a copy of your own.'
+    this.#services.logger.warning(message, { name, call: callSite.message, place: this.#describePlace(callSite) })
+  }
+
+  /** ` in bundles/shop/cart.ts:7`; empty if the application is not in the stack. */
+  #describePlace(callSite: Error): string {
+    const { directory } = this.#services
+    const frame = findOwnFrame(callSite, directory)
+    return frame === undefined ? '' : ` in ${locateFrame(frame, directory).file}:${frame.line}`
   }
 
   /** Logs a change after the response, unless the application saves it. */
   #reportLost(session: Session, { captureCallSite, method }: SessionUse): void {
-    const { directory, logger } = this.#services
-    const frame = findOwnFrame(captureCallSite(), directory)
-    const place = frame === undefined ? '' : ` in ${locateFrame(frame, directory).file}:${frame.line}`
+    const { logger } = this.#services
+    const place = this.#describePlace(captureCallSite())
     const message =
       'session.{method}(){place} came after the response, so its change is lost: change the session before, or call session.save().'
     setTimeout(() => {
