@@ -1,8 +1,8 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
-import { Headers } from 'sinfonietta'
+import { Headers, Request, Response } from 'sinfonietta'
 import { t } from 'tap'
-import { checkConditions, isRangeFresh } from '#lib/http/conditions.ts'
+import { checkConditions, isNotModified, isRangeFresh } from '#lib/http/conditions.ts'
 import { parseHttpDate } from '#lib/http/http-date.ts'
 
 const day = 'Sun, 06 Nov 1994 08:49:37 GMT'
@@ -184,6 +184,45 @@ t.test('tags outrank dates, and If-Match outranks If-None-Match', async t => {
   t.equal(check({ 'if-none-match': '"a"', 'if-modified-since': before }, selected), 'not-modified')
   t.equal(check({ 'if-match': '"a"', 'if-unmodified-since': before }, selected), 'fulfilled')
   t.equal(check({ 'if-match': '"b"', 'if-none-match': '"a"' }, selected), 'failed')
+})
+
+t.test('a client has the body of a response by the table of jshttp/fresh', async t => {
+  const earlier = 'Sat, 01 Jan 2000 00:00:00 GMT'
+  const later = 'Sat, 01 Jan 2000 01:00:00 GMT'
+  const rows: readonly [request: Record<string, string>, response: Record<string, string>, isNotModified: boolean][] = [
+    [{}, {}, false],
+    [{ 'if-none-match': '"foo"' }, { etag: '"foo"' }, true],
+    [{ 'if-none-match': '"foo"' }, { etag: '"bar"' }, false],
+    [{ 'if-none-match': '"bar", "foo"' }, { etag: '"foo"' }, true],
+    [{ 'if-none-match': '"foo"' }, {}, false],
+    [{ 'if-none-match': 'W/"foo"' }, { etag: 'W/"foo"' }, true],
+    [{ 'if-none-match': 'W/"foo"' }, { etag: '"foo"' }, true],
+    [{ 'if-none-match': '"foo"' }, { etag: 'W/"foo"' }, true],
+    [{ 'if-none-match': 'tobi' }, { etag: 'tobi' }, true],
+    [{ 'if-none-match': 'tobi' }, { etag: 'luna' }, false],
+    [{ 'if-none-match': '*' }, { etag: '"foo"' }, true],
+    [{ 'if-none-match': '*, "bar"' }, { etag: '"foo"' }, false],
+    [{ 'if-modified-since': earlier }, { 'last-modified': later }, false],
+    [{ 'if-modified-since': later }, { 'last-modified': earlier }, true],
+    [{ 'if-modified-since': later }, {}, false],
+    [{ 'if-modified-since': 'foo' }, { 'last-modified': later }, false],
+    [{ 'if-modified-since': later }, { 'last-modified': 'foo' }, false],
+    [{ 'if-none-match': later }, { 'last-modified': later }, false],
+    [{ 'if-none-match': '"foo"', 'if-modified-since': later }, { etag: '"foo"', 'last-modified': earlier }, true],
+    // The etag decides alone (RFC 9110, section 13.1.3).
+    [{ 'if-none-match': '"foo"', 'if-modified-since': earlier }, { etag: '"foo"', 'last-modified': later }, true],
+    [{ 'if-none-match': '"foo"', 'if-modified-since': later }, { etag: '"bar"', 'last-modified': earlier }, false],
+    [{ 'if-none-match': '"foo"', 'if-modified-since': earlier }, { etag: '"bar"', 'last-modified': later }, false],
+    [{ 'cache-control': 'no-cache' }, { etag: '"foo"', 'last-modified': later }, false],
+  ]
+  const found = rows.map(([headers, answered]) => {
+    return [
+      headers,
+      answered,
+      isNotModified(new Request({ target: '/', headers }), Response.text('', { headers: answered })),
+    ]
+  })
+  t.strictSame(found, rows)
 })
 
 t.test('a range is sent only of the representation that the client has', async t => {
