@@ -29,7 +29,7 @@ t.test(
           await request.formData()
           kernel.app.logger.error(`a ${hostile} {value}`, { value: hostile, [hostile]: new Error(hostile) })
           dump({ [hostile]: hostile })
-          request.attributes.set('other', hostile)
+          request.attributes.set('user', hostile)
           return Response.json({ [hostile]: [hostile] })
         },
         '/text': () => Response.text(hostile),
