@@ -134,6 +134,24 @@ export function findCookieMistakes(cookie: CookieOptions & { readonly name: stri
   return mistakes
 }
 
+/**
+ * The reason for which browsers ignore a cookie in the response to a request, by the host and the scheme that the server knows of it
+ * (RFC 6265bis, section 5.7). A name without a dot is a public suffix, and an address has no subdomains. Browsers take plain HTTP to the own machine for secure.
+ */
+export function findRequestMistake(
+  { domain, secure }: Pick<CookieOptions, 'domain' | 'secure'>,
+  { hostname, scheme }: { readonly hostname: string; readonly scheme: string },
+): string | undefined {
+  const suffix = domainOf({ domain: domain ?? '' })
+  const hasSubdomains = suffix.includes('.') && !/\.\d+$/.test(suffix)
+  const isWithin = hostname === suffix || (hasSubdomains && hostname.endsWith(`.${suffix}`))
+  if (suffix !== '' && !isWithin) return `its domain is "${domain}", but the host of the request is "${hostname}"`
+  if (!secure || scheme === 'https' || ownMachine.test(hostname)) return undefined
+  return 'it has secure: true, but the request came without HTTPS; if a proxy has removed it, set TRUSTED_PROXIES'
+}
+
+const ownMachine = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/
+
 /** What browsers, and the package that writes the field, accept as a name. */
 const namePattern = /^[!-:<>-~]+$/
 

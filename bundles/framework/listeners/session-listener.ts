@@ -1,6 +1,6 @@
 import { RequestEvent, ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import { setCookie } from '../../../lib/http/cookies.ts'
+import { findRequestMistake, setCookie } from '../../../lib/http/cookies.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
@@ -89,13 +89,22 @@ export class SessionListener {
     if (change !== 'none') this.#changes.set(session, change)
     // The response before an error, with this cookie, was not sent.
     const sent = this.#changes.get(session)
-    if (sent !== undefined) event.complete(({ headers }, { scheme }) => this.#sendCookie(sent, headers, scheme))
+    if (sent !== undefined) event.complete(({ headers }, request) => this.#sendCookie(sent, headers, request))
+    if (this.#services.isDebug && change !== 'none' && change !== 'clear') this.#warnOfLostCookie(event.request)
   }
 
-  #sendCookie(change: SessionChange, headers: Headers, scheme: string): void {
+  #sendCookie(change: SessionChange, headers: Headers, { scheme }: Request): void {
     const { name, ...attributes } = this.#services.cookie
     const { id, maxAge } = change === 'clear' ? { id: '', maxAge: 0 } : change
     setCookie(headers, name, id, { secure: scheme === 'https', ...attributes, maxAge })
+  }
+
+  /** The options of the cookie do not know the requests. */
+  #warnOfLostCookie(request: Request): void {
+    const { cookie, logger } = this.#services
+    const reason = findRequestMistake(cookie, request)
+    const message = 'Browsers ignore the cookie of this session, so their next request has none: {reason}.'
+    if (reason !== undefined) logger.warning(message, { reason })
   }
 
   readonly #createSession = (request: Request): Session => {

@@ -249,6 +249,39 @@ async function useSession(listener: SessionListener, use: Use, cookie = '', url 
   return event.response.headers.get('set-cookie')
 }
 
+t.test('in debug mode the log says why browsers ignore the cookie of a session, if the request shows it', async t => {
+  const lost = 'its domain is "Shop.test", but the host of the request is "'
+  const insecure =
+    'it has secure: true, but the request came without HTTPS; if a proxy has removed it, set TRUSTED_PROXIES'
+  const rows: [cookie: object, url: string, reason: string | undefined][] = [
+    [{}, 'http://shop.test/', undefined],
+    [{ domain: 'Shop.test' }, 'http://shop.test/', undefined],
+    [{ domain: '.shop.test' }, 'http://a.b.shop.test/', undefined],
+    [{ domain: 'Shop.test' }, 'http://localhost/', `${lost}localhost"`],
+    [{ domain: 'Shop.test' }, 'http://myshop.test/', `${lost}myshop.test"`],
+    [{ domain: 'Shop.test' }, 'http://test/', `${lost}test"`],
+    [{ domain: 'test' }, 'http://shop.test/', 'its domain is "test", but the host of the request is "shop.test"'],
+    [{ domain: 'localhost' }, 'http://localhost/', undefined],
+    [{ domain: '0.0.1' }, 'http://127.0.0.1/', 'its domain is "0.0.1", but the host of the request is "127.0.0.1"'],
+    [{ secure: true }, 'http://shop.test/', insecure],
+    [{ secure: true }, 'http://127.0.0.1.shop.test/', insecure],
+    [{ secure: true }, 'https://shop.test/', undefined],
+    [{ secure: true }, 'http://localhost/', undefined],
+    [{ secure: true }, 'http://app.localhost/', undefined],
+    [{ secure: true }, 'http://127.0.0.1/', undefined],
+    [{ secure: true }, 'http://[::1]/', undefined],
+  ]
+  const reasons = rows.map(async ([cookie, url]) => {
+    const { listener, records } = createListener({ isDebug: true, session: { cookie } })
+    await useSession(listener, session => session.set('user', 'ada'), '', url)
+    return [cookie, url, records[0]?.context.reason]
+  })
+  t.strictSame(await Promise.all(reasons), rows)
+  const { listener, records } = createListener({ isDebug: false, session: { cookie: { domain: 'other.test' } } })
+  await useSession(listener, session => session.set('user', 'ada'))
+  t.strictSame(records, [], 'production logs nothing: a proxy may hide host and scheme')
+})
+
 t.test('the cookie has the attributes of the options, also when it is taken away', async t => {
   const cookie = { name: 'shop', path: '/shop', domain: 'example.org', sameSite: 'strict' } as const
   const { listener } = createListener({ session: { cookie } })
