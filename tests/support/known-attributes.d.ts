@@ -14,6 +14,7 @@ declare module '#lib/http/request.ts' {
     'from the start': number
     link: URL
     mine: number
+    other: string
     settings: object
     shared: number
     team: object
