@@ -5,7 +5,7 @@ import { instrumentations, isInstrumented } from '../bundles/opentelemetry/instr
 import type { Bundle } from '../kernel/bundle.ts'
 import { checkBundles, declareSettings, Kernel } from '../kernel/kernel.ts'
 import { type Config, describeDisagreement, readConfig } from '../lib/env/config.ts'
-import { readDotenv } from '../lib/env/dotenv.ts'
+import { findMisnamedFiles, readDotenv } from '../lib/env/dotenv.ts'
 import { CONFIG_INVALID } from '../lib/env/errors.ts'
 import { Settings, warnOfUnknownSettings } from '../lib/env/settings.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
@@ -66,7 +66,7 @@ export interface LoadOptions {
   readonly load?: LoadBundles | undefined
   /** Whether the application handles requests: then its templates are checked. */
   readonly isServed: boolean
-  /** Whether names in `.env` files that are not settings are logged. */
+  /** Whether names of variables and `.env` files that have no effect are logged. */
   readonly warns: boolean
 }
 
@@ -76,7 +76,11 @@ export async function loadApplication(application: ApplicationSettings, options:
   const bundles = await loadBundles(application, options)
   const reportUnknown = async () => {
     await allowSettingsOfParts(application.settings)
-    if (warns) warnOfUnknownSettings(application.settings, logger)
+    if (!warns) return
+    warnOfUnknownSettings(application.settings, logger)
+    for (const { file, name } of findMisnamedFiles(application.directory)) {
+      logger.warning('The file {file} is not read: its name would be {name}.', { file, name })
+    }
   }
   const kernelOptions = { ...application, bundles, logger }
   try {

@@ -4,6 +4,7 @@ import { openFrameworks } from '../bundles/profiler/any-server/frameworks.ts'
 import { home } from '../bundles/profiler/profile/links.ts'
 import { ServerRecorder } from '../bundles/profiler/server-recorder.ts'
 import { FileProfileStorage } from '../bundles/profiler/store/file-profile-storage.ts'
+import { profilerSettings } from '../bundles/profiler/web/settings.ts'
 import { CommandUsageError } from '../kernel/console-command.ts'
 import { openLibraryChannels } from '../kernel/libraries/open-channels.ts'
 import { SERVER_PORT_TAKEN } from '../kernel/server/errors.ts'
@@ -14,6 +15,7 @@ import { Settings } from '../lib/env/settings.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
+import { nearestNames, quoteNearest } from '../lib/text/mistakes.ts'
 import { findFolder, keepSecret } from './profile-folder.ts'
 import { isRefused, refusal } from './profile-refusal.ts'
 import type { ViewerServices } from './profile-viewer.ts'
@@ -44,7 +46,10 @@ export async function profileProcess(
   const [, program] = process.argv
   await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
   const answer = answerLate(async () => (await import('./profile-viewer.ts')).bootViewer(services), logger)
-  const viewer = parent ?? (await listenInBackground(answer, port))
+  if (parent === undefined) warnOfUnknownVariables(env, logger)
+  // The application listens on PORT.
+  const freePort = env.PORT === String(defaultPort) ? '0' : undefined
+  const viewer = parent ?? (await listenInBackground(answer, port ?? freePort))
   recorder.start({
     viewer,
     onFirst() {
@@ -59,6 +64,18 @@ export async function profileProcess(
   if (parent !== undefined) return
   Object.assign(env, { [viewerVariable]: viewer, [secretVariable]: recorder.replaySecret })
   process.stderr.write(`Profiler: ${viewer}${home}\n`)
+}
+
+const ownVariables = ['PROFILER_PORT', 'PROFILER_SAME_PORT', 'PROFILER_TOOLBAR', 'PROFILER_IN_PRODUCTION']
+
+/** Warns of variables with nearly the name of an option: they have no effect. */
+function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
+  const known = [...ownVariables, ...Object.keys(profilerSettings.definitions)]
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith('PROFILER_') || known.includes(name)) continue
+    const suggestion = quoteNearest(nearestNames(name, known, 2))
+    if (suggestion !== '') logger.warning('The variable {name} has no effect{suggestion}.', { name, suggestion })
+  }
 }
 
 /** Creates what records the requests of a process, and what the viewer of its profiles needs. Nothing is recorded yet. */

@@ -9,7 +9,7 @@ export const help = `Usage: bin/serve [options]
 
 Serves the application.
 
-  --port <number>    the port to listen on; 0 for any free port (default 8000)
+  --port <number>    the port to listen on; 0 for any free port (default: the variable PORT, else 8000)
   --host <address>   the address to listen on (default 127.0.0.1)
   --env <name>       dev, prod or test (default: APP_ENV, else dev; prod with NODE_ENV=production)
   --workers <number> serves with several worker processes and replaces each one that ends (default: no workers)
@@ -46,15 +46,21 @@ export class UsageError extends Error {
 
 const workerLimit = 128
 
-/** Parses a command line. @throws UsageError */
-export function parseOptions(commandLine: readonly string[]): Options | 'help' {
+/** Parses a command line. Without `--port`, the port is that of the environment. @throws UsageError */
+export function parseOptions(
+  commandLine: readonly string[],
+  { PORT }: { readonly PORT?: string | undefined } = process.env,
+): Options | 'help' {
   const { values } = readValues(commandLine)
   if (values.help) return 'help'
   // With an empty host Node would listen on every address.
   if (values.host === '') throw new UsageError('--host must not be empty.')
   return {
     host: values.host,
-    port: parseCount('--port', values.port, 65_535),
+    port:
+      values.port === undefined
+        ? parseCount('The variable PORT', PORT || '8000', 65_535)
+        : parseCount('--port', values.port, 65_535),
     environment: values.env,
     workers: parseCount('--workers', values.workers, workerLimit),
     identity: readIdentity(values['tls-cert'], values['tls-key']),
@@ -73,7 +79,7 @@ function readValues(commandLine: readonly string[]) {
         argument === '--inspect' && !/^\d/.test(commandLine[index + 1] ?? '') ? '--inspect=9229' : argument,
       ),
       options: {
-        port: { type: 'string', default: '8000' },
+        port: { type: 'string' },
         host: { type: 'string', default: '127.0.0.1' },
         env: { type: 'string' },
         workers: { type: 'string', default: '0' },

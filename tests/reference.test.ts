@@ -199,7 +199,7 @@ t.test('every option of bin/serve is in the reference, with its default', async 
     options,
   )
   const defaults = Object.fromEntries(rows.map(([option = '', preset = '']) => [option.split(' ')[0], preset]))
-  const { host, port, workers } = parseOptions([]) as { host: string; port: number; workers: number }
+  const { host, port, workers } = parseOptions([], {}) as { host: string; port: number; workers: number }
   t.match(defaults, { '--host': host, '--port': String(port), '--workers': String(workers) })
 })
 

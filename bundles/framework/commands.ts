@@ -415,7 +415,8 @@ export function createDebugConfig(
       if (bundles.length > 0) parts.push(`bundles: ${bundles.join(', ')}`)
       const unknown = settings.listUnknown()
       const remarks = unknown.map(
-        ({ file, name, suggestion }) => `${file} sets ${name}, which is not a setting${suggestion}.`,
+        ({ file = 'The environment', name, suggestion }) =>
+          `${file} sets ${name}, which is not a setting${suggestion}.`,
       )
       output.print({
         blocks: [

@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
+import { nearestNames } from '../text/mistakes.ts'
 import { CONFIG_FILE_MALFORMED, CONFIG_FILE_UNREADABLE } from './errors.ts'
 
 /** The environment of the process, merged with the `.env` files. */
@@ -47,6 +48,50 @@ export function readDotenv(
 /** The name of the environment: `APP_ENV`, or without it `prod` if `NODE_ENV` is `production`, and else `dev`. */
 export function environmentOf({ APP_ENV, NODE_ENV }: Readonly<Record<string, string | undefined>>): string {
   return APP_ENV || (NODE_ENV === 'production' ? 'prod' : 'dev')
+}
+
+/** A file that is not read, and the name by which it would be read. */
+interface MisnamedFile {
+  readonly file: string
+  readonly name: string
+}
+
+/** Finds files in a directory whose names are nearly those of `.env` files. A file may belong to another tool if the right name exists, too. */
+export function findMisnamedFiles(directory: string): MisnamedFile[] {
+  const files = readNames(directory)
+  return files.flatMap(file => {
+    const name = correctName(file)
+    return name === undefined || files.includes(name) ? [] : { file, name }
+  })
+}
+
+function readNames(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+  } catch {
+    return []
+  }
+}
+
+/** The parts of the names of `.env` files, by what other frameworks call them. */
+const parts: Readonly<Record<string, string>> = {
+  dev: 'dev',
+  development: 'dev',
+  prod: 'prod',
+  production: 'prod',
+  test: 'test',
+  testing: 'test',
+  local: 'local',
+}
+
+/** `.env.prod` for `.env.production`, and `.env.dev.local` for `.env.local.dev`. */
+function correctName(file: string): string | undefined {
+  const [, rest] = /^\.env[._-](.+)$/.exec(file) ?? []
+  if (rest === undefined) return undefined
+  const words = rest.split(/[._-]/).map(word => parts[nearestNames(word.toLowerCase(), Object.keys(parts), 1)[0] ?? ''])
+  const environment = words.filter(word => word !== 'local')
+  const isKnown = environment.length <= 1 && words.length <= 2 && !words.includes(undefined)
+  return isKnown ? ['.env', ...environment, ...words.filter(word => word === 'local')].join('.') : undefined
 }
 
 function definedOf(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {

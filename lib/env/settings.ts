@@ -5,7 +5,7 @@ import { isSecretName, mask } from '../redact/secret-names.ts'
 import type { SchemaResult, StandardSchema } from '../schema/standard-schema.ts'
 import { asText, type Conversion, findStandInMistake, splitList } from '../text/conversion.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
-import { type ShapeOf, suggestNames } from '../text/mistakes.ts'
+import { nearestNames, quoteNearest, type ShapeOf, suggestNames } from '../text/mistakes.ts'
 import { CONFIG_INVALID, CONFIG_SETTING_MALFORMED, CONFIG_SETTING_TAKEN, CONFIG_SETTINGS_UNDECLARED } from './errors.ts'
 
 /** The variables that settings are read from. */
@@ -108,12 +108,21 @@ export class Settings {
     for (const [name] of entriesOf(settings)) this.#allowed.add(name)
   }
 
-  /** Lists variables that `.env` files set although they are not settings. The process has many for other programs. */
+  /**
+   * Lists variables that are set although they are not settings. The process has many for other programs: of these, only such with
+   * one mistake in the name of a setting that is not set.
+   */
   listUnknown(): UnknownSetting[] {
     const known = new Set([...this.#declared.keys(), ...this.#allowed])
-    return Object.entries(this.#files)
-      .filter(([name]) => !known.has(name) && this.textOf(name) !== undefined)
-      .map(([name, file]) => ({ name, file, suggestion: suggestNames(name, known) }))
+    // Words such as PATH belong to the system.
+    const unset = [...this.#declared.keys()].filter(name => name.includes('_') && this.textOf(name) === undefined)
+    return Object.keys(this.#variables).flatMap(name => {
+      if (known.has(name) || this.textOf(name) === undefined) return []
+      const file = this.#files[name]
+      if (file !== undefined) return { name, file, suggestion: suggestNames(name, known) }
+      const nearest = name.includes('_') ? nearestNames(name, unset, 1) : []
+      return nearest.length === 0 ? [] : { name, file, suggestion: quoteNearest(nearest) }
+    })
   }
 
   /** The text of a variable; `undefined` if it is missing or empty. */
@@ -161,20 +170,21 @@ export class DeclaredValues {
 /** The name of the kernel among the names of bundles in {@link ListedSetting}. */
 export const kernelName = 'kernel'
 
-/** A variable of a `.env` file that is not a setting. */
+/** A variable that is not a setting. */
 interface UnknownSetting {
   readonly name: string
-  /** The name of the file. */
-  readonly file: string
+  /** The name of the `.env` file; `undefined` for a variable of the process. */
+  readonly file: string | undefined
   /** The end of a sentence: `; the nearest is "APP_HOSTS"`, or nothing. */
   readonly suggestion: string
 }
 
-/** Warns of variables in `.env` files that are not settings: a mistyped name would have no effect, without an error. */
+/** Warns of variables that are not settings: a mistyped name would have no effect, without an error. */
 export function warnOfUnknownSettings(settings: Settings, logger: Pick<Logger, 'warning'>): void {
   for (const { file, name, suggestion } of settings.listUnknown()) {
-    const message = 'The file {file} sets {name}, but there is no setting of this name{suggestion}.'
-    logger.warning(message, { file, name, suggestion })
+    const place = file === undefined ? 'The environment' : `The file ${file}`
+    const message = '{place} sets {name}, but there is no setting of this name{suggestion}.'
+    logger.warning(message, { place, name, suggestion })
   }
 }
 

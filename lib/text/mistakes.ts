@@ -109,6 +109,7 @@ export function nearestNames(
   limit: number = Math.max(2, mistyped.length / 3),
 ): string[] {
   return [...names]
+    .filter(name => Math.abs(name.length - mistyped.length) <= limit)
     .map(name => ({ name, distance: editDistance(mistyped, name) }))
     .filter(({ distance }) => distance <= limit)
     .sort((one, other) => one.distance - other.distance)

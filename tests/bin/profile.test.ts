@@ -321,6 +321,24 @@ t.test('a port that cannot be used is named with its variable', async t => {
   )
 })
 
+t.test('a variable with nearly the name of an option is named', async t => {
+  const directory = t.testdir({ ...files, 'short.mjs': 'process.stdout.write("done")' })
+  const run = async (env: Record<string, string>) => {
+    const command = [process.execPath, '--import', preload, 'short.mjs']
+    const all = { ...environment, PROFILER_PORT: '0', ...env }
+    const { stderr } = await runProcess(t, command, { cwd: directory, env: all })
+    return stderr.split('\n').flatMap(line => /The variable .*/.exec(line)?.[0] ?? [])
+  }
+  t.strictSame(await run({ PROFILER_SAMPL: '0', PROFILER_TOOLBR: '1' }), [
+    'The variable PROFILER_SAMPL has no effect; the nearest is "PROFILER_SAMPLE".',
+    'The variable PROFILER_TOOLBR has no effect; the nearest is "PROFILER_TOOLBAR".',
+  ])
+  t.strictSame(
+    await run({ PROFILER_SERVICE_HOST: '10.0.0.1', PROFILER_PORT_80_TCP_ADDR: '10.0.0.1', MY_PROFILER: '1' }),
+    [],
+  )
+})
+
 t.test('an application that calls itself production while it starts is not recorded', async t => {
   const source = `process.env.NODE_ENV = 'production'\n${application}`
   t.testdir({ ...files, 'app.mjs': source })

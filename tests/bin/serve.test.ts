@@ -8,6 +8,7 @@ import type { Bundle } from 'sinfonietta'
 import { bootApplication, createNodeServer } from 'sinfonietta/server'
 import { type Test, t } from 'tap'
 import { serveApplication } from '#bin/main-process.ts'
+import { type Options, parseOptions } from '#bin/serve-options.ts'
 import { runsTypeScript } from '#bin/sources.ts'
 import { pause, startCounted, startFixture, startProgram, startSite } from './site-process.ts'
 
@@ -99,6 +100,35 @@ t.test('a wrong option is named, and the help is shown', async t => {
   }
   const withoutValue = await fail(t, ['--inspect', '--port=65536'])
   t.match(withoutValue.output, /^--port must be a number/, 'a debugger needs no number')
+})
+
+t.test('without an option, the port is that of the environment', async t => {
+  const portOf = (option: readonly string[], env: { readonly PORT?: string }) =>
+    (parseOptions(option, env) as Options).port
+  t.strictSame(
+    [
+      portOf([], { PORT: '9000' }),
+      portOf(['--port=80'], { PORT: '9000' }),
+      portOf([], { PORT: '' }),
+      portOf([], { PORT: '0' }),
+    ],
+    [9000, 80, 8000, 0],
+  )
+  for (const PORT of [
+    '65536',
+    '80 80',
+    '-1',
+    '/run/app.sock',
+    '\\\\.\\pipe\\app',
+    'tcp://10.0.0.1:80',
+    '3000/tcp',
+    '0x50',
+    '3e3',
+  ]) {
+    const { code, output } = await fail(t, [], { PORT })
+    t.equal(code, 64)
+    t.ok(output.startsWith(`The variable PORT must be a number from 0 to 65535, not "${PORT}".\n\nUsage: `), output)
+  }
 })
 
 t.test('TLS needs a certificate and its key', async t => {

@@ -3,7 +3,7 @@ import path from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { readConfig, shippedSecret } from '#lib/env/config.ts'
-import { readDotenv } from '#lib/env/dotenv.ts'
+import { findMisnamedFiles, readDotenv } from '#lib/env/dotenv.ts'
 import { Settings } from '#lib/env/settings.ts'
 import { parseConfig } from '#tests/support/parse-config.ts'
 
@@ -41,6 +41,35 @@ t.test('dotenv', async t => {
     t.strictSame(read('all', { APP_ENV: '' }), { APP_ENV: '', FROM: 'dev' })
     t.strictSame(read('all', {}), { APP_ENV: 'prod', FROM: 'prod' })
     t.strictSame(read('none', {}), { FROM: 'dev' })
+  })
+
+  t.test('files with nearly the name of one that is read are found, unless that one exists, too', async t => {
+    const cases: Readonly<Record<string, string>> = {
+      '.env.production': '.env.prod',
+      '.env.development': '.env.dev',
+      '.env.testing': '.env.test',
+      '.env.production.local': '.env.prod.local',
+      '.env.local.development': '.env.dev.local',
+      '.env.local.prod': '.env.prod.local',
+      '.env.producton': '.env.prod',
+      '.env.pord': '.env.prod',
+      '.env.locl': '.env.local',
+      '.env.Prod': '.env.prod',
+      '.env_prod': '.env.prod',
+      '.env-local': '.env.local',
+      '.env.dev.lcoal': '.env.dev.local',
+    }
+    const others =
+      '.env .env.local .env.dev .env.prod.local .env.example .env.sample .env.dist .env.template .env.vault .env.keys .env.bak'
+    const more =
+      '.env.staging .env.ci .env.local.bak .env.dev.prod .env.local.php .env.prod.enc .envrc .envs env.production .environment'
+    const toFiles = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, '']))
+    for (const [file, name] of Object.entries(cases)) {
+      t.strictSame(findMisnamedFiles(t.testdir(toFiles(['.env', file]))), [{ file, name }], file)
+      t.strictSame(findMisnamedFiles(t.testdir(toFiles([name, file]))), [], `${file}, which may belong to another tool`)
+    }
+    t.strictSame(findMisnamedFiles(t.testdir(toFiles(`${others} ${more}`.split(' ')))), [])
+    t.strictSame(findMisnamedFiles(path.join(t.testdir(), 'none')), [])
   })
 
   t.test('tests do not depend on .env.local', async t => {

@@ -2,6 +2,7 @@ import { asFlag, asInteger, asListOf, asOneOf, asUrl } from 'sinfonietta'
 import t from 'tap'
 import * as v from 'valibot'
 import { z } from 'zod'
+import { readConfig } from '#lib/env/config.ts'
 import {
   type BundleSettings,
   defineSettings,
@@ -239,9 +240,73 @@ t.test('unknown variables in .env files are reported with the nearest known name
   settings.declare('kernel', defineSettings({ APP_ENV: { help: 'environment' }, APP_HOSTS: { help: 'hosts' } }))
   settings.allow(defineSettings({ EDITOR_URL: { help: 'editor' } }))
   warnOfUnknownSettings(settings, logger)
-  const message = 'The file {file} sets {name}, but there is no setting of this name{suggestion}.'
+  const message = '{place} sets {name}, but there is no setting of this name{suggestion}.'
   t.strictSame(warnings, [
-    [message, { file: '.env.local', name: 'APP_HOST', suggestion: '; the nearest is "APP_HOSTS"' }],
-    [message, { file: '.env.dev', name: 'SHOE_SIZE', suggestion: '' }],
+    [message, { place: 'The file .env.local', name: 'APP_HOST', suggestion: '; the nearest is "APP_HOSTS"' }],
+    [message, { place: 'The file .env.dev', name: 'SHOE_SIZE', suggestion: '' }],
   ])
 })
+
+/** What platforms and shells set, and what applications often read. */
+const platformNames = `
+  PATH HOME USER SHELL LANG LANGUAGE LC_ALL TERM PWD OLDPWD SHLVL LOGNAME MAIL EDITOR VISUAL PAGER TZ TMPDIR HOSTNAME DISPLAY COLORTERM
+  LS_COLORS XDG_RUNTIME_DIR XDG_SESSION_ID SSH_AUTH_SOCK SSH_CONNECTION NO_COLOR FORCE_COLOR NODE_OPTIONS NODE_PATH NODE_VERSION YARN_VERSION
+  NODE_EXTRA_CA_CERTS npm_config_loglevel npm_lifecycle_event npm_package_name INIT_CWD HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy
+  PORT DYNO WEB_CONCURRENCY WEB_MEMORY HEROKU_APP_NAME HEROKU_APP_ID HEROKU_RELEASE_VERSION HEROKU_SLUG_COMMIT DATABASE_URL REDIS_TLS_URL
+  RENDER RENDER_SERVICE_ID RENDER_EXTERNAL_URL RENDER_EXTERNAL_HOSTNAME RENDER_GIT_COMMIT FLY_APP_NAME FLY_REGION FLY_ALLOC_ID FLY_MACHINE_ID
+  PRIMARY_REGION RAILWAY_ENVIRONMENT RAILWAY_PUBLIC_DOMAIN DATABASE_PUBLIC_URL PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE MYSQLHOST MYSQL_URL
+  VERCEL VERCEL_ENV VERCEL_URL AWS_REGION AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_LAMBDA_LOG_GROUP_NAME ECS_AGENT_URI
+  K_SERVICE K_REVISION K_CONFIGURATION GOOGLE_CLOUD_PROJECT GAE_ENV WEBSITE_SITE_NAME WEBSITES_PORT APP_UID APP_POOL_ID IISNODE_VERSION
+  KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT KUBERNETES_PORT KUBERNETES_PORT_443_TCP KUBERNETES_PORT_443_TCP_ADDR REDIS_PORT
+  REDIS_SERVICE_HOST REDIS_SERVICE_PORT REDIS_PORT_6379_TCP REDIS_PORT_6379_TCP_PROTO APP_PORT APP_SERVICE_HOST APP_SERVICE_PORT
+  APP_PORT_80_TCP SESSION_PORT SESSION_SERVICE_HOST DEBUG_PORT PROFILER_PORT PROFILER_SERVICE_HOST SMTP_PORT SMTP_SERVICE_HOST POD_NAME POD_IP
+  CI GITHUB_ACTIONS GITHUB_TOKEN GITHUB_SHA GITHUB_REF GITHUB_REF_NAME GITHUB_RUN_ID GITHUB_ENV GITHUB_PATH RUNNER_OS RUNNER_TEMP GITLAB_CI
+  CI_COMMIT_SHA CI_JOB_ID BUILD_NUMBER JENKINS_URL INVOCATION_ID JOURNAL_STREAM LISTEN_FDS LISTEN_PID NOTIFY_SOCKET WATCHDOG_USEC
+  SYSTEMD_EXEC_PID RUNTIME_DIRECTORY STATE_DIRECTORY CREDENTIALS_DIRECTORY DOCKER_HOST DOCKER_BUILDKIT container APP_NAME APP_KEY
+  APP_VERSION APP_HOME APP_DIR APP_ROOT DEBUG LOGLEVEL LOG_FILE LOG_FORMAT OTEL_SERVICE_VERSION OTEL_LOG_LEVEL OTEL_METRICS_EXPORTER
+  OTEL_EXPORTER_OTLP_LOGS_ENDPOINT OTEL_EXPORTER_OTLP_METRICS_ENDPOINT OTEL_PROPAGATORS S3_REGION SENTRY_DSN PM2_HOME pm_id NODE_APP_INSTANCE`
+
+t.test(
+  'of the variables of the process, only those with nearly the name of a missing setting are reported',
+  async t => {
+    const names = `PROFILER_SAMPLE PROFILER_URL PROFILER_ONLY_ERRORS EDITOR_URL EDITOR_PATHS SESSION_URL ACCESS_LOG ACCEL_REDIRECT
+    OTEL_SERVICE_NAME OTEL_EXPORTER_OTLP_ENDPOINT OTEL_EXPORTER_OTLP_TRACES_ENDPOINT OTEL_TRACES_SAMPLER
+    REDIS_URL REDIS_HOST MYSQL_HOST SMTP_HOST SMTP_USER S3_BUCKET S3_KEY PG_HOST SENTRY_URL PATHS HOST NAME USERS MAILS LANGS`
+    const unknownOf = (variables: Readonly<Record<string, string>>) => {
+      const settings = new Settings({ variables })
+      readConfig(settings)
+      const declared = Object.fromEntries(names.split(/\s+/).map(name => [name, { help: 'help', default: undefined }]))
+      settings.declare('shop', defineSettings(declared))
+      return settings.listUnknown().map(({ name, suggestion }) => name + suggestion)
+    }
+    const platform = platformNames.trim().split(/\s+/)
+    t.ok(platform.length > 150)
+    t.strictSame(unknownOf(Object.fromEntries(platform.map(name => [name, '1']))), [])
+    const mistyped: Readonly<Record<string, string>> = {
+      LOG_LEVL: 'LOG_LEVEL',
+      LOG_LEVELS: 'LOG_LEVEL',
+      LOG_LEVLE: 'LOG_LEVEL',
+      APP_EVN: 'APP_ENV',
+      APP_SECERT: 'APP_SECRET',
+      APP_HOST: 'APP_HOSTS',
+      APP_DEBUGS: 'APP_DEBUG',
+      TRUSTED_PROXYES: 'TRUSTED_PROXIES',
+      TRUSTED_HEADER: 'TRUSTED_HEADERS',
+      DEBUG_KEYS: 'DEBUG_KEY',
+      NODE_EVN: 'NODE_ENV',
+      PROFILER_SAMPL: 'PROFILER_SAMPLE',
+      SESION_URL: 'SESSION_URL',
+      OTEL_SERVICE_NMAE: 'OTEL_SERVICE_NAME',
+      REDIS_URI: 'REDIS_URL',
+    }
+    t.strictSame(
+      Object.keys(mistyped).flatMap(name => unknownOf({ [name]: 'x' })),
+      Object.entries(mistyped).map(([name, right]) => `${name}; the nearest is "${right}"`),
+    )
+    t.strictSame(
+      unknownOf({ LOG_LEVL: 'info', LOG_LEVEL: 'error', REDIS_URI: '' }),
+      [],
+      'the setting is set, or the variable is empty',
+    )
+  },
+)
