@@ -79,3 +79,17 @@ t.test('in development, the log names each folder that requests would write to',
   t.pass('each is named')
   chmodSync(directory, 0o755)
 })
+
+t.test('the profiler of any program names the folder that it cannot write to', async t => {
+  const directory = realpathSync(t.testdir({ node_modules: {}, 'app.mjs': 'setTimeout(() => {}, 60_000)' }))
+  const modules = path.join(directory, 'node_modules')
+  chmodSync(modules, 0o555)
+  const command = [process.execPath, path.resolve('bin/sinfonietta'), 'profile', path.join(directory, 'app.mjs')]
+  const env = { PATH: process.env.PATH, PROFILER_PORT: '0' }
+  const site = new SiteProcess(t, command, { cwd: directory, env, ...unprivileged })
+  await site.until(
+    /Profiles cannot be stored\.\s+Error: The user "(?!root)[\w-]+" cannot write to the folder .*\/profiler \(EACCES/,
+  )
+  t.pass('it is named')
+  chmodSync(modules, 0o755)
+})
