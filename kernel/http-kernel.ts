@@ -1,5 +1,6 @@
 import { ARGUMENT_INVALID } from '../lib/errors/arguments.ts'
 import { appendCause } from '../lib/errors/flat-error.ts'
+import { HttpError, isClientError } from '../lib/errors/http-error.ts'
 import {
   type DispatchOptions,
   describeListener,
@@ -220,7 +221,7 @@ export class HttpKernel implements RequestKernel {
       failures.push(failure)
       const { eventName } = event.constructor as unknown as EventClass
       const message = 'The listener {listener} of {event} failed while an error was answered.'
-      this.#log(request).critical(message, {
+      this.#log(request)[levelOfFailure(failure, error)](message, {
         listener: describeListener(listener),
         event: eventName,
         exception: failure,
@@ -260,6 +261,17 @@ export class HttpKernel implements RequestKernel {
   ): Eventual<result> {
     return after(this.#dispatcher.dispatch(event, event.request.dispatchOptions), event, next)
   }
+}
+
+/** The level of a listener's failure after a first error. A client can repeat its mistake as often as it likes. */
+function levelOfFailure(failure: unknown, first: unknown): 'critical' | 'error' | 'info' {
+  if (!isMistakeOfClient(first)) return 'critical'
+  // A guard refuses the error page as it has refused the request.
+  return isMistakeOfClient(failure) ? 'info' : 'error'
+}
+
+function isMistakeOfClient(error: unknown): boolean {
+  return error instanceof HttpError && isClientError(error.status)
 }
 
 /** A response is an error only because it is thrown: other frameworks do that. */

@@ -86,10 +86,12 @@ function respondWithFile(
   size: number,
   read: (range: ByteRange) => Readable,
 ): Response {
-  const refusal = checkFile(request, headers)
+  // Conditions and ranges are for the content that the client wants, not for that of an error.
+  const { hasFailed, method } = request
+  const refusal = hasFailed ? undefined : checkFile(request, headers)
   if (refusal !== undefined) return refusal
-  if (isRetrieval(request.method)) headers.set('accept-ranges', 'bytes')
-  const isRangeWanted = request.method === 'GET' && isRangeFresh(request.headers, headers)
+  if (isRetrieval(method) && !hasFailed) headers.set('accept-ranges', 'bytes')
+  const isRangeWanted = method === 'GET' && !hasFailed && isRangeFresh(request.headers, headers)
   const range = isRangeWanted ? parseRange(request.headers.get('range') ?? '', size) : undefined
   if (range === 'unsatisfiable') {
     return new Response(null, {
@@ -100,7 +102,7 @@ function respondWithFile(
   const { start, end } = range ?? { start: 0, end: size - 1 }
   headers.set('content-length', String(end - start + 1))
   if (range !== undefined) headers.set('content-range', `bytes ${start}-${end}/${size}`)
-  const isEmpty = request.method === 'HEAD' || size === 0
+  const isEmpty = method === 'HEAD' || size === 0
   const body = isEmpty ? Readable.from([]) : read({ start, end })
   return new Response(body, { status: range === undefined ? 200 : 206, headers })
 }

@@ -231,13 +231,20 @@ export class Request {
   }
 
   /**
-   * The session: created with the first access, read with the first use. @throws TypeError if there is none
+   * The session: created with the first access, read with the first use. A request that was refused or answered before it had
+   * one has an empty session, which is never saved. @throws TypeError if there is none
    */
   get session(): Session {
     if (this.#parent !== undefined) return this.#parent.session
     this.#session ??= this.#createSession?.(this)
     if (this.#session === undefined) throw new TypeError(noSessionMessage)
     return this.#session
+  }
+
+  /** Whether there is a session, which may not have been accessed yet. */
+  get hasSession(): boolean {
+    if (this.#parent !== undefined) return this.#parent.hasSession
+    return this.#createSession !== undefined
   }
 
   /** The session, if it was accessed. */
@@ -248,6 +255,11 @@ export class Request {
   /** Sets the function that creates the session with the first access. */
   provideSession(create: (request: Request) => Session): void {
     this.#createSession = create
+  }
+
+  /** Whether an error of the request is being answered, also in the sub-request for its error page. */
+  get hasFailed(): boolean {
+    return this.dispatchOptions?.onFailure !== undefined
   }
 
   /**
@@ -306,7 +318,7 @@ function refuseAnswer(method: 'json' | 'text', misplaced: readonly unknown[]): v
 const defaultPorts = { http: 80, https: 443 } as const
 
 const noSessionMessage =
-  'This request has no session. In an application createFrameworkBundle() gives it one, in a test createRequest(path, { session: {} }).'
+  'This request has no session yet. In an application, createFrameworkBundle() gives it one at the priority 128 of kernel.request: use it in a listener with a lower priority. In a test, use createRequest(path, { session: {} }).'
 
 const noProxies = new TrustedProxies()
 

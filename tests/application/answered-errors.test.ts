@@ -1,16 +1,22 @@
 import {
   type Application,
   type Bundle,
+  createFileResponse,
   createFrameworkBundle,
+  currentRequest,
+  defineController,
+  ExceptionEvent,
   HttpError,
   mountFetchHandler,
   mountNodeHandler,
+  type Request,
   RequestEvent,
   Response,
 } from 'sinfonietta'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 const secret = 'TOP SECRET REPORT'
@@ -46,7 +52,7 @@ function guard({ dispatcher, kernel, routes }: Application): void {
 
 async function serve(t: Test, variables: Readonly<Record<string, string>>) {
   const directory = t.testdir({ public: Object.fromEntries(names.map(name => [name, secret.repeat(100)])) })
-  const profiler = variables.APP_ENV === 'prod' ? [] : [createProfilerBundle()]
+  const profiler = variables.APP_ENV === 'prod' ? [] : [createProfilerBundle({ storage: new MemoryProfileStorage() })]
   const bundles: Bundle[] = [createFrameworkBundle(), ...profiler, { name: 'guard', register: guard }]
   const kernel = await createTestKernel({ bundles, directory, variables: { ACCESS_LOG: '0', ...variables } })
   t.teardown(() => kernel.close())
@@ -137,3 +143,29 @@ for (const environment of ['dev', 'prod']) {
     t.equal(await found('PUT /forwards'), 200)
   })
 }
+
+t.test('a file that answers an error is sent whole, with the status of the error', async t => {
+  const root = t.testdir({ '404.html': 'Are you lost?' })
+  const send = (request: Request) => createFileResponse(request, '404.html', { root, disposition: 'inline' })
+  const ways: Readonly<Record<string, Bundle['register']>> = {
+    'an error controller': ({ controllers }) =>
+      controllers.decorate('error_controller', () => defineController('error_controller', [currentRequest], send)),
+    'a listener of kernel.exception': ({ dispatcher }) =>
+      void dispatcher.on(ExceptionEvent, async event => event.respond(await send(event.request))),
+  }
+  const offenders: string[] = []
+  for (const [way, register] of Object.entries(ways)) {
+    const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), { name: 'lost', register }] })
+    t.teardown(close)
+    for (const condition of conditions) {
+      const headers = condition.map((line): [string, string] => [
+        line.split(': ', 1).join(),
+        line.replace(/^.*?: /, ''),
+      ])
+      const { headers: sent, status, text } = await client.get('/nowhere', { headers })
+      const isWhole = text === 'Are you lost?' && !sent.has('content-range') && !sent.has('accept-ranges')
+      if (status !== 404 || !isWhole) offenders.push(`${way}, ${condition.join(', ')}: ${status} ${text}`)
+    }
+  }
+  t.strictSame(offenders, [])
+})

@@ -4,6 +4,7 @@ import {
   type Bundle,
   createFrameworkBundle,
   ExceptionEvent,
+  HttpError,
   type KernelEvent,
   type Request,
   RequestEvent,
@@ -76,6 +77,27 @@ for (const type of lifecycle.filter(({ eventName }) => eventName !== 'kernel.ter
     )
   }
 }
+
+t.test('after a mistake of a client, no failure of a listener is critical', async t => {
+  const levels = async (first: Error, failure: Error) => {
+    const { client, records } = await boot(t, ({ dispatcher, routes }) => {
+      routes.get('first', '/first', () => {
+        throw first
+      })
+      dispatcher.on(RequestEvent, event => {
+        if (!event.isMainRequest) throw failure
+      })
+    })
+    await client.get('/first')
+    return records.filter(({ message }) => message.startsWith('The listener')).map(({ level }) => level)
+  }
+  const broken = () => new Error('broken')
+  t.strictSame(await levels(new HttpError(400, 'Your mistake.'), broken()), ['error'])
+  t.strictSame(await levels(new HttpError(401, 'Log in.'), new HttpError(401, 'Log in.')), ['info'])
+  t.strictSame(await levels(new HttpError(404, 'Not here.'), new HttpError(503, 'Not now.')), ['error'])
+  t.strictSame(await levels(new HttpError(503, 'Not now.'), new HttpError(401, 'Log in.')), ['critical'])
+  t.strictSame(await levels(broken(), broken()), ['critical'])
+})
 
 t.test('in production the error page is the one that visitors know', async t => {
   const { client } = await boot(t, failing(RequestEvent, false), production)

@@ -1,6 +1,16 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { createFrameworkBundle, setCookie } from 'sinfonietta'
+import {
+  type Bundle,
+  ControllerEvent,
+  createFrameworkBundle,
+  ExceptionEvent,
+  HttpError,
+  type KernelEvent,
+  RequestEvent,
+  ResponseEvent,
+  setCookie,
+} from 'sinfonietta'
 import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { Response } from '#lib/http/response.ts'
@@ -141,4 +151,83 @@ t.test('a store is an object, or a function that gets the log', async t => {
   t.equal((await kernel.client.get('/count')).text, 'count 1')
   t.equal((await kernel.client.get('/count')).text, 'count 2')
   await kernel.close()
+})
+
+/** Uses the session in each event, without a look at the kind of its request, and shows the user on each error page. */
+const curious: Bundle = {
+  name: 'curious',
+  register({ dispatcher, routes, view }) {
+    const use = async ({ request: { session } }: KernelEvent) => {
+      const visits = Number((await session.get('visits')) ?? 0)
+      await session.set('visits', visits + 1)
+      await session.update('updates', value => Number(value ?? 0) + 1)
+      await session.flash('info', 'visited')
+    }
+    dispatcher.on(RequestEvent, use, 20)
+    for (const type of [ExceptionEvent, ControllerEvent, ResponseEvent]) dispatcher.on(type, use, 20)
+    dispatcher.on(
+      RequestEvent,
+      event => {
+        if (event.request.headers.has('x-maintenance')) event.respond(Response.text('closed', { status: 503 }))
+        if (event.request.headers.has('x-refused')) event.fail(new HttpError(403, 'No.'))
+      },
+      200,
+    )
+    view.addGlobal('user', request => request.session.get('user'))
+    routes.get('page', '/page', () => Response.text('page'))
+  },
+}
+
+/** Requests that are refused or answered before they have a session. */
+const early: readonly (readonly [target: string, status: number, headers: Readonly<Record<string, string>>])[] = [
+  ['/%ff', 400, {}],
+  ['/%zz', 400, {}],
+  ['/a%00b', 400, {}],
+  ['/a#b', 400, {}],
+  ['/page', 400, { host: 'evil.example' }],
+  ['/page', 400, { host: '127.0.0.1' }],
+  ['/page', 400, { host: 'bad host' }],
+  ['/page', 400, { host: '' }],
+  ['/page', 403, { 'x-refused': '1' }],
+  ['/page', 503, { 'x-maintenance': '1' }],
+  ['/_health', 200, {}],
+  ['/_health/live', 200, {}],
+]
+
+for (const environment of ['dev', 'prod']) {
+  t.test(`in ${environment} a request that is refused or answered before sessions has an empty one`, async t => {
+    const directory = t.testdir({ templates: { framework: { 'error.hbs': '{{@user}} {{status}}' } } })
+    const variables = {
+      APP_ENV: environment,
+      APP_SECRET: 'of production, and long enough for it',
+      APP_HOSTS: 'localhost',
+    }
+    const bundles = [createFrameworkBundle(), curious]
+    const { client, close, records } = await createTestKernel({ bundles, directory, variables })
+    t.teardown(close)
+    await client.get('/page')
+    const { length } = readdirSync(`${directory}/var/sessions`)
+    t.equal(length, 1, 'a usual request has a session that is stored')
+    const offenders: string[] = []
+    for (const [target, status, headers] of early) {
+      if (environment === 'dev' && /^(?:evil|127)/.test(headers.host ?? '')) continue
+      const response = await client.get(target, { headers })
+      const isRight = response.status === status && !response.headers.has('set-cookie')
+      if (!isRight) offenders.push(`${target} ${JSON.stringify(headers)}: ${response.status} ${response.text}`)
+    }
+    t.strictSame(offenders, [])
+    t.equal(readdirSync(`${directory}/var/sessions`).length, 1, 'no other one is stored')
+    const failures = records.filter(({ level, message }) => level !== 'info' && message.startsWith('The listener'))
+    t.strictSame(failures, [], 'no listener has failed')
+  })
+}
+
+t.test('a listener before sessions learns that there is none yet', async t => {
+  const eager: Bundle = {
+    name: 'eager',
+    register: ({ dispatcher }) => void dispatcher.on(RequestEvent, ({ request }) => void request.session, 200),
+  }
+  const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), eager] })
+  t.teardown(close)
+  t.match((await client.get('/')).text, 'This request has no session yet.')
 })

@@ -88,7 +88,7 @@ t.test('a request has what a test says', async t => {
   t.equal(createRequest('http://shop.test').path, '/')
   t.equal(createRequest('http://shop.test?a').url, 'http://shop.test/?a')
   t.equal(createRequest('/', { headers: { Host: 'a.test' } }).hostname, 'a.test')
-  t.throws(() => createRequest().session, / in a test createRequest\(path, \{ session: \{\} \}\)\.$/)
+  t.throws(() => createRequest().session, /In a test, use createRequest\(path, \{ session: \{\} \}\)\.$/)
   t.ok(createRequest('no slash').problem, 'what is wrong stays wrong')
 })
 

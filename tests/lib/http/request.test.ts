@@ -292,7 +292,7 @@ t.test('a session must have been provided to the request', async t => {
   t.equal(request.requestedSession, undefined)
   t.throws(() => request.session, {
     message:
-      'This request has no session. In an application createFrameworkBundle() gives it one, in a test createRequest(path, { session: {} }).',
+      'This request has no session yet. In an application, createFrameworkBundle() gives it one at the priority 128 of kernel.request: use it in a listener with a lower priority. In a test, use createRequest(path, { session: {} }).',
   })
   const session = new Session({ store: new MemorySessionStore(), times: { lifetime: 60, idleTime: 60 } })
   request.provideSession(() => session)

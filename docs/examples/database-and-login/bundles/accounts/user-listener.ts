@@ -28,8 +28,9 @@ export class UserListener {
   }
 
   async onRequest(event: RequestEvent): Promise<void> {
+    if (!event.isMainRequest) return
     const { attributes, session } = event.request
-    if (!event.isMainRequest || attributes.get('_stateless') === true) return
+    if (attributes.get('_stateless') === true) return
     const id = await session.get('user')
     const user = typeof id === 'number' ? await this.#users.find(id) : undefined
     attributes.set('user', user)
