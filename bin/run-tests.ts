@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { type Dirent, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
@@ -49,6 +49,7 @@ export async function runApplicationTests(
     const from = `paths count from the current folder, ${process.cwd()}`
     return fail(`There is no test ${unknown}: tests are files tests/…/*.test.ts, and ${from}.`)
   }
+  if (named.length === 0) warnOfOtherTests(directory)
   if (chosen.length === 0) return fail('There are no tests: tests are files tests/…/*.test.ts.')
   const tap = findTap(directory)
   const runNamed = tap === undefined ? runByNode : runFiles
@@ -257,6 +258,38 @@ function listTests(directory: string): string[] {
     .filter(file => file.endsWith('.test.ts'))
     .map(file => path.join(folder, file))
     .sort()
+}
+
+/** Names the files that look like tests, but are not run. */
+function warnOfOtherTests(directory: string): void {
+  const files = listOtherTests(directory, directory, false)
+  const others = files.map(file => path.relative(directory, file)).sort()
+  if (others.length === 0) return
+  const shown = others.length > 5 ? `${others.slice(0, 5).join(', ')} and ${others.length - 5} more` : others.join(', ')
+  process.stderr.write(`Not run: ${shown}. Tests are files tests/…/*.test.ts.\n`)
+}
+
+/** A folder `tests` elsewhere belongs to another project. */
+function listOtherTests(directory: string, folder: string, isInTests: boolean): string[] {
+  return readEntries(folder).flatMap(entry => {
+    const file = path.join(folder, entry.name)
+    if (!entry.isDirectory()) {
+      const looksLike = /\.(?:test|spec)\.[cm]?[jt]sx?$/.test(entry.name)
+      return looksLike && !(isInTests && entry.name.endsWith('.test.ts')) ? [file] : []
+    }
+    const isTests = entry.name === 'tests'
+    const isRead = isTests ? folder === directory : isInTests || mayContainSources(directory, file)
+    return isRead ? listOtherTests(directory, file, isInTests || isTests) : []
+  })
+}
+
+/** None of a folder that may not be read. */
+function readEntries(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return []
+  }
 }
 
 /** The tests that are named by files or folders, or all. */

@@ -173,7 +173,7 @@ t.test(
       )
       return [outcome, ...warnings]
     }
-    const unknown = { file: '.env', name: 'LIBRARY_NAM', suggestion: '' }
+    const unknown = { place: 'The file .env', name: 'LIBRARY_NAM', suggestion: '' }
     t.strictSame(await load(library), [undefined, unknown])
     const nearest = { ...unknown, suggestion: '; the nearest is "LIBRARY_NAME"' }
     t.strictSame(await load(library, shop), ['CONFIG_INVALID', nearest])
@@ -288,6 +288,44 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   rmSync(path.join(alone, 'tests'), { recursive: true })
   const none = 'There are no tests: tests are files tests/…/*.test.ts.\n'
   t.strictSame(await capture(t, () => runApplicationTests(alone, [], { isDirect: true })), [1, none])
+})
+
+t.test('files that look like tests, and are not run, are named', async t => {
+  const alone = createRunner(t, noting)
+  const notRun = [
+    'bundles/shop/shop.test.ts',
+    'lib/a.spec.ts',
+    'tests/b.spec.ts',
+    'tests/d.test.js',
+    'tests/deep/c.test.mts',
+  ]
+  const others = [
+    'tests/deep/e.test.ts',
+    'tests/helper.ts',
+    'node_modules/one/f.test.ts',
+    'dist/tests/home.test.js',
+    'var/g.test.ts',
+    '.hidden/h.test.ts',
+    'examples/shop/tests/i.test.ts',
+    'bundles/shop/shop.ts',
+    'bundles/testing.ts',
+  ]
+  for (const file of [...notRun, ...others]) {
+    mkdirSync(path.dirname(path.join(alone, file)), { recursive: true })
+    writeFileSync(path.join(alone, file), '')
+  }
+  const run = async (...words: string[]) => {
+    const stderr = t.capture(process.stderr, 'write', () => true)
+    await runApplicationTests(alone, [...words, '--reporter=tap'], { isDirect: true })
+    stderr.restore()
+    return stderr().map(({ args: [text] }) => text)
+  }
+  t.strictSame(await run(), [`Not run: ${notRun.join(', ')}. Tests are files tests/…/*.test.ts.\n`])
+  t.strictSame(await run(path.join(alone, 'tests/home.test.ts')), [], 'others are not run on purpose')
+  writeFileSync(path.join(alone, 'lib/z.test.ts'), '')
+  t.match(await run(), [/^Not run: (?:\S+, ){4}\S+ and 1 more\. /])
+  for (const file of [...notRun, 'lib/z.test.ts']) rmSync(path.join(alone, file))
+  t.strictSame(await run(), [])
 })
 
 t.test('without a compiler, dist/ is used as it is', async t => {
