@@ -9,7 +9,7 @@ import type { Profile } from '../../profile/profile.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import type { ExceptionView } from '../../web/exceptions.ts'
 import type { PanelModel, PanelProfile } from '../../web/panels/subject-view.ts'
-import { type Notification, readLogs, type StoredLog } from './read.ts'
+import { type Notification, notificationKind, readLogs, type StoredLog } from './read.ts'
 
 /** A log message of a request or of one of its sub-requests. */
 export interface MergedLog {
@@ -245,8 +245,8 @@ function markOf({ summary: { controller, route, token, url } }: Profile, { profi
 }
 
 /** Creates the view of a notification. */
-export function viewNotification({ at, message }: Notification) {
-  return { offset: formatOffset(at), message }
+export function viewNotification({ at, context, message }: Notification) {
+  return { offset: formatOffset(at), message, level: notificationKind.level, context: JSON.stringify(context) }
 }
 
 /** Creates the lines of notifications: those without a log message between them are one line. */
@@ -268,7 +268,7 @@ export function toEventLines(
       messages,
       ...toLine(
         { at, since: at - (times[logged - 1] ?? 0) },
-        { level: 'debug', channel: 'event', text, isEvent: true },
+        { ...notificationKind, text, isEvent: true },
         view,
       ),
     }

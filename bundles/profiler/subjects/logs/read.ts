@@ -60,23 +60,34 @@ export interface Notification {
   /** Microseconds since the request began. */
   readonly at: number
   readonly message: string
+  /** Without a listener, none was called. */
+  readonly context: { readonly event: string; readonly listener?: string }
 }
 
+/** The level and the channel of all notifications. */
+export const notificationKind: Pick<LogMessage, 'level' | 'channel'> = { level: 'debug', channel: 'event' }
+
 /**
- * Derives what Symfony logs of each event: which listeners were called, and which of them stopped it. It is logged when the
- * event is over, and so after everything that is nested in it.
+ * Derives what Symfony logs of each event: which listeners were called, and which of them stopped it. An event without a called
+ * listener has a line, too. It is logged when the event is over, and so after everything that is nested in it.
  */
 export function deriveNotifications({ nodes }: EventTree): Notification[] {
   return nodes
     .filter(({ isOfFramework, kind }) => kind === 'dispatch' && !isOfFramework)
     .sort((a, b) => endOf(a) - endOf(b) || b.start - a.start)
-    .flatMap(dispatch => dispatch.children.flatMap(call => notificationsOf(dispatch, call)))
+    .flatMap(dispatch => {
+      const at = endOf(dispatch)
+      const event = dispatch.name
+      if (dispatch.children.length === 0)
+        return { at, message: `Notified event "${event}" to no listener.`, context: { event } }
+      return dispatch.children.flatMap(call => notificationsOf(at, event, call))
+    })
 }
 
-function notificationsOf(dispatch: EventNode, { isStopped, name }: EventNode): Notification[] {
-  const messages = [`Notified event "${dispatch.name}" to listener "${name}".`]
-  if (isStopped) messages.push(`Listener "${name}" stopped propagation of the event "${dispatch.name}".`)
-  return messages.map(message => ({ at: endOf(dispatch), message }))
+function notificationsOf(at: number, event: string, { isStopped, name: listener }: EventNode): Notification[] {
+  const messages = [`Notified event "${event}" to listener "${listener}".`]
+  if (isStopped) messages.push(`Listener "${listener}" stopped propagation of the event "${event}".`)
+  return messages.map(message => ({ at, message, context: { event, listener } }))
 }
 
 /** The end of an event; its start if it had not ended. */

@@ -9,6 +9,13 @@ import { createProfiledKernel, shareKernel } from '#tests/support/profiled-kerne
 const { panel, show } = await shareKernel()
 const loggerPanel = panel('logger')
 
+interface EventLine {
+  readonly isEvent: boolean
+  readonly channel: string
+  readonly level: string
+  readonly messages: readonly { readonly message: string; readonly context: string }[]
+}
+
 const spans = [
   [null, 'kernel.request', 0, 100],
   [32, 'RouterListener.onRequest', 10, 80],
@@ -95,6 +102,36 @@ t.test('log messages are in the order of time, between lines from the event tree
     { id: 'log-5', isCut: true, place: { place: 'b.ts:1', call: '' }, iso: '2026-11-20T23:15:09.044Z' },
   ])
   t.equal(dropped, 9)
+})
+
+t.test('each event has a line with level, channel and context, also an event without a listener', async t => {
+  const { client, panel, storedOf } = await createProfiledKernel(t)
+  const cases: [path: string, token: string, events: string[]][] = [
+    [
+      '/star-photo-booth',
+      'x-debug-token',
+      ['controller', 'controller_arguments', 'response', 'finish_request', 'terminate'],
+    ],
+    ['/nope', 'x-debug-token', ['exception', 'response', 'finish_request', 'terminate']],
+    ['/nope', 'x-previous-debug-token', ['controller', 'controller_arguments', 'response', 'finish_request']],
+  ]
+  for (const [path, token, events] of cases) {
+    const stored = await storedOf(await client.get(path), token)
+    const { lines } = await panel('logger').toView(
+      createShown({}, { ...stored, query: new URLSearchParams('events=1&level=debug') }),
+    )
+    const shown = (lines as EventLine[]).filter(({ isEvent }) => isEvent)
+    t.strictSame([...new Set(shown.map(({ channel, level }) => `${channel} ${level}`))], ['event debug'])
+    const said = shown.flatMap(({ messages }) => messages)
+    const contexts = said.map(({ context }) => JSON.parse(context))
+    const notified = [
+      ...new Set(said.flatMap(({ message }) => /^Notified event "kernel\.(\w+)" to /.exec(message)?.[1] ?? [])),
+    ]
+    t.strictSame(notified, ['request', ...events], `${path} ${token}`)
+    t.ok(contexts.some(({ event, listener }) => event === 'kernel.request' && listener === 'RouterListener.onRequest'))
+    t.strictSame(contexts.at(-1), { event: `kernel.${events.at(-1)}` })
+    t.equal(said.at(-1)?.message, `Notified event "kernel.${events.at(-1)}" to no listener.`)
+  }
 })
 
 t.test('log messages are counted by level and above, also those that were not recorded', async t => {
