@@ -14,23 +14,23 @@ const asToken: Conversion<string> = {
   convert: text => (text.length >= 16 ? text : undefined),
 }
 
-/** The settings of the site. They are checked at the start, for features that its two pages do not have yet. */
+/** The settings of the site. They are declared and checked at the start, and unused: its two pages have no such features. */
 export const siteSettings: BundleSettings<SiteSettings> = defineSettings(
   {
     DATABASE_URL: {
-      help: 'the database, such as postgres://user:password@localhost/name',
+      help: 'unused: a database, such as postgres://user:password@localhost/name',
       schema: asUrl,
       default: undefined,
       secret: true,
     },
     MAILER_DSN: {
-      help: 'the mail server, such as smtp://user:password@localhost:25; null://null sends nothing',
+      help: 'unused: a mail server, such as smtp://user:password@localhost:25; null://null sends nothing',
       schema: asUrl,
       default: undefined,
     },
-    RECAPTCHA3_KEY: { help: 'a key of reCAPTCHA v3; set both or none', default: undefined },
-    RECAPTCHA3_SECRET: { help: 'its secret', default: undefined },
-    ADMIN_STATUS_TOKEN: { help: 'opens the status page to administrators', schema: asToken, default: undefined },
+    RECAPTCHA3_KEY: { help: 'unused: a key of reCAPTCHA v3; set both or none', default: undefined },
+    RECAPTCHA3_SECRET: { help: 'unused: the secret of this key', default: undefined },
+    ADMIN_STATUS_TOKEN: { help: 'unused: a token for administrators', schema: asToken, default: undefined },
   },
   ({ RECAPTCHA3_KEY, RECAPTCHA3_SECRET }) =>
     (RECAPTCHA3_KEY === undefined) === (RECAPTCHA3_SECRET === undefined)

@@ -6,17 +6,19 @@ export const siteBundle: Bundle = {
   name: 'site',
   settings: siteSettings,
   register(app) {
-    app.routes.add({
-      name: 'star_photo_booth',
-      path: '/star-photo-booth',
-      methods: ['GET'],
-      controller: createPage(app, 'star_photo_booth', 'site/star-photo-booth'),
-    })
-    app.routes.add({
-      name: 'partnership',
-      path: '/partnership',
-      methods: ['GET'],
-      controller: createPage(app, 'partnership', 'site/partnership'),
+    app.routes.group({ defaults: { _stateless: true } }, routes => {
+      routes.add({
+        name: 'star_photo_booth',
+        path: '/star-photo-booth',
+        methods: ['GET'],
+        controller: createPage(app, 'star_photo_booth', 'site/star-photo-booth'),
+      })
+      routes.add({
+        name: 'partnership',
+        path: '/partnership',
+        methods: ['GET'],
+        controller: createPage(app, 'partnership', 'site/partnership'),
+      })
     })
   },
 }

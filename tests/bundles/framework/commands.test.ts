@@ -215,7 +215,7 @@ t.test('debug:route-match finds the route of a request, and explains the others'
   t.match(found.stdout, /^Parameters +rest: "a"$/m)
   t.match(found.stdout, /^wilder +\/wild\/:one +Another one that matches is tried before it$/m)
   const plain = await run('debug:route-match GET partnership')
-  t.match(plain.stdout, /^Parameters +none$/m)
+  t.match(plain.stdout, /^Parameters +_stateless: true$/m)
   t.notMatch(plain.stdout, /^partnership /m)
 
   const other = await run('debug:route-match GET https://acme.example.org/tenant/5?yes#part')
@@ -311,7 +311,7 @@ t.test('debug:config lists settings and their origin, and no secret', async t =>
   t.match(stdout, 'dev, debug on, bundles: framework, site, routed, profiler\n')
   t.match(stdout, /^APP_HOSTS +a\.test, b\.test +environment +kernel +the host names of the application/m)
   t.match(stdout, /^NODE_ENV +test +environment +kernel /m)
-  t.match(stdout, /^DATABASE_URL +\*{6} +environment +site +the database/m)
+  t.match(stdout, /^DATABASE_URL +\*{6} +environment +site +unused: a database/m)
   t.match(stdout, /^APP_SECRET +\*{6} +\.env +kernel /m)
   t.match(stdout, /^ADMIN_STATUS_TOKEN +default +site /m)
   t.match(stdout, /^EDITOR_PATHS +\/srv=\/home +environment +profiler /m)
@@ -323,6 +323,11 @@ t.test('debug:config lists settings and their origin, and no secret', async t =>
       'site',
       name,
     ]),
+  )
+  t.strictSame(
+    ofSite.settings.filter(({ help }: Record<string, string>) => !help?.startsWith('unused: ')),
+    [],
+    'the site has no feature that reads them',
   )
   const some = JSON.parse((await run('debug:config log_ --json', { env: { APP_DEBUG: '0' } })).stdout)
   const help = 'the lowest level that is logged'

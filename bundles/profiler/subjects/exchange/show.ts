@@ -144,7 +144,7 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
     content:
       collectors.response?.content &&
       viewContent(collectors.response.content, 'response-content', contentLink(summary.token)),
-    session: viewSession(collectors.session, editor),
+    session: viewSession(collectors.session, summary, editor),
     relatives: [
       ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request', editor)]),
       ...children.map(child => viewRelative(child, 'Sub Request', editor)),
@@ -258,10 +258,11 @@ function describeSize(response: ResponseData | undefined, { method }: ProfileSum
   return remarks.length === 0 ? bytes : `${bytes} (${remarks.join('; ')})`
 }
 
-function viewSession(session: ProfiledSession | undefined, editor: EditorLinks) {
+function viewSession(session: ProfiledSession | undefined, { route }: ProfileSummary, editor: EditorLinks) {
   return {
     useCount: String(session?.useCount ?? 0),
     isStateless: session?.isStateless ?? false,
+    hasRoute: Boolean(route),
     metadata: listMetadata(session).map(row => ({ ...row, ...toValueRow(row) })),
     attributes: toRows(session?.attributes).map(toValueRow),
     flashes: toRows(session?.flashes).map(toValueRow),

@@ -266,11 +266,7 @@ export function toEventLines(
       ids: [],
       title: formatCount(messages.length, 'event notification'),
       messages,
-      ...toLine(
-        { at, since: at - (times[logged - 1] ?? 0) },
-        { ...notificationKind, text, isEvent: true },
-        view,
-      ),
+      ...toLine({ at, since: at - (times[logged - 1] ?? 0) }, { ...notificationKind, text, isEvent: true }, view),
     }
   })
 }

@@ -39,7 +39,11 @@ t.test('a page is recorded from its first event to its last, each with its liste
   ])
   t.ok(spansOf(stored).every(([, , , duration]) => duration !== null))
   const router = spansOf(stored).find(([, name]) => name === 'RouterListener.onRequest')
-  t.strictSame(router?.[6], ['set attribute _route', 'set attribute _route_params', 'set attribute _controller'])
+  const attributes = ['_stateless', '_route', '_route_params', '_controller']
+  t.strictSame(
+    router?.[6],
+    attributes.map(name => `set attribute ${name}`),
+  )
   const robots = spansOf(stored).find(([, name]) => name === 'RobotsListener.onResponse')
   t.strictSame(robots?.[6], ['set header x-robots-tag'])
 })

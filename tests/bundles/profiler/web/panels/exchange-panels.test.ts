@@ -33,7 +33,23 @@ t.test('the request panel', async t => {
     t.match(html, new RegExp(`<dt>Forwarded to</dt>\\s*<dd><a href="/_profiler/${child}">error_controller</a>`))
     t.match(html, 'Date and Connection are added on sending.')
     const session = textOf(html.slice(html.indexOf('id="session"')))
-    t.match(session, /Session\s+Usages\s*0\s+Stateless check enabled\s+no/)
+    t.match(session, /Session\s+Usages\s*0\s+Stateless check enabled\s+no\s+no route/)
+  })
+
+  t.test('the pages of the site are stateless, and other routes are not checked', async t => {
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir() })
+    const checkOf = async (path: string) => {
+      const html = await show('request', await storedOf(await client.get(path)))
+      return /Stateless check enabled\s+(yes|no no route|no)/.exec(
+        textOf(html.slice(html.indexOf('id="session"'))),
+      )?.[1]
+    }
+    t.strictSame(await Promise.all(['/star-photo-booth', '/partnership', '/noslash', '/nope'].map(checkOf)), [
+      'yes',
+      'yes',
+      'no',
+      'no no route',
+    ])
   })
 
   t.test('a sub-request shows its attributes, and refers to the body of its parent', async t => {
