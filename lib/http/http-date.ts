@@ -8,9 +8,11 @@
 export function parseHttpDate(text: string, now: number = Date.now()): number {
   // A leap second has no number of its own.
   const fixed = toFixedForm(text, now).replace(' 23:59:60 GMT', ' 23:59:59 GMT')
-  const time = Date.parse(fixed)
-  // `Date.parse` reads much more than these forms: what it has read is written again, and compared.
-  return new Date(time).toUTCString() === fixed ? time : Number.NaN
+  const date = new Date(fixed)
+  // The year 1, with which some programs write a date that is not set, would be 2001.
+  date.setUTCFullYear(Number(fixed.slice(12, 16)))
+  // A `Date` reads much more than these forms: what it has read is written again, and compared.
+  return date.toUTCString() === fixed ? date.getTime() : Number.NaN
 }
 
 const shortYearForm = /^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (\d\d)-([A-Z][a-z]{2})-(\d\d) (\d\d:\d\d:\d\d) GMT$/
