@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { type Dirent, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createSources, isSource, mayContainSources, type Sources } from './sources.ts'
+import { TestTally } from './test-tally.ts'
 import { watchFolder } from './watch.ts'
 
 /** How tests are run. */
@@ -71,7 +71,8 @@ export async function runApplicationTests(
   const single = chosen.map(file => sources.toProgram(file))
   const programs = isGrouped ? group(single) : single
   if (isGrouped && isPlain) {
-    return runPrograms(programs, directory, sources, { preload, jobs: readNumber(directory, 'jobs') ?? 1 })
+    const jobs = readNumber(directory, 'jobs') ?? 1
+    return runPrograms(programs, directory, sources, { preload, jobs, isQuiet: true })
   }
   const isCounted = options.some(option => option.startsWith('--coverage-'))
   const parameters = [
@@ -81,7 +82,16 @@ export async function runApplicationTests(
     ...options,
     ...programs.map(file => path.relative(directory, file)),
   ]
-  return runProgram([tap, ...parameters], directory, {}, print)
+  if (print === undefined) return runProgram([tap, ...parameters], directory)
+  const tally = new TestTally()
+  const printAll = (output: Readable) => print(Readable.from(withEnds(tally.read(output))))
+  const code = await runProgram([tap, ...parameters], directory, { print: printAll })
+  writeLine(String(tally))
+  return code
+}
+
+async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield `${line}\n`
 }
 
 /** A module that is loaded before each test, and the signal that ends those that run. */
@@ -90,6 +100,8 @@ interface RunOptions {
   readonly signal?: AbortSignal
   /** How many programs run at once. By default, one. */
   readonly jobs?: number
+  /** Whether warnings and the like of a program, on stderr, are printed only if it fails. */
+  readonly isQuiet?: boolean
 }
 
 /** Runs tests with the test runner of Node. By default its report is that for readers: the one in TAP leaves out causes. */
@@ -102,7 +114,7 @@ function runByNode(
   const reporter = options.some(option => option.startsWith('--test-reporter')) ? [] : ['--test-reporter=spec']
   const files = tests.map(file => path.relative(directory, sources.toProgram(file)))
   const command = ['--enable-source-maps', ...reporter, ...options, '--test', ...files]
-  return runProgram([...listPreloads(directory, sources, preload), ...command], directory, {}, undefined, signal)
+  return runProgram([...listPreloads(directory, sources, preload), ...command], directory, { signal })
 }
 
 /** Tests that use the test runner of Node report as tap expects it. */
@@ -122,9 +134,10 @@ async function runPrograms(
   programs: readonly string[],
   directory: string,
   sources: Sources,
-  { jobs = 1, preload, signal }: RunOptions,
+  { isQuiet = false, jobs = 1, preload, signal }: RunOptions,
 ): Promise<number> {
   const failed: string[] = []
+  const total = new TestTally()
   const stop = new AbortController()
   const end = () => stop.abort()
   if (signal === undefined) for (const each of endSignals) process.on(each, end)
@@ -135,16 +148,26 @@ async function runPrograms(
     for (const program of waiting) {
       if (stop.signal.aborted) return
       const command = [...listPreloads(directory, sources, preload), asTap, '--enable-source-maps', program]
-      const ended = await runProgram(command, directory, variables, printFailures, signal ?? stop.signal)
+      const tally = new TestTally()
+      const errors: Buffer[] = []
+      const ended = await runProgram(command, directory, {
+        variables,
+        print: tap => printFailures(tally.read(tap)),
+        signal: signal ?? stop.signal,
+        ...(isQuiet && { onError: chunk => errors.push(chunk) }),
+      })
+      total.add(tally, ended !== 0)
       const name = path.relative(directory, program)
-      process.stdout.write(`${ended === 0 ? 'ok' : 'FAILED'} ${name}\n`)
+      if (ended !== 0) process.stderr.write(Buffer.concat(errors))
+      writeLine(`${ended === 0 ? 'ok' : 'FAILED'} ${name}`)
       if (ended !== 0) failed.push(name)
     }
   }
   await Promise.all(Array.from({ length: jobs }, work))
   for (const each of endSignals) process.off(each, end)
   const { length } = programs
-  if (failed.length > 0 && length > 1) print(`${failed.length} of ${length} programs failed: ${failed.join(' ')}`)
+  if (failed.length > 0 && length > 1) writeLine(`${failed.length} of ${length} programs failed: ${failed.join(' ')}`)
+  if (signal === undefined) writeLine(String(total))
   return failed.length === 0 ? 0 : 1
 }
 
@@ -172,11 +195,11 @@ function readNumber(directory: string, name: 'jobs' | 'timeout'): number | undef
  * Prints the failed assertions of a TAP stream with their diagnostics, the names of failed tests, and the totals, when the stream
  * has ended: other programs may run at the same time.
  */
-async function printFailures(tap: Readable): Promise<void> {
+async function printFailures(tap: AsyncIterable<string>): Promise<void> {
   const shown: string[] = []
   let isShown = false
   let closedIndent = -1
-  for await (const line of createInterface({ input: tap })) {
+  for await (const line of tap) {
     const found = /^( *)(ok|not ok|# Subtest|\d+\.\.)/.exec(line)
     const isFailed = found?.[2] === 'not ok' && !/ # (?:TODO|SKIP)/.test(line)
     if (found !== null) {
@@ -190,16 +213,22 @@ async function printFailures(tap: Readable): Promise<void> {
   process.stdout.write(shown.join(''))
 }
 
+/** How a program is run. By default it writes to the streams of this process. */
+interface ProgramOptions {
+  readonly variables?: NodeJS.ProcessEnv
+  readonly print?: (output: Readable) => Promise<void>
+  readonly onError?: (chunk: Buffer) => void
+  readonly signal?: AbortSignal | undefined
+}
+
 function runProgram(
   command: readonly string[],
   directory: string,
-  variables: NodeJS.ProcessEnv = {},
-  print?: (output: Readable) => Promise<void>,
-  signal?: AbortSignal,
+  { onError, print, signal, variables = {} }: ProgramOptions = {},
 ): Promise<number> {
   const env = { ...process.env, ...Object.fromEntries([withoutCompiler.split('=')]), ...variables }
   const child = spawn(process.execPath, command, {
-    stdio: ['inherit', print === undefined ? 'inherit' : 'pipe', 'inherit'],
+    stdio: ['inherit', print === undefined ? 'inherit' : 'pipe', onError === undefined ? 'inherit' : 'pipe'],
     cwd: directory,
     env,
     // The signal is for the processes of the test, too.
@@ -207,6 +236,7 @@ function runProgram(
   })
   const onAbort = () => void endGroup(child)
   signal?.addEventListener('abort', onAbort)
+  if (onError !== undefined) child.stderr?.on('data', onError)
   const printed = child.stdout === null ? undefined : print?.(child.stdout)
   // Ctrl-C reaches the runner, too, which then reports the tests that have run.
   const onInterrupt = () => undefined
@@ -358,14 +388,14 @@ async function watchTests(first: readonly string[], tests: WatchedTests): Promis
     if (!isBuilt) {
       // The files count again after the correction.
       changed = new Set([...files, ...changed])
-      return print('Nothing is run: waiting for a change.')
+      return writeLine('Nothing is run: waiting for a change.')
     }
     if (files.size === 0) return
     const programs = new Map(list().map(test => [sources.toProgram(test), test]))
     const findImporters = readImporters(directory, [...programs.keys()])
     for (const file of files) {
       const found = findImporters(sources.toProgram(file))
-      print(`${path.relative(directory, file)}: ${found.length === 0 ? 'no test imports it' : count(found)}`)
+      writeLine(`${path.relative(directory, file)}: ${found.length === 0 ? 'no test imports it' : count(found)}`)
       for (const program of found) queue.add(String(programs.get(program)))
     }
   }
@@ -376,7 +406,7 @@ async function watchTests(first: readonly string[], tests: WatchedTests): Promis
     results.push((await run(test, stop.signal)) === 0)
     if (queue.size > 0 || stop.signal.aborted) return
     const failed = results.filter(isGood => !isGood).length
-    print(`${count(results)}: ${results.length - failed} passed, ${failed} failed`)
+    writeLine(`${count(results)}: ${results.length - failed} passed, ${failed} failed`)
     results = []
   }
 
@@ -389,7 +419,7 @@ async function watchTests(first: readonly string[], tests: WatchedTests): Promis
     busy ??= work()
   })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
-  print('Waiting for changes: Ctrl-C ends.')
+  writeLine('Waiting for changes: Ctrl-C ends.')
   busy = work()
   await once(stop.signal, 'abort')
   await busy
@@ -401,7 +431,7 @@ const isTests = (directory: string, folder: string) => folder === path.join(dire
 
 const count = ({ length }: { readonly length: number }) => `${length} ${length === 1 ? 'test file' : 'test files'}`
 
-function print(line: string): void {
+function writeLine(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 

@@ -477,7 +477,10 @@ t.test('a signal ends the running one of named files with its processes, and lea
   const [, pid] = await program.until(/It has started (\d+)\./)
   program.child.kill()
   t.equal(await program.end(), 1)
-  t.match(program.stdout, /^FAILED (\S+hanging\.test\.[jt]s)\n1 of 2 programs failed: \1\n$/)
+  t.match(
+    program.stdout,
+    /^FAILED (\S+hanging\.test\.[jt]s)\n1 of 2 programs failed: \1\n0 passed, 1 failed, 0 skipped\n$/,
+  )
   await until(() => !existsSync(`/proc/${pid}`))
 })
 
@@ -492,17 +495,21 @@ t.test('groups of tests run at once, without the program of tap; each reports wh
       ${end}
     }, 10)
   `
+  const fail = "console.log('not ok 2 - left\\n# { total: 2, pass: 0, fail: 2 }')"
+  const pass = "console.log('ok 2 - right # SKIP no Chromium\\n# { total: 2, pass: 1, skip: 1 }')"
   writeFileSync(inApplication('.taprc'), 'jobs: 2\ntimeout: 77\n')
   writeFileSync(
     inApplication('left.mjs'),
-    waitFor('left', 'right', "console.log('not ok 2 - left'); process.exitCode = 1"),
+    waitFor('left', 'right', `${fail}; console.error('a trace of left'); process.exitCode = 1`),
   )
-  writeFileSync(inApplication('right.mjs'), waitFor('right', 'left', "console.log('ok 2 - right')"))
+  writeFileSync(inApplication('right.mjs'), waitFor('right', 'left', `${pass}; console.error('a warning of right')`))
   const program = startCountedProgram(t, ['runGroups', directory])
   t.equal(await program.end(), 1)
-  t.match(program.stdout, /^not ok 2 - left\n(?:ok right\.mjs\n)?FAILED left\.mjs$/m)
+  t.match(program.stdout, /^not ok 2 - left\n# [^]*^FAILED left\.mjs$/m)
   t.match(program.stdout, /^ok right\.mjs$/m)
-  t.match(program.stdout, /\n1 of 2 programs failed: left\.mjs\n$/)
+  t.match(program.stdout, /\n1 of 2 programs failed: left\.mjs\n1 passed, 2 failed, 1 skipped \(no Chromium: 1\)\n$/)
+  t.match(program.stderr, 'a trace of left')
+  t.notMatch(program.stderr, 'a warning of right', 'what a passing program writes on stderr')
   t.notMatch(program.stdout, 'begins')
 })
 
