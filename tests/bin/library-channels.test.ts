@@ -407,12 +407,25 @@ t.test('only development with one of the libraries loads what changes them', asy
   t.equal(isLoaded('dev', 'pg'), 'false', 'excluded')
 })
 
+/** A package with the files of better-sqlite3 that are changed. */
+const fakeSqlite = {
+  'package.json': '{"main":"lib/index.js"}',
+  'lib/index.js': "module.exports = class {}\nObject.assign(module.exports.prototype, require('./methods/wrappers'))",
+  'lib/methods/wrappers.js': `
+    class Statement { all() { return [{ 1: 1 }] } }
+    Object.assign(exports, { exec() {}, prepare: () => new Statement() })`,
+}
+
 t.test('the tests of an application see the queries of its libraries', async t => {
   const folder = mkdtempSync(path.join(tmpdir(), 'queries-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   mkdirSync(path.join(folder, 'node_modules'))
   symlinkSync(process.cwd(), path.join(folder, 'node_modules/sinfonietta'))
-  symlinkSync(path.resolve('node_modules/better-sqlite3'), path.join(folder, 'node_modules/better-sqlite3'))
+  for (const [file, text] of Object.entries(fakeSqlite)) {
+    const target = path.join(folder, 'node_modules/better-sqlite3', file)
+    mkdirSync(path.dirname(target), { recursive: true })
+    writeFileSync(target, text)
+  }
   mkdirSync(path.join(folder, 'templates'))
   const libraries = [
     "import Database from 'better-sqlite3'",

@@ -1,3 +1,4 @@
+import { isBuiltin } from 'node:module'
 import { type Test, t } from 'tap'
 import type { QueryData } from '#tests/support/create-profile.ts'
 import { provenRuns } from '#tests/support/sample.ts'
@@ -8,7 +9,7 @@ import { type ProfileData, startProfiled } from '#tests/support/start-profiled.t
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
 
-const lacksSqlite = Number(process.versions.node.split('.')[0]) < 22 && 'needs node:sqlite of Node 22'
+const lacksSqlite = !isBuiltin('node:sqlite') && 'needs node:sqlite of Node 22'
 
 interface Client {
   /** Why its test is skipped. */
@@ -82,15 +83,6 @@ const clients: Readonly<Record<string, Client>> = {
       const pool = await createClientPool({ socket: place }, { minimum: 1, maximum: 2 }).connect()
       const query = (name, number) => pool.get(name + ':' + number)`,
     expected: ({ port }) => ({ system: 'redis', namespace: '0', server: `127.0.0.1:${port}`, rows: 0 }),
-  },
-  'better-sqlite3': {
-    lacks: lacksSqlite,
-    start: async () => ({}),
-    source: `
-      import Database from 'better-sqlite3'
-      const database = new Database(':memory:')
-      const query = (name, number) => database.prepare('SELECT ? AS ' + name).all(number)`,
-    expected: () => ({ system: 'sqlite', server: ':memory:', rows: 1 }),
   },
   'node:sqlite': {
     lacks: lacksSqlite,

@@ -7,7 +7,7 @@ import { betterSqliteFiles, openNodeSqlite } from '#kernel/libraries/open-sqlite
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-// Of the libraries themselves, `profile-queries.test.ts` has tests on the versions of Node that they support.
+// Of the libraries themselves, `profile-queries.test.ts` and `profile-sqlite.proof.test.ts` have tests.
 
 /** A statement with the interface of better-sqlite3, which has two rows. */
 class FakeStatement {
