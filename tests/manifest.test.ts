@@ -23,6 +23,24 @@ t.test('the packages at run time are few, free to use, and run nothing when they
   )
 })
 
+t.test('npm ci warns of nothing: no package needs a later Node.js or has an install script', async t => {
+  const locked: Record<string, { engines?: { node?: string }; hasInstallScript?: boolean; os?: string[] }> = JSON.parse(
+    readFileSync('package-lock.json', 'utf8'),
+  ).packages
+  const least = 20
+  t.match(manifest.engines.node, `>=${least}.`)
+  const warned = Object.entries(locked).filter(([, { engines, hasInstallScript, os }]) => {
+    // npm leaves out those of other systems.
+    const isElsewhere = os?.includes(process.platform) === false
+    const majors = engines?.node?.split('||').map(range => Number(/\d+/.exec(range)?.[0] ?? 0)) ?? [0]
+    return Math.min(...majors) > least || (hasInstallScript && !isElsewhere)
+  })
+  t.strictSame(
+    warned.map(([name]) => name),
+    [],
+  )
+})
+
 t.test('of two versions of a package, the one that is used is read', async t => {
   const manifest = (license: string, ...names: string[]) =>
     JSON.stringify({ license, dependencies: Object.fromEntries(names.map(name => [name, '*'])) })
