@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { toTap } from '../bundles/maker/source-edits.ts'
 import { profilerSettings } from '../bundles/profiler/web/settings.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../kernel/console-command.ts'
 import type { OutputStream } from '../lib/console/output.ts'
@@ -37,12 +38,14 @@ function describeVariables(): string {
   return all.map(([name, help]) => `  ${name.padEnd(width)}  ${help}`).join('\n')
 }
 
-const help = `Usage: sinfonietta new <folder>
+const help = `Usage: sinfonietta new <folder> [--tests node|tap]
        sinfonietta profile [options of node] <file> [arguments]
        sinfonietta mcp [folder]
 
 new: creates an application that depends on this package, in a folder that is empty or does not exist.
 The name of the folder becomes the name of the application.
+  --tests node   its tests use the test runner of Node.js (default)
+  --tests tap    its tests use tap: they need 250 packages more
 
 profile: runs a Node.js program, and makes profiles of the requests to its HTTP servers, whichever framework they use.
 The program is not changed. The address of the profiles is printed at the start. An example, which starts again after each change:
@@ -56,7 +59,11 @@ mcp: answers a coding agent on stdin and stdout (Model Context Protocol), from t
   -V, --version  shows the version
 `
 
-const options = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'V' } } as const
+const options = {
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'V' },
+  tests: { type: 'string' },
+} as const
 
 const commands = ['new', 'profile', 'mcp']
 
@@ -81,8 +88,10 @@ export function runSinfonietta(
     const [command, folder, ...others] = positionals
     if (command !== undefined && !commands.includes(command)) throw new CommandUsageError(describeUnknown(command))
     if (command !== 'new' || folder === undefined || others.length > 0) throw new CommandUsageError(help.trimEnd())
+    const { tests = 'node' } = values
+    if (!['node', 'tap'].includes(tests)) throw new CommandUsageError(`--tests is node or tap, not "${tests}".`)
     const target = path.resolve(directory, folder)
-    const files = createApplication(target, findPackage(packageDirectory, target))
+    const files = createApplication(target, findPackage(packageDirectory, target), tests === 'tap')
     stdout.write(describeNext(path.relative(directory, target), files.length))
     return exitCodes.success
   } catch (error) {
@@ -147,13 +156,16 @@ const ending = '.txt'
 /** The packages of an application for its development. Their versions are those with which this package is tested. */
 const tools = ['@types/node', 'typescript']
 
+/** Lets `npx tap` run the tests: its compiler does not work with TypeScript 7, and Node runs the sources. */
+const taprc = 'test-env:\n  - TAP_TYPE_STRIP_ONLY=1\n'
+
 /**
- * Writes the files of a new application. Returns their paths.
+ * Writes the files of a new application, whose tests are those of Node or of tap. Returns their paths.
  *
  * @throws CommandUsageError if the name of the folder is no name of a package
  * @throws Error if the folder contains files, or cannot be written
  */
-export function createApplication(folder: string, dependency: string): string[] {
+export function createApplication(folder: string, dependency: string, hasTap = false): string[] {
   const name = path.basename(folder)
   checkName(name)
   checkEmpty(folder)
@@ -161,20 +173,24 @@ export function createApplication(folder: string, dependency: string): string[] 
     .filter(file => file.endsWith(ending))
     .map(file => file.slice(0, -ending.length))
   for (const file of files) {
-    const text = readFileSync(path.join(skeletons, file + ending), 'utf8').replaceAll('acme-shop', name)
+    const skeleton = readFileSync(path.join(skeletons, file + ending), 'utf8').replaceAll('acme-shop', name)
+    const text = hasTap && file.endsWith('.test.ts') ? toTap(skeleton) : skeleton
     const target = path.join(folder, file)
     mkdirSync(path.dirname(target), { recursive: true })
     const mode = path.dirname(file) === 'bin' ? 0o755 : 0o644
-    writeFileSync(target, file === 'package.json' ? completeManifest(text, dependency) : text, { flag: 'wx', mode })
+    const content = file === 'package.json' ? completeManifest(text, dependency, hasTap) : text
+    writeFileSync(target, content, { flag: 'wx', mode })
   }
-  return files
+  if (!hasTap) return files
+  writeFileSync(path.join(folder, '.taprc'), taprc)
+  return [...files, '.taprc']
 }
 
-function completeManifest(text: string, dependency: string): string {
+function completeManifest(text: string, dependency: string, hasTap: boolean): string {
   const { dependencies, devDependencies, engines } = readManifest(packageDirectory)
   const ranges = Object.entries({ ...dependencies, ...devDependencies })
   const versions = ranges
-    .filter(([name]) => tools.includes(name))
+    .filter(([name]) => tools.includes(name) || (hasTap && name === 'tap'))
     .map(([name, range]) => [name, `^${range.replace(/^\D+/, '')}`])
   const manifest: object = {
     ...(JSON.parse(text) as object),

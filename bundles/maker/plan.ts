@@ -1,17 +1,10 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { type CommandInput, type ExitCode, exitCodes } from '../../kernel/console-command.ts'
 import type { Block } from '../../lib/console/document.ts'
 import type { Output } from '../../lib/console/output.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
-
-/** The change of an existing file. */
-export interface FileChange {
-  /** The new content; `undefined` if the file does not look as expected. */
-  readonly text: string | undefined
-  /** The added lines. */
-  readonly lines: readonly string[]
-}
+import { type FileChange, toTap } from './source-edits.ts'
 
 /** The files that a generator writes. Paths are relative to the application's directory. */
 interface Plan {
@@ -24,8 +17,13 @@ interface Plan {
   readonly next: string
 }
 
-/** Writes the files of a plan, or shows them, and the changes that are left to the user. Existing files are kept. */
-export function carryOut(plan: Plan, directory: string, { options }: CommandInput, output: Output): ExitCode {
+/**
+ * Writes the files of a plan, or shows them, and the changes that are left to the user. Existing files are kept. In an application with
+ * tap, the test is one of tap.
+ */
+export function carryOut(made: Plan, directory: string, { options }: CommandInput, output: Output): ExitCode {
+  const toOwn = (file: Plan['files'][number]) => (file.path === made.test ? { ...file, text: toTap(file.text) } : file)
+  const plan = hasTap(directory) ? { ...made, files: made.files.map(toOwn) } : made
   const isDryRun = options['dry-run'] !== undefined
   const there = plan.files.map(file => file.path).filter(file => existsSync(path.join(directory, file)))
   if (there.length > 0) {
@@ -53,6 +51,14 @@ export function carryOut(plan: Plan, directory: string, { options }: CommandInpu
   output.print({ blocks, json: { isDryRun, files: actions, byHand, test, next, ...texts } })
   if (!isDryRun && output.format === 'text') output.note(`\nbin/test ${test} runs its test.\n${next}`)
   return exitCodes.success
+}
+
+/** Whether the application names tap in its package.json. */
+function hasTap(directory: string): boolean {
+  const file = path.join(directory, 'package.json')
+  if (!existsSync(file)) return false
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, object | undefined>
+  return 'tap' in { ...dependencies, ...devDependencies }
 }
 
 function write({ change, changed, files }: Plan, directory: string): string | undefined {

@@ -1,5 +1,4 @@
 import type { AnyNode, ArrayExpression, BlockStatement, ImportDeclaration, Program } from 'acorn'
-import type { FileChange } from './plan.ts'
 import {
   applyEdits,
   type Edit,
@@ -17,6 +16,14 @@ import {
   type Source,
   unwrap,
 } from './syntax.ts'
+
+/** The change of an existing file. */
+export interface FileChange {
+  /** The new content; `undefined` if the file does not look as expected. */
+  readonly text: string | undefined
+  /** The added lines. */
+  readonly lines: readonly string[]
+}
 
 /** Adds a bundle to the list of bundles that `createBundles` returns, however it is written. */
 export function listBundle(text: string, bundle: string, file: string): FileChange {
@@ -270,6 +277,11 @@ export function addImport(source: Source, added: string): Edit[] | undefined {
   if (before === undefined) return [{ start: first.start, end: first.start, text: `${line}\n` }]
   const start = lineEnd(text, before.end)
   return [{ start, end: start, text: `\n${line}` }]
+}
+
+/** A generated test for tap instead of the test runner of Node. */
+export function toTap(text: string): string {
+  return orderImports(text.replace("'node:test'", "'tap'").replaceAll('t.after(', 't.teardown('))
 }
 
 /** Sorts the imports of a text, and the names in each of them. */

@@ -15,6 +15,7 @@ import { makerBundle } from 'sinfonietta/console'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { t } from 'tap'
 import { findPackage, runSinfonietta } from '#bin/new-application.ts'
+import { toTap } from '#bundles/maker/source-edits.ts'
 import { packageDirectory, version } from '#lib/package.ts'
 import { createFakeStream, runInTerminal } from '#tests/support/fake-terminal.ts'
 import { makeApplication } from '#tests/support/new-application.ts'
@@ -74,6 +75,33 @@ t.test('sinfonietta new creates an application of twelve files', async t => {
   for (const [name, range] of Object.entries(manifest.devDependencies)) {
     t.equal(range, `^${ranges[name].replace(/^\D+/, '')}`, `${name} as in this repository`)
   }
+})
+
+t.test('with --tests tap, the tests and the generated ones are those of tap', async t => {
+  const directory = t.testdir()
+  t.match(run(directory, 'new', 'shop', '--tests', 'tap'), { code: 0, stdout: /^13 files are created/ })
+  t.match(run(directory, 'new', 'other', '--tests=jest'), { code: 64, stderr: '--tests is node or tap, not "jest".\n' })
+  const read = (file: string) => readFileSync(path.join(directory, 'shop', file), 'utf8')
+  const { devDependencies: own } = JSON.parse(readFileSync('package.json', 'utf8'))
+  t.equal(JSON.parse(read('package.json')).devDependencies.tap, `^${own.tap}`)
+  t.match(
+    read('.taprc'),
+    readFileSync('.taprc', 'utf8').split('\n').slice(-3).join('\n'),
+    'the line of this repository',
+  )
+
+  // Of all generated tests; tap waits for a test only if it is async.
+  const folder = 'bundles/maker/skeletons'
+  const texts = list(folder).flatMap(file => {
+    return file.endsWith('.test.ts.txt') ? [[file, toTap(readFileSync(path.join(folder, file), 'utf8'))] as const] : []
+  })
+  const isWrong = (text: string) =>
+    !text.includes("import { test } from 'tap'") || /node:test|t\.after\(|^test\((?!.*, async )/m.test(text)
+  t.strictSame(
+    texts.flatMap(([file, text]) => (isWrong(text) ? [file] : [])),
+    [],
+  )
+  t.ok(texts.some(([, text]) => text === read('tests/home.test.ts').replaceAll('shop', 'acme-shop')))
 })
 
 t.test('commands and documents that the application mentions exist', async t => {
@@ -144,10 +172,14 @@ t.test('a name that npm would refuse is refused, and the message has a right one
 
 t.test('a wrong command line prints the usage', async t => {
   const directory = t.testdir()
-  t.match(run(directory, '--help'), { code: 0, stderr: '', stdout: /^Usage: sinfonietta new <folder>\n/ })
+  t.match(run(directory, '--help'), {
+    code: 0,
+    stderr: '',
+    stdout: /^Usage: sinfonietta new <folder> \[--tests node\|tap\]\n/,
+  })
   t.strictSame(run(directory, '-V'), { code: 0, stderr: '', stdout: `${version}\n` })
   for (const words of [[], ['new'], ['new', 'shop', 'office'], ['new', 'shop', '--yes']]) {
-    t.match(run(directory, ...words), { code: 64, stdout: '', stderr: 'Usage: sinfonietta new <folder>\n' })
+    t.match(run(directory, ...words), { code: 64, stdout: '', stderr: 'Usage: sinfonietta new <folder> [' })
   }
 })
 

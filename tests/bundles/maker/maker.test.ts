@@ -106,6 +106,18 @@ t.test('the tests take the list of bundles whole', async t => {
   )
 })
 
+t.test('in an application with tap, the tests are those of tap', async t => {
+  const { read, run, write } = createProject(t)
+  write('package.json', '{"devDependencies":{"tap":"^21.8.0"}}')
+  await run('make:bundle shop')
+  await run('make:page books --bundle shop')
+  const test = read('tests/bundles/shop/books-page.test.ts')
+  t.match(test, "import { createProfiledTestKernel } from 'sinfonietta/profiler/testing'\nimport { test } from 'tap'\n")
+  t.match(test, '\n  t.teardown(close)\n')
+  const { stdout } = await run('make:page tables --bundle shop --dry-run')
+  t.match(stdout, "import { test } from 'tap'")
+})
+
 t.test('a bundle that has something keeps it', async t => {
   const { read, run } = createProject(t)
   await run('make:page price-list --bundle site')
