@@ -21,26 +21,32 @@ export function describeFailure(error: unknown): string {
   if (stack !== '' && !stack.startsWith('SyntaxError')) {
     return `${stack.replace(/\n {4}at [\s\S]*/, '')}${hintAtName(String(error))}`
   }
-  return `${inspect(error)}${hintAtFile(error)}`
+  return describeMissingFile(error) ?? inspect(error)
 }
 
-/**
- * A line about an import of an own file that does not exist: one such as `./home-bundle` or `./home-bundle.js` of a file that ends in
- * `.ts`, one of a folder, or one with a wrong name.
- */
-function hintAtFile(error: unknown): string {
+/** The line that imports an own file which does not exist, and what is right. The calls of Node explain nothing. */
+function describeMissingFile(error: unknown): string | undefined {
   const { file, importer } = readImport(error)
-  if (file === undefined || importer === undefined) return ''
+  if (file === undefined || importer === undefined) return undefined
   const write = (wanted: string) => `"./${path.relative(path.dirname(importer), wanted)}"`.replace('./..', '..')
+  const isFolder = readProperty(error, 'code') === 'ERR_UNSUPPORTED_DIR_IMPORT'
+  const line = placeOfImport(error)?.line ?? 1
+  const mistake = `${importer}:${line}: the import of ${write(file)} finds ${isFolder ? 'a folder' : 'no file'}.`
+  return `${mistake}\n${adviseOnFile(file, isFolder, write)}`
+}
+
+/** What is right: one such as `./home-bundle` or `./home-bundle.js` of a file that ends in `.ts`, one of a folder, or one with a wrong name. */
+function adviseOnFile(file: string, isFolder: boolean, write: (wanted: string) => string): string {
   const source = /\.[cm]?ts$/.test(file) ? file : file.replace(/(?:\.([cm]?)js)?$/, '.$1ts')
-  if (existsSync(source)) return `\nImports of own files end in .ts: import ${write(source)} instead.`
-  if (readProperty(error, 'code') === 'ERR_UNSUPPORTED_DIR_IMPORT') {
+  if (existsSync(source)) return `Imports of own files end in .ts: import ${write(source)} instead.`
+  if (isFolder) {
     const files = listSources(file).map(name => write(path.join(file, name)))
-    return files.length === 0 ? '' : `\nAn import names a file, not a folder: import ${files.join(' or ')} instead.`
+    return `An import names a file, not a folder${files.length === 0 ? '.' : `: import ${files.join(' or ')} instead.`}`
   }
   const folder = path.dirname(file)
   const nearest = nearestNames(path.basename(source), listSources(folder)).map(name => write(path.join(folder, name)))
-  return nearest.length === 0 ? '' : `\nThere is no such file: import ${nearest.join(' or ')} instead.`
+  if (nearest.length > 0) return `There is no such file: import ${nearest.join(' or ')} instead.`
+  return 'If the file was deleted, remove the import, and what it imports from the list.'
 }
 
 /** The own file that an import of another one names, and does not find. */
@@ -92,9 +98,10 @@ export function toSourceProblems(error: unknown, directory: string): SourceProbl
   const short = message
     .replace(/\n {4}at [\s\S]*/, '')
     .replace(/^\S+:\d+\n(?:.*\n)*?(?=SyntaxError)/, '')
+    .replace(/^.*:\d+: (?=the import of )/, '')
     .slice(0, 4000)
   const place = placeOfSetting(message, directory) ?? placeOfImport(error) ?? findPlace(error, directory)
-  return [{ message: short + hintAtFile(error), ...place }]
+  return [{ message: short, ...place }]
 }
 
 /** The message has the mistakes in the order of the frames, which are their places. A mistake may have several lines. */

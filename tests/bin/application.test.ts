@@ -382,6 +382,16 @@ t.test('an import of an own file that does not exist is described by a hint with
     const text = await import(url).then(() => 'imported', describeFailure)
     return text.slice(text.lastIndexOf('\n') + 1)
   }
+  const whole = async (name: string) => {
+    writeFileSync(importing, `\n\nimport '${name}'`)
+    return import(`${pathToFileURL(importing).href}?${Math.random()}`).then(() => 'imported', describeFailure)
+  }
+  t.equal(
+    await whole('./gone/gone-bundle.ts'),
+    `${importing}:3: the import of "./gone/gone-bundle.ts" finds no file.\nIf the file was deleted, remove the import, and what it imports from the list.`,
+  )
+  t.match(await whole('./empty'), `${importing}:3: the import of "./empty" finds a folder.\nAn import names a file`)
+  t.match(await whole('a-package-that-is-missing'), /Cannot find package[\s\S]*\n +at /)
   const ending = (name: string) => `Imports of own files end in .ts: import "${name}" instead.`
   const hints = {
     './home/home-bundle': ending('./home/home-bundle.ts'),
