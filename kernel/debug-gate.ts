@@ -5,7 +5,7 @@ import { type Config, findUserIds } from '../lib/env/config.ts'
 import { listCookieValues, setCookie } from '../lib/http/cookies.ts'
 import type { Headers } from '../lib/http/headers.ts'
 import type { Connection, Request } from '../lib/http/request.ts'
-import { findProblem } from '../lib/http/request-checks.ts'
+import { findProblemOfClient } from '../lib/http/request-checks.ts'
 import { includesHost } from '../lib/http/request-target.ts'
 import {
   createAddressList,
@@ -61,7 +61,7 @@ const directVersions: readonly string[] = ['1.1', '2']
 
 /**
  * The one gate of all debug output: headers, error details, toolbar and profiler. It allows a client only in debug mode,
- * for a valid request from a peer on this machine (or a listed one), under a host name of this machine (or
+ * for a request that is valid in all that says where it comes from, from a peer on this machine (or a listed one), under a host name of this machine (or
  * a listed one), whose program runs as the user of the server (or a listed one), and never through a proxy that is not
  * trusted. A proxy shows itself by its header fields, by HTTP/1.0, or by its user. The key is checked separately.
  */
@@ -69,7 +69,7 @@ export function decideDebugAccess(request: Request, policy: DebugPolicy, user: P
   if (!policy.isDebug) return refuse('debug is off', 'APP_ENV=dev APP_DEBUG=1')
 
   // Node drops header fields if a request has too many, among them perhaps those of a proxy.
-  const problem = findProblem(request)
+  const problem = findProblemOfClient(request)
   if (problem !== undefined) return { isAllowed: false, reason: `the request is refused (${problem.code})`, remedy: '' }
 
   // A trusted proxy that does not name its client is handled like any other peer.

@@ -4,7 +4,6 @@ import type { Readable } from 'node:stream'
 import { RequestBody } from '../../lib/body/request-body.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import { type Connection, Request } from '../../lib/http/request.ts'
-import { knownMethods } from '../../lib/http/request-target.ts'
 import { statusText } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 
@@ -108,7 +107,8 @@ const refusalTime = 200
  */
 export function refuseBytes(socket: Socket, code: string): void {
   const status = statuses[code] ?? 400
-  const allow = status === 405 ? `Allow: ${knownMethods.join(', ')}\r\n` : ''
+  // The target of CONNECT is another server: no method is allowed for it here (RFC 9110, section 10.2.1).
+  const allow = status === 405 ? 'Allow: \r\n' : ''
   socket.end(`HTTP/1.1 ${status} ${statusText(status)}\r\n${allow}Connection: close\r\nContent-Length: 0\r\n\r\n`)
   setTimeout(() => socket.destroy(), refusalTime).unref()
 }

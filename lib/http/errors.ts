@@ -87,13 +87,6 @@ export const HTTP_METHOD_UNKNOWN: CodedErrorClass<[method: string, known: string
   'The method "%s" is not implemented. Implemented are %s.',
 )
 
-/** The method is TRACE; CONNECT gets a plain 405. Use one of `Allow`. */
-export const HTTP_METHOD_REFUSED: CodedErrorClass<[method: string]> = defineError(
-  'HTTP_METHOD_REFUSED',
-  405,
-  'The method "%s" is not supported.',
-)
-
 /**
  * `Transfer-Encoding` is not exactly `chunked`, or comes with HTTP/1.0; the connection is closed. Send `chunked`, or a
  * `Content-Length`.

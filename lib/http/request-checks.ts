@@ -1,8 +1,9 @@
 import type { HttpError } from '../errors/http-error.ts'
 import {
   HTTP_HEADERS_TOO_MANY,
-  HTTP_METHOD_REFUSED,
   HTTP_METHOD_UNKNOWN,
+  HTTP_TARGET_INVALID,
+  HTTP_TARGET_TOO_LONG,
   HTTP_TRANSFER_CODING_UNSUPPORTED,
   HTTP_VERSION_UNSUPPORTED,
 } from './errors.ts'
@@ -20,8 +21,8 @@ interface RequestCheck {
 /** Node silently drops fields above 1000, so the limit is far below. */
 const headerLimit = 200
 
-const known: ReadonlySet<string> = new Set(knownMethods)
-const refused: ReadonlySet<string> = new Set(refusedMethods)
+/** The router refuses some of them: it knows the methods of the path. */
+const known: ReadonlySet<string> = new Set([...knownMethods, ...refusedMethods])
 
 /** The checks of every request, in this order. Node has already refused malformed HTTP. */
 export const requestChecks: readonly RequestCheck[] = [
@@ -39,6 +40,15 @@ export function findProblem(request: Request): HttpError | undefined {
     if (problem !== undefined) return problem
   }
   return undefined
+}
+
+/** The errors about what is asked for, which come last. */
+const errorsOfTarget = [HTTP_TARGET_INVALID, HTTP_TARGET_TOO_LONG, HTTP_METHOD_UNKNOWN]
+
+/** Like {@link findProblem}, without the errors that leave no doubt about the client, the proxies before it and the host. */
+export function findProblemOfClient(request: Request): HttpError | undefined {
+  const problem = findProblem(request)
+  return errorsOfTarget.some(type => problem instanceof type) ? undefined : problem
 }
 
 /** Node also accepts 0.9 and 2.0, and demands a Host only in 1.1. Only another server receives `2`, which is HTTP/2 itself. */
@@ -67,8 +77,5 @@ function checkHeaders({ headers }: Request): HttpError | undefined {
 }
 
 function checkMethod({ method }: Request): HttpError | undefined {
-  if (known.has(method)) return undefined
-  const allow = knownMethods.join(', ')
-  if (refused.has(method)) return new HTTP_METHOD_REFUSED([method], { headers: { allow } })
-  return new HTTP_METHOD_UNKNOWN([method, allow])
+  return known.has(method) ? undefined : new HTTP_METHOD_UNKNOWN([method, knownMethods.join(', ')])
 }

@@ -85,7 +85,7 @@ export function isSafe(method: string): boolean {
   return safeMethods.includes(method)
 }
 
-/** Methods that are refused with 405: TRACE would reflect credentials, CONNECT is for proxies. */
+/** Methods that no route has, and that are refused with 405: TRACE would reflect credentials, CONNECT is for proxies. */
 export const refusedMethods = ['TRACE', 'CONNECT'] as const
 
 /** The host of a Host header or of a setting. */

@@ -338,30 +338,31 @@ interface Head {
   readonly target: string
 }
 
-/** Parses a request. The first error is kept for later. A sub-request has the host of its parent if its own has none. */
+/** Parses a request. The first error is kept for later: one about the client and the host, else one about the target. A sub-request has the host of its parent if its own has none. */
 function parseHead(head: Head, trustedProxies: TrustedProxies, parent: ParsedHead | undefined): ParsedHead {
   const { headers, method, peerAddress, target: sent } = head
   let target: Target
   let forwarded = nothingForwarded
   let host = parent?.host
   let problem: HttpError | undefined
+  let targetProblem: HttpError | undefined
   try {
     target = parseTarget(sent, method)
   } catch (error) {
-    problem = asProblem(error)
+    targetProblem = asProblem(error)
     target = { rawPath: sent, path: sent, queryString: '' }
   }
   try {
     forwarded = trustedProxies.read(headers, peerAddress)
   } catch (error) {
-    problem ??= asProblem(error)
+    problem = asProblem(error)
   }
   try {
     host = readHost(headers, forwarded.host, target.authority) ?? host
   } catch (error) {
     problem ??= asProblem(error)
   }
-  return { target, forwarded, host, problem }
+  return { target, forwarded, host, problem: problem ?? targetProblem }
 }
 
 /** An error that refuses a request. Any other error is thrown. */

@@ -4,7 +4,7 @@ import { RequestEvent } from '../../../kernel/events.ts'
 import { type HttpErrorOptions, withoutStack } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes, Request } from '../../../lib/http/request.ts'
-import { knownMethods } from '../../../lib/http/request-target.ts'
+import { knownMethods, refusedMethods } from '../../../lib/http/request-target.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { StaticFiles } from '../../../lib/http/static-files.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
@@ -60,6 +60,11 @@ export class RouterListener {
       event.fail(this.#refuse(request, match.allow))
       return
     }
+    // The route takes all methods.
+    if (match.outcome === 'match' && refused.includes(request.method)) {
+      event.fail(this.#refuse(request, knownMethods))
+      return
+    }
     if (match.outcome === 'not-found' && request.rawPath === '*') {
       event.respond(new Response(null, { status: 204, headers: { allow: knownMethods.join(', ') } }))
       return
@@ -113,6 +118,8 @@ export class RouterListener {
     return this.#isDebug ? create({ cause: createCause() }) : withoutStack(create)
   }
 }
+
+const refused: readonly string[] = refusedMethods
 
 const fileMethods: readonly string[] = ['GET', 'HEAD']
 

@@ -381,7 +381,7 @@ t.test('a tunnel is refused, after what came before it', async t => {
   const tunnel = 'CONNECT localhost:22 HTTP/1.1\r\nHost: localhost\r\n\r\n'
   const answer = await raw(`${head('/slow/6?id=1')}\r\n${tunnel}${head('/ok')}\r\n`)
   t.strictSame(statuses(answer), [200, 405])
-  t.match(answer, /\r\nAllow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, QUERY\r\nConnection: close\r\n/)
+  t.match(answer, /\r\nAllow: \r\nConnection: close\r\n/)
   const { socket } = openConnection(port)
   socket.write(`${head('/slow/6?id=2')}\r\n${tunnel}`)
   await once(socket, 'data')
