@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
-import { copyFile, lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
-import path from 'node:path'
+import { copyFile, lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import path, { dirname } from 'node:path'
 import { BODY_CHARSET_UNSUPPORTED, BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
 
 /** The fields of a form in the order in which they were sent: text or uploaded files. Members are named as in the Fetch API. */
@@ -48,8 +48,9 @@ export class UploadedFile {
     this.path = file.path
   }
 
-  /** Copies the content to a path. An existing file is replaced. */
+  /** Copies the content to a path. Its folder is created, and an existing file is replaced. */
   async saveAs(path: string): Promise<void> {
+    await mkdir(dirname(path), { recursive: true })
     await copyFile(this.path, path)
   }
 }

@@ -103,7 +103,7 @@ t.test('a damaged form is accepted or refused exactly as by a slow and obvious p
 })
 
 t.test('a file lies under a random name that only this user can read, and may be kept elsewhere', async t => {
-  const directory = t.testdir({ target: {} })
+  const directory = t.testdir()
   const body = bodyOf(
     [encode([{ name: 'f', fileName: '../../évil.PNG', type: 'Image/PNG', content: Buffer.from('content') }])],
     directory,
@@ -117,7 +117,7 @@ t.test('a file lies under a random name that only this user can read, and may be
   t.equal((await stat(file.path)).mode & 0o777, 0o600)
   t.equal((await stat(path.dirname(file.path))).mode & 0o777, 0o700)
 
-  const kept = path.join(directory, 'target', 'kept')
+  const kept = path.join(directory, 'target', 'new', 'kept')
   await file.saveAs(kept)
   await body.dispose()
   t.equal(await readFile(kept, 'utf8'), 'content')

@@ -1,4 +1,4 @@
-import { access, mkdir, open, rm } from 'node:fs/promises'
+import { access, open, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { UploadedFile } from 'sinfonietta'
 
@@ -23,7 +23,6 @@ export class Photos {
   }
 
   async keep(tool: number, file: UploadedFile): Promise<void> {
-    await mkdir(this.#directory, { recursive: true })
     await file.saveAs(this.fileOf(tool))
   }
 
