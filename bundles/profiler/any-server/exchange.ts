@@ -1,5 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
-import { Http2ServerRequest } from 'node:http2'
+import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Socket } from 'node:net'
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import { decodeUtf8 } from '../../../lib/body/body-source.ts'
@@ -14,6 +15,7 @@ import { middlewarePart } from '../record/middleware-trace.ts'
 import type { Profiler } from '../record/profiler.ts'
 import { replayAttribute } from '../record/recording-policy.ts'
 import type { Trace } from '../record/trace.ts'
+import { judgeEnding, socketOf } from './ending.ts'
 import { readExpressRoute } from './express.ts'
 import { recordFrameworks } from './framework-calls.ts'
 import { listenToFrameworks } from './frameworks.ts'
@@ -107,7 +109,9 @@ class ServerExchange implements ObservedExchange {
   readonly #message: ServerMessage
   readonly #reply: ServerReply
   readonly #content = new BodyCopy()
+  readonly #socket: Socket
   #isEnded = false
+  #isStreamClosed = false
   /** The next request of the connection, if it has come before this one has ended. */
   #next: ServerExchange | undefined
 
@@ -123,6 +127,7 @@ class ServerExchange implements ObservedExchange {
     this.request = request
     this.#message = message
     this.#reply = reply
+    this.#socket = socketOf(message)
     // The streams of HTTP/2 do not wait for one another.
     if (message instanceof Http2ServerRequest) return
     const earlier = latest.get(message.socket)
@@ -201,6 +206,11 @@ class ServerExchange implements ObservedExchange {
     if (this.#next !== undefined && (shouldKeepAlive === false || socket.destroyed)) this.#next.end()
   }
 
+  /** Node itself closes the streams of a connection that is lost. */
+  closeStream(): void {
+    if (!this.#socket.destroyed) this.#isStreamClosed = true
+  }
+
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
@@ -210,14 +220,17 @@ class ServerExchange implements ObservedExchange {
     const { bytes, length } = this.#content
     trace.sentAt = trace.elapsed()
     trace.page = { body: bytes, encoding: trace.response?.headers.get('content-encoding') ?? '', whole: length }
-    const { writableEnded, writableFinished } = this.#reply as Partial<ServerReply & { writableFinished: boolean }>
-    this.#services.profiler.terminate(trace, {
-      // A reply of HTTP/2 does not have the second property.
-      isSent: writableEnded === true && writableFinished !== false && !this.#message.aborted,
-      response: trace.response,
-      sentBytes: length,
-      streamError: undefined,
+    // Code may answer by the stream of HTTP/2 instead of the reply.
+    if (trace.response === undefined && this.#reply instanceof Http2ServerResponse)
+      trace.response = readSentHead(this.#reply)
+    const { isSent, streamError } = judgeEnding({
+      message: this.#message,
+      reply: this.#reply,
+      socket: this.#socket,
+      isStreamClosed: this.#isStreamClosed,
+      thrown: trace.error,
     })
+    this.#services.profiler.terminate(trace, { isSent, response: trace.response, sentBytes: length, streamError })
   }
 }
 
@@ -242,6 +255,12 @@ function readHead(reply: ServerReply): Response {
   return new Response(null, { status: Math.min(reply.statusCode, 599), headers: fields })
 }
 
+/** Reads the head that a stream has sent; `undefined` if there is none. */
+function readSentHead({ stream }: Http2ServerResponse): Response | undefined {
+  const { ':status': status, ...fields } = stream.sentHeaders ?? {}
+  return typeof status === 'number' ? new Response(null, { status, headers: showFields(fields) }) : undefined
+}
+
 function parseHead(text: string): [string, string][] {
   const lines = text.split('\r\n').slice(1).filter(Boolean)
   return lines.map(line => {
@@ -251,7 +270,11 @@ function parseHead(text: string): [string, string][] {
 }
 
 function listFields(reply: ServerReply): [string, string][] {
-  const fields = Object.entries(reply.getHeaders()).filter(([name]) => !name.startsWith(':'))
+  return showFields(reply.getHeaders())
+}
+
+function showFields(headers: object): [string, string][] {
+  const fields = Object.entries(headers).filter(([name]) => !name.startsWith(':'))
   // Node does not check the values of HTTP/2.
   const show = (value: unknown) => String(value).replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
   return fields.flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, show(each)]))

@@ -31,7 +31,9 @@ export interface ObservedExchange {
   send(chunk: string | Uint8Array, encoding: unknown): void
   /** The application has ended the response. */
   finish(): void
-  /** The response was sent, or the client has left. */
+  /** The code of the application closes the stream of HTTP/2, or destroys it. */
+  closeStream(): void
+  /** The response was sent, the client has left, or the server has broken the response off. */
   end(): void
 }
 
@@ -86,6 +88,7 @@ export function watchServers(observer: ServerObserver): () => void {
             return original.apply(this, values)
           const exchange = begin(message, reply)
           if (exchange === undefined) return original.apply(this, values)
+          restores.push(...noteClosing(message.stream, exchange))
           return context.run(exchange.request, () => original.apply(this, values))
         }
       }),
@@ -94,6 +97,25 @@ export function watchServers(observer: ServerObserver): () => void {
   return () => {
     for (const restore of restores) restore()
   }
+}
+
+/** The prototypes of streams whose `close` is patched. */
+const watchedStreams = new WeakSet<object>()
+
+/** Notes that the code of the application closes a stream: afterwards it looks as if its client had reset it. Their class is not exported. */
+function noteClosing(stream: object, exchange: ObservedExchange): (() => void)[] {
+  Object.defineProperty(stream, exchangeKey, { value: exchange })
+  let prototype: object = Object.getPrototypeOf(stream)
+  while (!Object.hasOwn(prototype, 'close')) prototype = Object.getPrototypeOf(prototype)
+  if (watchedStreams.has(prototype)) return []
+  watchedStreams.add(prototype)
+  const restore = patch(prototype, 'close', original => {
+    return function close(this: object, ...values: unknown[]) {
+      exchangeOf(this)?.closeStream()
+      return original.apply(this, values)
+    }
+  })
+  return [restore, () => void watchedStreams.delete(prototype)]
 }
 
 /** Lets the observer answer a message before its server passes it to the application. */

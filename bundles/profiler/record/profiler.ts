@@ -194,8 +194,7 @@ export class Profiler {
       trace.addThrown(streamError)
     }
     trace.endedAt = trace.elapsed()
-    // Work that goes on after the client has left is expected, and not late.
-    if (isSent) trace.onLate = this.#maker.updateSoon
+    trace.onLate = this.#maker.updateSoon
     // The collectors are most of the cost of a profile.
     if (this.keeps(trace)) this.#maker.collect(trace)
     // The body of the response need not stay in memory until the profile is stored. That of a WebSocket has none.

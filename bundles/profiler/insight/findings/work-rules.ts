@@ -37,7 +37,7 @@ export const templateQueriesRule: FindingRule<Profile> = {
   },
 }
 
-/** Finds work that continued after the response was sent, because its promise was not awaited. */
+/** Finds work that continued after the response was sent, because its promise was not awaited, or that began for a client who had left. */
 export const lateWorkRule: FindingRule<Profile> = {
   name: 'late-work',
   title: 'Work after the response',
@@ -48,10 +48,13 @@ export const lateWorkRule: FindingRule<Profile> = {
 }
 
 function describeLateWork(profile: Profile, since: number): RuleFinding[] {
-  const calls = readCalls(profile).calls.filter(call => isLate(call, since))
+  const hasAnswered = profile.summary.outcome === 'complete'
+  // Work that is under way cannot end when the client leaves.
+  const isAfter = ({ start }: { readonly start: number }) => hasAnswered || start > since
+  const calls = readCalls(profile).calls.filter(call => isLate(call, since) && isAfter(call))
   const logs = readLogs(profile).logs.filter(({ at }) => at / 1000 > since)
   const renders = readRenders(profile).all.filter(({ start }) => start > since)
-  const queries = readQueries(profile).queries.filter(({ end = Infinity }) => end > since)
+  const queries = readQueries(profile).queries.filter(query => (query.end ?? Infinity) > since && isAfter(query))
   const kinds = [
     {
       panel: queries[0]?.kind ?? '',
@@ -65,16 +68,18 @@ function describeLateWork(profile: Profile, since: number): RuleFinding[] {
     { panel: 'templates', anchor: `render-${renders[0]?.index}`, count: renders.length, one: 'template' },
   ].filter(({ count }) => count > 0)
   const [first] = kinds
-  if (first === undefined) return []
+  // A message about the client that has left is no work for it.
+  if (first === undefined || (!hasAnswered && first.panel === 'logger')) return []
   const ends = [...[...calls, ...queries].flatMap(({ end = since }) => end), ...logs.map(({ at }) => at / 1000)]
   const time = Math.max(since, ...ends, ...renders.map(({ start }) => start)) - since
   const what = kinds.map(({ count, many, one }) => formatCount(count, one, many)).join(', ')
   return [
     {
       severity: 'warning',
-      problem: `Work continued after the response was sent${time > 0 ? `, for ${formatDuration(time)}` : ''}: ${what}.`,
-      advice:
-        'Await it, or do it in a listener of kernel.terminate: the errors of work that is not awaited are lost, and so is the work when the process stops.',
+      problem: `Work continued after ${hasAnswered ? 'the response was sent' : 'the response was broken off'}${time > 0 ? `, for ${formatDuration(time)}` : ''}: ${what}.`,
+      advice: hasAnswered
+        ? 'Await it, or do it in a listener of kernel.terminate: the errors of work that is not awaited are lost, and so is the work when the process stops.'
+        : 'No client waits for it: end it with the connection, such as by an AbortSignal.',
       place: { panel: first.panel, anchor: first.anchor },
       evidence: { queries: queries.length, calls: calls.length, logs: logs.length, renders: renders.length, time },
     },

@@ -123,7 +123,7 @@ const endings: ReadonlyMap<Outcome, string> = new Map([
   ],
   [
     'stream-failed',
-    'The response stream failed before the response was complete: headers and size are those of the complete response.',
+    'The server broke the response off before it was complete: headers and size are those of the complete response.',
   ],
   ['crashed', 'The process exited during this request: the data below is from before the exit.'],
   ['unfinished', 'Recorded before the request was complete: the data below is from that time.'],

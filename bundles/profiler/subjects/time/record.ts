@@ -54,14 +54,14 @@ function toMicroseconds(milliseconds: number): number {
   return Math.round(milliseconds * 1000)
 }
 
-/** Collects that work of other collectors continued after the response was sent, and since when. */
+/** Collects that work of other collectors continued after the end of the response, and since when. */
 export function createLateCollector(others: readonly ProfileCollector[]): CollectorOf<'late'> {
   return {
     name: 'late',
     collectsLate: true,
     collect(trace) {
       const { main, outcome } = trace
-      if (main.endedAt === undefined || outcome !== 'complete') return undefined
+      if (main.endedAt === undefined || outcome === 'crashed') return undefined
       const since = main.start + main.endedAt - trace.start
       return others.some(other => other.hasWorked?.(trace, since)) ? { since: roundTime(since) } : undefined
     },

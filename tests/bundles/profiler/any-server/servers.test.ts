@@ -36,6 +36,7 @@ function observe(t: Test, change: (exchange: ObservedExchange) => Partial<Observ
       replaceEnd: () => undefined,
       send: chunk => note(`send ${chunk.length}`),
       finish: () => note('finish'),
+      closeStream: () => note('close'),
       end: () => note('end'),
     }
     note('begin')

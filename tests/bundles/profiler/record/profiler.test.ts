@@ -203,7 +203,7 @@ t.test('log messages of listeners of kernel.terminate are in the profile', async
   t.strictSame(messages.slice(-2), ['At once.', 'A little later.'])
 })
 
-t.test('a profile is updated at most eight times, and never after the client has left', async t => {
+t.test('a profile is updated at most eight times, also after the client has left', async t => {
   const { profiler } = createBareProfiler(trace => ({
     summary: summarize(trace, new Redactor()),
     data: {},
@@ -222,7 +222,7 @@ t.test('a profile is updated at most eight times, and never after the client has
     })
   }
   t.strictSame(await countAmendments(true), [1, 2, 3, 4, 5, 6, 7, 8, 8, 8])
-  t.strictSame(await countAmendments(false), Array(10).fill(0))
+  t.strictSame(await countAmendments(false), [1, 2, 3, 4, 5, 6, 7, 8, 8, 8])
 })
 
 t.test('a stream is complete when all of it was sent', async t => {

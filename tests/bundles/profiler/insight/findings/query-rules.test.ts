@@ -235,6 +235,20 @@ t.test('queries after the response are late', async t => {
   ])
 })
 
+t.test('of a response that was broken off, only work that began afterwards is late', async t => {
+  const queries = [createQuery({ start: 9, end: 30 }), createQuery({ start: 12, end: 30 })]
+  for (const outcome of ['aborted', 'stream-failed'] as const) {
+    t.match(find(queries, { outcome }, { late: { since: 10 } }), [
+      {
+        rule: 'late-work',
+        problem: 'Work continued after the response was broken off, for 20 ms: 1 query.',
+        place: { panel: 'database', anchor: 'query-1' },
+      },
+    ])
+    t.strictSame(find(queries.slice(0, 1), { outcome }, { late: { since: 10 } }), [], 'it was under way')
+  }
+})
+
 t.test('the findings of damaged queries are sentences', async t => {
   const json = fc.jsonValue()
   const query = fc.record({

@@ -165,7 +165,7 @@ t.test('the request panel', async t => {
   t.test('the outcome of a request is shown in words', async t => {
     const words = {
       aborted: /client closed the connection/,
-      'stream-failed': /response stream failed/,
+      'stream-failed': /server broke the response off/,
       crashed: /process exited/,
       unfinished: /before the request was complete/,
     }

@@ -1,0 +1,82 @@
+import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { ServerMessage, ServerReply } from './servers.ts'
+
+/** The socket of a message. Of HTTP/2 it is read before the session ends, because then Node refuses it. */
+export function socketOf(message: ServerMessage): Socket {
+  if (!(message instanceof Http2ServerRequest)) return message.socket
+  // A proxy stands for the socket, and each method that returns the socket itself leads behind it.
+  return message.stream.session?.socket.off('close', ignore) ?? message.socket
+}
+
+function ignore(): void {}
+
+/** How an exchange has ended. */
+interface Ending {
+  readonly isSent: boolean
+  /** The error with which the server has broken off the response; `undefined` if the client has left. */
+  readonly streamError: unknown
+}
+
+/** What is known of an exchange whose reply is closed. */
+interface EndedExchange {
+  readonly message: ServerMessage
+  readonly reply: ServerReply
+  readonly socket: Socket
+  /** Whether the code of the application has closed the stream of HTTP/2: the client does it in the same way. */
+  readonly isStreamClosed: boolean
+  /** The last error of the request that is known. */
+  readonly thrown: unknown
+}
+
+/** Judges who has ended an exchange: the client by its end of the connection or by a reset; otherwise the server. */
+export function judgeEnding(exchange: EndedExchange): Ending {
+  const { isSent, error, hasClientLeft } =
+    exchange.reply instanceof Http2ServerResponse ? readStream(exchange.reply, exchange) : readReply(exchange)
+  if (isSent || hasClientLeft) return { isSent, streamError: undefined }
+  return { isSent, streamError: error ?? exchange.thrown ?? createCut() }
+}
+
+interface Evidence {
+  readonly isSent: boolean
+  readonly error: unknown
+  readonly hasClientLeft: boolean
+}
+
+function readReply({ message, reply, socket }: EndedExchange): Evidence {
+  const { errored, writableEnded, writableFinished } = reply as Partial<
+    typeof reply & Record<'errored' | 'writableFinished', unknown>
+  >
+  const isReset = isConnectionLost(socket.errored)
+  const isSent = writableEnded === true && writableFinished !== false && !message.aborted && !isReset
+  // The server may pass an error on that another connection had.
+  const hasClientLeft = socket.readableEnded || (isReset && socket.errored !== errored)
+  return { isSent, error: errored ?? socket.errored, hasClientLeft }
+}
+
+function readStream({ stream }: Http2ServerResponse, { isStreamClosed, socket }: EndedExchange): Evidence {
+  const isSent = !stream.aborted && stream.rstCode === 0
+  const hasLostSocket = socket.readableEnded || isConnectionLost(socket.errored)
+  // A stream that the server destroys is not finished; one that the client resets is.
+  const isReset = !socket.destroyed && !isStreamClosed && stream.writableFinished
+  return { isSent, error: stream.errored, hasClientLeft: hasLostSocket || isReset }
+}
+
+const lostConnection: ReadonlySet<unknown> = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+])
+
+function isConnectionLost(error: Error | null | undefined): boolean {
+  return error != null && lostConnection.has(Reflect.get(error, 'code'))
+}
+
+/** An error without a place: no code has thrown it. */
+function createCut(): Error {
+  const error = new Error('The server has closed the connection before the response was complete.')
+  error.stack = String(error)
+  return error
+}

@@ -1,0 +1,223 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  connect as connectInHttp2,
+  createServer as createHttp2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { pipeline, Readable } from 'node:stream'
+import { silentLogger } from 'sinfonietta/testing'
+import { type Test, t } from 'tap'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { ServerRecorder } from '#bundles/profiler/server-recorder.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { readConfig } from '#lib/env/config.ts'
+import { Settings } from '#lib/env/settings.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { waitForProfile } from '#tests/support/profiled-kernel.ts'
+import { until } from '#tests/support/until.ts'
+
+/** Records a server, and returns its port and the wait for the profile of a path. */
+async function record(t: Test, server: Server | ReturnType<typeof createHttp2Server>) {
+  const settings = new Settings({ variables: { APP_ENV: 'dev', APP_SECRET: 'a'.repeat(32) } })
+  const storage = new MemoryProfileStorage()
+  const directory = t.testdir({})
+  const recorder = new ServerRecorder({
+    settings,
+    config: readConfig(settings),
+    directory,
+    logger: silentLogger,
+    redactor: new Redactor({}),
+    storage,
+    armFile: `${directory}/armed.json`,
+    replaySecret: 'secret',
+  })
+  const tokens = new Map<string, string>()
+  recorder.signals.on('profile.saved', ({ token, url }) => void tokens.set(new URL(url).pathname, token))
+  recorder.start({ viewer: 'http://127.0.0.1:8100', onFirst: () => true })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(async () => {
+    server.close()
+    await recorder.close()
+  })
+  const profileOf = async (path: string, isDone: (profile: Profile) => boolean = () => true): Promise<Profile> => {
+    await until(() => tokens.has(path))
+    return waitForProfile(storage, String(tokens.get(path)), isDone)
+  }
+  return { port: (server.address() as AddressInfo).port, profileOf }
+}
+
+const failing = () => {
+  let isFirst = true
+  return new Readable({
+    read() {
+      if (isFirst) this.push('x')
+      else this.destroy(new Error('The disk has failed.'))
+      isFirst = false
+    },
+  })
+}
+
+const upstreamError = () => Object.assign(new Error('The upstream has gone.'), { code: 'ECONNRESET' })
+const cut = 'The server has closed the connection before the response was complete.'
+
+interface Exchange<message, reply> {
+  readonly message: message
+  readonly reply: reply
+}
+
+type Case<message, reply> = readonly [
+  /** What the server does after the head, or what the client does: `end`, `reset` or `leave`. */
+  name: string,
+  act: ((exchange: Exchange<message, reply>) => void) | 'end' | 'reset' | 'destroy',
+  /** The message of the error with which the server breaks off, or that the client has left. */
+  answer: string,
+]
+
+const inHttp1: readonly Case<IncomingMessage, ServerResponse>[] = [
+  ['destroy of the reply', ({ reply }) => void reply.destroy(), cut],
+  ['destroy of the reply with an error', ({ reply }) => void reply.on('error', () => {}).destroy(new Error('a')), 'a'],
+  ['destroy of the message', ({ message }) => void message.destroy(), cut],
+  ['destroy of the socket', ({ message }) => void message.socket.destroy(), cut],
+  ['destroy of the socket with an error', ({ message }) => void message.socket.destroy(new Error('b')), 'b'],
+  ['reset of the socket', ({ message }) => void message.socket.resetAndDestroy(), cut],
+  ['a pipeline that fails', ({ reply }) => void pipeline(failing(), reply, () => {}), 'The disk has failed.'],
+  [
+    'the reset of another connection',
+    ({ reply }) => void reply.on('error', () => {}).destroy(upstreamError()),
+    'The upstream has gone.',
+  ],
+  ['a timeout of the reply', ({ reply }) => void reply.setTimeout(1), cut],
+  ['the end of the client', 'end', 'the client has left'],
+  ['a reset of the client', 'reset', 'the client has left'],
+]
+
+const inHttp2: readonly Case<Http2ServerRequest, Http2ServerResponse>[] = [
+  [
+    'a code of the server',
+    ({ reply }) => reply.stream.close(2),
+    'Stream closed with error code NGHTTP2_INTERNAL_ERROR',
+  ],
+  ['a cancellation by the server', ({ reply }) => reply.stream.close(8), cut],
+  ['an end of the stream without its content', ({ reply }) => reply.stream.close(), cut],
+  ['destroy of the stream', ({ reply }) => void reply.stream.destroy(), cut],
+  ['destroy of the reply with an error', ({ reply }) => void reply.stream.destroy(new Error('c')), 'c'],
+  ['destroy of the session', ({ reply }) => reply.stream.session?.destroy(), cut],
+  ['a pipeline that fails', ({ reply }) => void pipeline(failing(), reply, () => {}), 'The disk has failed.'],
+  ['a cancellation by the client', 'end', 'the client has left'],
+  ['a reset of the connection', 'reset', 'the client has left'],
+  ['the end of the connection', 'destroy', 'the client has left'],
+]
+
+function describe({ collectors, summary }: Profile): string {
+  if (summary.outcome === 'aborted') return 'the client has left'
+  const { exceptions = [] } = collectors.exception ?? {}
+  return `${summary.outcome}: ${exceptions[0]?.message}`
+}
+
+for (const hasHead of [true, false]) {
+  const when = hasHead ? 'after the head' : 'before the head'
+
+  t.test(`HTTP/1: who has ended an exchange ${when}`, async t => {
+    const server = createServer((message, reply) => {
+      reply.on('error', () => {})
+      if (hasHead) reply.write('begin')
+      const [, act] = inHttp1[Number(message.url?.slice(1))] ?? []
+      if (typeof act === 'function') act({ message, reply })
+      else waiting.push(message.url ?? '')
+    })
+    const waiting: string[] = []
+    const { port, profileOf } = await record(t, server)
+    const offences: string[] = []
+    for (const [index, [name, act, answer]] of inHttp1.entries()) {
+      const client: Socket = connect(port, '127.0.0.1').on('error', () => {})
+      client.resume().write(`GET /${index} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+      if (typeof act !== 'function') {
+        await until(() => waiting.includes(`/${index}`))
+        if (act === 'end') client.end()
+        else client.resetAndDestroy()
+      }
+      const found = describe(await profileOf(`/${index}`))
+      if (!found.endsWith(answer)) offences.push(`${name}: ${found}`)
+      client.destroy()
+    }
+    t.strictSame(offences, [])
+  })
+
+  t.test(`HTTP/2: who has ended an exchange ${when}`, async t => {
+    const server = createHttp2Server((message, reply) => {
+      reply.stream.on('error', () => {})
+      if (hasHead) reply.write('begin')
+      const [, act] = inHttp2[Number(message.url.slice(1))] ?? []
+      if (typeof act === 'function') setImmediate(() => act({ message, reply }))
+      else waiting.push(message.url)
+    }).on('session', session => session.on('error', () => {}))
+    const waiting: string[] = []
+    const { port, profileOf } = await record(t, server)
+    const offences: string[] = []
+    for (const [index, [name, act, answer]] of inHttp2.entries()) {
+      const socket = connect(port, '127.0.0.1').on('error', () => {})
+      const client = connectInHttp2(`http://127.0.0.1:${port}`, { createConnection: () => socket }).on(
+        'error',
+        () => {},
+      )
+      const stream = client.request({ ':path': `/${index}` }).on('error', () => {})
+      stream.resume()
+      if (typeof act !== 'function') {
+        await until(() => waiting.includes(`/${index}`))
+        if (act === 'end') stream.close(8)
+        else if (act === 'reset') socket.resetAndDestroy()
+        else socket.destroy()
+      }
+      const found = describe(await profileOf(`/${index}`))
+      if (!found.endsWith(answer)) offences.push(`${name}: ${found}`)
+      client.destroy()
+    }
+    t.strictSame(offences, [])
+  })
+}
+
+t.test('HTTP/2: an answer by the stream is complete, with its status', async t => {
+  const server = createHttp2Server((message, { stream }) => {
+    if (message.url === '/stream') {
+      stream.respond({ ':status': 201, 'x-shop': 'open' })
+      stream.end('done')
+    } else stream.respondWithFile(import.meta.filename)
+  })
+  const { port, profileOf } = await record(t, server)
+  const client = connectInHttp2(`http://127.0.0.1:${port}`)
+  t.teardown(() => client.destroy())
+  for (const path of ['/stream', '/file']) {
+    const stream = client.request({ ':path': path })
+    await once(stream.resume(), 'close')
+  }
+  t.match((await profileOf('/stream')).summary, { outcome: 'complete', status: 201 })
+  t.match((await profileOf('/file')).summary, { outcome: 'complete', status: 200 })
+})
+
+t.test('work that begins after the client has left is recorded', async t => {
+  const upstream = createServer((_message, reply) => reply.end('here')).listen(0, '127.0.0.1')
+  t.teardown(() => upstream.close())
+  await once(upstream, 'listening')
+  const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/upstream`
+  const waiting: string[] = []
+  const server = createServer((message, reply) => {
+    waiting.push(message.url ?? '')
+    reply.on('close', async () => {
+      if (message.url === '/goes-on') await (await fetch(url)).text()
+    })
+  })
+  const { port, profileOf } = await record(t, server)
+  for (const path of ['/goes-on', '/ends']) {
+    const client = connect(port, '127.0.0.1').on('error', () => {})
+    client.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+    await until(() => waiting.includes(path))
+    client.destroy()
+  }
+  const late = await profileOf('/goes-on', ({ collectors }) => (collectors.http?.calls.length ?? 0) > 0)
+  t.match(late.summary, { outcome: 'aborted', calls: 1 })
+  t.ok(late.collectors.late)
+  t.equal((await profileOf('/ends')).summary.outcome, 'aborted')
+})
