@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { createInstallable } from '#tests/support/new-application.ts'
@@ -22,6 +23,19 @@ const libraries = [
   ],
   ...['better-auth', 'passport', 'jose', 'bullmq', 'nodemailer', 'pino', 'date-fns', 'zod', 'valibot'],
   ...['vite', 'vitest', 'react@19', 'react-dom@19', 'express', 'hono', 'fastify'],
+]
+
+/** Applications with the commonest frameworks, databases and tools, also with older versions of what is optional here. */
+const stacks: readonly (readonly string[])[] = [
+  ['next@14', 'react@18', 'react-dom@18', '@prisma/client@5', 'zod@3'],
+  ['next@16', 'react@19', 'react-dom@19', 'drizzle-orm', 'zod@4.0.0'],
+  ['@nestjs/common@10', '@nestjs/core@10', 'reflect-metadata@0.2', 'rxjs@7', 'typeorm@0.3', 'pg@8', 'ioredis@5.8.2'],
+  ['express@4', 'sequelize@6', 'mysql2@3.11.5', 'redis@4', 'zod@3.22.4', 'jest@29', 'typescript@5'],
+  ['express@5', '@opentelemetry/sdk-node@0.218.0', 'mongoose@8', '@modelcontextprotocol/sdk@1.10'],
+  ['fastify@4', '@opentelemetry/sdk-node@0.57.2', 'knex@3', '@types/node@18'],
+  ['fastify@5', 'ioredis@6', '@opentelemetry/api@1.4.1', '@opentelemetry/sdk-trace-base@1.15.0'],
+  ['koa@2', 'ioredis@4', 'zod@4.0.0-beta.20250505T195954', 'acorn@7', 'commander@8', 'cookie@0.5'],
+  ['hono@4', 'zod@npm:zod@3', 'valibot@0.42', 'vitest@3', 'typescript@5'],
 ]
 
 /** A package of package-lock.json, which also has those of other platforms. */
@@ -68,3 +82,29 @@ t.test(
     t.comment(`${installed.length} packages with ${libraries.length} libraries`)
   },
 )
+
+t.test('no library refuses the package, whichever is installed first', { skip: noRegistry, jobs: 3 }, async t => {
+  const tarball = path.join(path.dirname(createInstallable(t)), 'package.tgz')
+  const create = () => {
+    const directory = mkdtempSync(path.join(tmpdir(), 'stack-'))
+    t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+    writeFileSync(path.join(directory, 'package.json'), '{}')
+    return directory
+  }
+  const install = async (cwd: string, ...words: readonly string[]) => {
+    const line = ['npm', 'install', '--package-lock-only', '--prefer-offline', '--no-audit', '--no-fund', ...words]
+    const { code, stderr } = await runProcess(t, line, { cwd })
+    return code === 0 ? [] : [stderr]
+  }
+  const first = create()
+  t.strictSame(await install(first, '--save-dev', tarball), [])
+  for (const stack of stacks) {
+    t.test(stack.join(' '), async t => {
+      const [later, earlier] = [create(), create()]
+      for (const file of ['package.json', 'package-lock.json']) cpSync(path.join(first, file), path.join(earlier, file))
+      const own = await install(later, ...stack)
+      const errors = await Promise.all([install(later, '--save-dev', tarball), install(earlier, ...stack)])
+      t.strictSame([...own, ...errors.flat()], [])
+    })
+  }
+})
