@@ -57,11 +57,3 @@ t.test('other sources stay as they are', async t => {
     t.equal(maskSource(source), source)
   }
 })
-
-t.test('long lines take no time', async t => {
-  for (const part of ['secret ', 'secret: ', "secret '", 'secret=', '"', "secret='\\", 'a'.repeat(50)]) {
-    maskSource(part.repeat(100_000 / part.length))
-    maskSource(`${part}${' '.repeat(100_000)}`)
-  }
-  t.pass()
-})

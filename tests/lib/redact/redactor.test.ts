@@ -214,32 +214,6 @@ t.test('masking twice is masking once, and no text makes it throw', async t => {
   )
 })
 
-t.test('long hostile texts take no longer than other long texts', async t => {
-  const pieces = [
-    'a',
-    '=',
-    'token=',
-    '%3D',
-    '//',
-    '//a:b/',
-    '@',
-    '%2F%2F',
-    '%2F%2Fa%40',
-    '%40',
-    '"',
-    '"token":"',
-    'Bearer ',
-    'cookie:',
-    'authorization',
-    '\\',
-    ' ',
-    '"a":',
-    ';pin[]=a is ',
-    'cookie:\n',
-  ]
-  for (const piece of pieces) t.type(redactor.text(piece.repeat(200_000 / piece.length)), 'string')
-})
-
 t.test('the environment has all names, and only the values that may be seen', async t => {
   const environment = new Redactor({ SECRET: 'x', TZ: 'UTC', PATH: '/bin', EMPTY: '', MISSING: undefined })
   t.strictSame(Object.entries(environment.environment()), [

@@ -1,0 +1,137 @@
+import { t } from 'tap'
+import * as credentials from '#lib/redact/mask-credentials.ts'
+import * as pairs from '#lib/redact/mask-pairs.ts'
+import * as texts from '#lib/redact/mask-text.ts'
+import * as copier from '#lib/redact/masking-copier.ts'
+import * as redactors from '#lib/redact/redactor.ts'
+import * as names from '#lib/redact/secret-names.ts'
+import * as trees from '#lib/redact/value-tree.ts'
+import { pieces } from '#tests/fixtures/masking-pieces.ts'
+import { provenRuns, sampleOf } from '#tests/support/sample.ts'
+
+const { isSecretName } = names
+const bounds = { depth: 5, entries: 1000, text: 1e9 }
+
+/** Each has empty memos. */
+function createRedactor() {
+  const redactor = new redactors.Redactor({ APP_SECRET: 'a-long-secret', DATABASE_URL: 'pg://a:b@c' })
+  redactor.reveal(['shown'])
+  return redactor
+}
+
+/** What an object with the text in each place is for these functions. */
+const objectOf = (text: string) => ({ [text]: text, message: text, path: ['password', text], name: text, value: text })
+
+/** Calls of each exported function with a text. */
+const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = {
+  mayHaveCredential: [credentials.mayHaveCredential],
+  maskTokens: [credentials.maskTokens],
+  maskSchemes: [credentials.maskSchemes],
+  maskUserinfo: [credentials.maskUserinfo],
+  quoteAt: [text => credentials.quoteAt(text, 0)],
+  findQuoteEnd: [`"`, `'`, `\\"`].map(quote => text => credentials.findQuoteEnd(text, 0, quote)),
+  findGroupEnd: [text => credentials.findGroupEnd(text, 0)],
+  findLineEnd: [true, false].map(endsAtPair => text => credentials.findLineEnd(text, 0, endsAtPair)),
+  findWordEnd: [true, false].map(is => text => credentials.findWordEnd(text, 0, is, !is)),
+  skip: [text => credentials.skip(/a*/y, text, 0)],
+  maskQuotedValues: [text => credentials.maskQuotedValues(text, 'select a')],
+  maskPairs: [text => pairs.maskPairs(text, isSecretName)],
+  maskText: [texts.maskText],
+  mayHaveSecret: [texts.mayHaveSecret],
+  maskForms: [text => texts.maskForms(text, isSecretName)],
+  maskMarkup: [text => texts.maskMarkup(text, createRedactor())],
+  isUrl: [texts.isUrl],
+  maskUrl: [text => texts.maskUrl(`/a?${text}`, isSecretName, part => part)],
+  maskSource: [texts.maskSource],
+  MaskingCopier: [
+    text => new copier.MaskingCopier(createRedactor(), bounds).value(text, objectOf(text)),
+    text => new copier.MaskingCopier(createRedactor(), bounds).value('', new Map([[text, [text]]])),
+  ],
+  maskAndCut: [text => copier.maskAndCut(text, 1e9, createRedactor())],
+  cut: [text => copier.cut(text, text.length - 1)],
+  Redactor: [
+    text => createRedactor().text(text),
+    text => createRedactor().text(`/a?${text}`),
+    text => createRedactor().isSecret(text),
+    text => createRedactor().source(text),
+    text => createRedactor().commandLine(['--password', text, text]),
+    text => new redactors.Redactor({ PATH: text, APP_SECRET: text, [text]: text }).environment(),
+  ],
+  isSecretName: [isSecretName],
+  mayHaveSecretName: [names.mayHaveSecretName],
+  secretUnder: [text => names.secretUnder(objectOf(text), isSecretName)],
+  isSecretCode: [text => names.isSecretCode(text, new Set([text]))],
+  maskIssue: [text => names.maskIssue({ ...objectOf(text), input: text }, isSecretName)],
+  hideInputs: [text => names.hideInputs(text, [text, objectOf(text)])],
+  maskInputs: [text => names.maskInputs(text, [{ ...objectOf(text), input: text }], isSecretName)],
+  describeTree: [text => trees.describeTree(objectOf(text), createRedactor(), { bounds })],
+  formatTree: [
+    text => trees.formatTree({ kind: 'object', text, entries: [{ name: text, value: { kind: 'text', text } }] }),
+  ],
+}
+
+/** Long texts of a piece: alone, behind another long text, and with a beginning or an end. */
+const shapes: readonly ((piece: string, length: number) => string)[] = [
+  (piece, length) => fill(piece, length),
+  (piece, length) => fill('a', length / 2) + fill(piece, length / 2),
+  (piece, length) => fill(piece, length / 2) + fill(' ', length / 2),
+  (piece, length) => `password="${fill(piece, length)}`,
+  (piece, length) => `{"a":"${fill(piece, length)}\\`,
+  (piece, length) => `${fill(piece, length)}=[`,
+]
+
+function fill(piece: string, length: number): string {
+  return piece.repeat(length / piece.length)
+}
+
+const all = shapes.flatMap((shape, number) => pieces.map(piece => ({ shape, piece, number })))
+/** The texts that have taken quadratic time once. */
+const known = all.filter(({ number, piece }) => number < 2 && ['key', 'key=(', 'password=', "token='"].includes(piece))
+
+const length = 64_000
+const parts = 32
+
+/** Milliseconds of the processor: other programs do not count. */
+function measure(work: () => unknown): number {
+  const start = process.cpuUsage()
+  work()
+  const { system, user } = process.cpuUsage(start)
+  return (system + user) / 1000
+}
+
+/**
+ * How much longer one long text takes than its 32 parts: as long in linear time, 32 times in quadratic time. No text comes twice, and a
+ * disturbance makes the least of three figures no greater.
+ */
+function findGrowth(call: (text: string) => unknown, make: (length: number) => string): number {
+  let count = 0
+  const next = (length: number) => `${make(length)}${count++}`
+  const figures = [1, 2, 3].map(() => {
+    const long = next(length)
+    const time = measure(() => call(long))
+    // So little time is no harm in any case.
+    if (time < 50) return 1
+    const short = Array.from({ length: parts }, () => next(length / parts))
+    return time / measure(() => short.map(call))
+  })
+  return Math.min(...figures)
+}
+
+t.test('the table has each function of lib/redact that others call', async t => {
+  const exported = [credentials, pairs, texts, copier, redactors, names, trees].flatMap(module =>
+    Object.entries(module).flatMap(([name, value]) => (typeof value === 'function' ? [name] : [])),
+  )
+  t.strictSame(exported.sort(), Object.keys(calls).sort())
+})
+
+t.test('a text that is twice as long takes twice as long', async t => {
+  const slow = Object.entries(calls).flatMap(([name, list]) =>
+    list.flatMap((call, index) =>
+      [...known, ...sampleOf(all, provenRuns(100))].flatMap(({ number, piece, shape }) => {
+        const growth = findGrowth(call, length => shape(piece, length))
+        return growth < 8 ? [] : [`${name} ${index}, shape ${number} of ${JSON.stringify(piece)}: ${growth}`]
+      }),
+    ),
+  )
+  t.strictSame(slow, [])
+})
