@@ -1,4 +1,4 @@
-import { parseCookie, parseSetCookie, stringifySetCookie } from 'cookie'
+import { parseCookie, parseSetCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import { ARGUMENT_INVALID, checkOptions, checkString } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
@@ -66,9 +66,16 @@ export function setCookie(headers: Headers, name: string, value: string, options
   checkString('setCookie()', 'the name', name)
   checkString('setCookie()', `the value of "${name}"`, value)
   // An option that is `undefined` has its default, too.
-  const { maxAge, path = '/', domain = '', secure = false, httpOnly = true, sameSite = 'lax' } = options
-  const attributes = { path, domain, secure, httpOnly, sameSite, partitioned: options.partitioned ?? false }
-  const cookie = { name, value: encode(name, value), ...attributes, ...(maxAge !== undefined && { maxAge }) }
+  const {
+    maxAge,
+    path = '/',
+    domain = '',
+    secure = false,
+    httpOnly = true,
+    sameSite = 'lax',
+    partitioned = false,
+  } = options
+  const cookie = { name, value: encode(name, value), maxAge, path, domain, secure, httpOnly, sameSite, partitioned }
   const [mistake] = findCookieMistakes(cookie)
   if (mistake !== undefined) throw new ARGUMENT_INVALID(['setCookie()', `"${mistake.option}" ${mistake.problem}`])
   const size = name.length + cookie.value.length
@@ -79,7 +86,8 @@ export function setCookie(headers: Headers, name: string, value: string, options
     headers.delete('set-cookie')
     for (const other of kept) headers.append('set-cookie', other)
   }
-  headers.append('set-cookie', stringifySetCookie(cookie, { encode: String }))
+  // Its types do not know that a `maxAge` may be `undefined`.
+  headers.append('set-cookie', stringifySetCookie(cookie as SetCookie, { encode: String }))
 }
 
 /** @throws ARGUMENT_INVALID */
@@ -99,17 +107,20 @@ interface CookieMistake {
   readonly problem: string
 }
 
+type NamedCookie = Omit<CookieOptions, 'maxAge'> & { readonly name: string; readonly maxAge?: number | undefined }
+
 /**
  * The reasons for which browsers ignore a cookie, or one of its attributes (RFC 6265bis, sections 5.6 and 5.7; for `__Http-` Layered
  * Cookies, section 5.5.3). The size of name and value is not among them. A path must also be one that a URL can have.
  */
-export function findCookieMistakes(cookie: CookieOptions & { readonly name: string }): CookieMistake[] {
+export function findCookieMistakes(cookie: NamedCookie): CookieMistake[] {
   const { domain, httpOnly, maxAge, name, partitioned, path = '/', sameSite = 'lax', secure = false } = cookie
   const mistakes: CookieMistake[] = []
   const check = (isGood: boolean, option: CookieMistake['option'], right: string): void => {
+    if (isGood) return
     const value = cookie[option]
     const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
-    if (!isGood) mistakes.push({ option, problem: `is ${shown}: ${right}` })
+    mistakes.push({ option, problem: `is ${shown}: ${right}` })
   }
   const checkSize = (option: 'path' | 'domain', value: string): boolean => {
     const isGood = value.length <= attributeSizeLimit
@@ -125,8 +136,9 @@ export function findCookieMistakes(cookie: CookieOptions & { readonly name: stri
   check(!partitioned || secure, 'partitioned', 'browsers then demand secure: true')
 
   // Browsers ignore the case of a prefix.
-  const prefix = /^__(?:host-http|host|secure|http)-/i.exec(name)?.[0].toLowerCase() ?? ''
-  check(prefix === '' || secure, 'name', 'browsers then demand secure: true')
+  const prefix = name.startsWith('__') ? (prefixPattern.exec(name)?.[0].toLowerCase() ?? '') : ''
+  if (prefix === '') return mistakes
+  check(secure, 'name', 'browsers then demand secure: true')
   check(!prefix.endsWith('http-') || httpOnly === true, 'name', 'browsers then demand httpOnly: true')
   if (!prefix.startsWith('__host-')) return mistakes
   check(path === '/', 'name', `browsers then demand the path "/", not "${path}"`)
@@ -136,7 +148,8 @@ export function findCookieMistakes(cookie: CookieOptions & { readonly name: stri
 
 /**
  * The reason for which browsers ignore a cookie in the response to a request, by the host and the scheme that the server knows of it
- * (RFC 6265bis, section 5.7). A name without a dot is a public suffix, and an address has no subdomains. Browsers take plain HTTP to the own machine for secure.
+ * (RFC 6265bis, section 5.7). A name without a dot is a public suffix, and an address has no subdomains. Browsers take plain HTTP to the
+ * own machine for secure.
  */
 export function findRequestMistake(
   { domain, secure }: Pick<CookieOptions, 'domain' | 'secure'>,
@@ -151,6 +164,8 @@ export function findRequestMistake(
 }
 
 const ownMachine = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/
+
+const prefixPattern = /^__(?:host-http|host|secure|http)-/i
 
 /** What browsers, and the package that writes the field, accept as a name. */
 const namePattern = /^[!-:<>-~]+$/
