@@ -76,7 +76,7 @@ function isConnectionLost(error: Error | null | undefined): boolean {
 
 /** An error without a place: no code has thrown it. */
 function createCut(): Error {
-  const error = new Error('The server has closed the connection before the response was complete.')
+  const error = new Error('The server has broken the response off before it was complete.')
   error.stack = String(error)
   return error
 }

@@ -61,7 +61,7 @@ const failing = () => {
 }
 
 const upstreamError = () => Object.assign(new Error('The upstream has gone.'), { code: 'ECONNRESET' })
-const cut = 'The server has closed the connection before the response was complete.'
+const cut = 'The server has broken the response off before it was complete.'
 
 interface Exchange<message, reply> {
   readonly message: message
