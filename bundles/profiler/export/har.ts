@@ -4,7 +4,7 @@ import { type BodyData, type ContentData, writeContent } from '../profile/conten
 import { formatMoment, formatText } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
-import { workTime } from '../profile/work.ts'
+import { periodOf } from '../profile/work.ts'
 import { phasesOf, readCalls, type StoredCall } from '../subjects/http/read.ts'
 
 /** An HTTP archive (HAR 1.2). */
@@ -135,7 +135,7 @@ function toEntry({ collectors, summary }: Profile): HarEntry {
 function toCallEntry(call: StoredCall, began: number): HarEntry {
   const { bytes, error, method, start, status, url } = call
   const phases = Object.fromEntries(phasesOf(call).map(({ duration, name }) => [name, duration]))
-  const duration = workTime(call)
+  const { duration } = periodOf(call)
   const sent = toHeaders(call.request?.headers)
   const received = toHeaders(call.response?.headers)
   const { queued = 0, sending = 0, waiting = 0, receiving = 0 } = phases

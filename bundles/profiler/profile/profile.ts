@@ -171,7 +171,7 @@ interface Derived {
  */
 export function oncePerProfile<result extends object>(
   derive: (collectors: CollectorData) => result,
-): (profile: Profile) => result {
+): (profile: Pick<Profile, 'collectors'>) => result {
   return ({ collectors }) => {
     const holder: CollectorData & Derived = collectors
     holder[derivedKey] ??= new Map()

@@ -1,5 +1,5 @@
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
-import type { Profile } from './profile.ts'
+import { oncePerProfile, type Profile } from './profile.ts'
 
 /**
  * A piece of work that a request has started, such as a query, an HTTP client call or the rendering of a template. Times are in
@@ -15,6 +15,8 @@ export interface Work {
   readonly start: number
   /** `undefined` if it was not finished. */
   readonly end: number | undefined
+  /** Milliseconds of it in which the event loop ran no callback: see {@link readStops}. */
+  readonly stopped: number
   readonly hasFailed: boolean
   /** A word about its result, such as a status. */
   readonly note: string
@@ -46,23 +48,47 @@ export interface WorkKind {
 
 /** Creates a piece of work. Fields that are not given are empty. */
 export function createWork(work: Pick<Work, 'end' | 'id' | 'name' | 'start'> & Partial<Work>): Work {
-  return { text: '', hasFailed: false, note: '', spanId: '', caller: {}, template: '', parts: [], ...work }
+  return { text: '', stopped: 0, hasFailed: false, note: '', spanId: '', caller: {}, template: '', parts: [], ...work }
 }
 
 /** The times of a piece of work, in milliseconds. Without an end it is not over. */
 interface WorkTimes {
   readonly start: number
   readonly end?: number | undefined
+  readonly stopped?: number
 }
 
-/** Milliseconds of a piece of work; 0 while it is not over. */
-export function workTime({ end, start }: WorkTimes): number {
-  return end === undefined ? 0 : Math.max(0, end - start)
+/**
+ * The periods in which the event loop ran no callback, in milliseconds since the request began: it was blocked, or garbage was collected.
+ * When awaited work ended within one of them is not known.
+ */
+export const readStops: (profile: Pick<Profile, 'collectors'>) => readonly Period[] = oncePerProfile(({ memory }) =>
+  memory === undefined ? [] : joinPeriods([...memory.blocks, ...memory.pauses.first]),
+)
+
+/** Milliseconds of awaited work in which the event loop ran no callback. */
+export function stoppedTime(work: WorkTimes, stops: readonly Period[]): number {
+  return stops.length === 0 ? 0 : totalOf(overlapPeriods([periodOf(work)], stops))
 }
 
-/** Milliseconds in which at least one piece of work was not over. */
-export function coveredWorkTime(work: readonly WorkTimes[]): number {
-  return totalOf(joinPeriods(work.map(each => ({ start: each.start, duration: workTime(each) }))))
+/** Its own milliseconds: those in which a piece of work was at work, or waited for an answer. 0 while it is not over. */
+export function workTime({ end, start, stopped = 0 }: WorkTimes): number {
+  return end === undefined ? 0 : Math.max(0, end - start - stopped)
+}
+
+/** From the start of a piece of work to its end; empty while it is not over. */
+export function periodOf({ end, start }: WorkTimes): Period {
+  return { start, duration: end === undefined ? 0 : Math.max(0, end - start) }
+}
+
+/** Milliseconds in which at least one piece of work was at work, or waited for an answer. */
+export function coveredWorkTime(work: readonly WorkTimes[], stops: readonly Period[]): number {
+  const [awaited, others] = [
+    work.filter(({ stopped = 0 }) => stopped > 0),
+    work.filter(({ stopped = 0 }) => stopped === 0),
+  ]
+  const own = subtractPeriods(joinPeriods(awaited.map(periodOf)), stops)
+  return totalOf(joinPeriods([...own, ...others.map(periodOf)]))
 }
 
 /** A piece of work, and all work within it. */

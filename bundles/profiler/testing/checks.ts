@@ -8,7 +8,7 @@ import { readExceptions, type StoredException } from '../profile/exceptions.ts'
 import { formatCount, formatDuration, shorten, toOneLine, toTarget } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
 import type { Profile } from '../profile/profile.ts'
-import { coveredWorkTime } from '../profile/work.ts'
+import { coveredWorkTime, readStops } from '../profile/work.ts'
 import { readCalls } from '../subjects/http/read.ts'
 import { readLogs } from '../subjects/logs/read.ts'
 import { countQueries, readQueries, type StoredQuery } from '../subjects/queries/read.ts'
@@ -204,7 +204,7 @@ function measureParts(profile: Profile): ReadonlyMap<string, number> {
   for (const time of controllerTimes(roots, duration * 1000)) add('controller', time / 1000)
   for (const page of readRenders(profile).pages) add('templates', page.duration)
   const { calls } = readCalls(profile)
-  if (calls.length > 0) add('calls', coveredWorkTime(calls))
+  if (calls.length > 0) add('calls', coveredWorkTime(calls, readStops(profile)))
   const { database } = readQueries(profile)
   if (database.queries.length > 0) add('queries', database.covered)
   for (const { duration, name } of readStopwatch(profile).measured) add(name, duration / 1000)

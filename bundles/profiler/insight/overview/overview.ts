@@ -12,7 +12,7 @@ import {
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { coveredWorkTime, type Work, type WorkKind, workTime } from '../../profile/work.ts'
+import { coveredWorkTime, readStops, type Work, type WorkKind, workTime } from '../../profile/work.ts'
 import { readRouteLog } from '../../subjects/router/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
@@ -140,7 +140,7 @@ type Write = (subject: Sentence, what?: string, where?: Sentence) => Description
 function describeWork(kind: WorkKind, profile: Profile, took: Write): Description | undefined {
   const work = kind.list(profile)
   // The time of work that has not ended is not known.
-  if (coveredWorkTime(work) === 0) return undefined
+  if (coveredWorkTime(work, readStops(profile)) === 0) return undefined
   if (kind.count === undefined) return took([], 'templates', nameTemplate(work))
   return took([], formatCount(kind.count(profile), ...kind.nouns), describePlace(work))
 }

@@ -3,7 +3,7 @@ import { type EventNode, findBundle, findKernelGaps, readEventTree, readHandledT
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { WorkKind } from '../../profile/work.ts'
+import { endOf, joinPeriods, periodOf, subtractPeriods, type WorkKind } from '../../profile/work.ts'
 import { readPauses } from '../../subjects/memory/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
 import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
@@ -105,8 +105,14 @@ function listClaims(profile: Profile, whole: number): Claim[] {
       depth,
     )
   }
+  const blocks = joinPeriods(collectors.memory?.blocks ?? [])
   for (const { category, label, list, panel } of workKinds) {
-    for (const { end, start } of list(profile)) inMilliseconds(part(category, label, panel), start, end)
+    const claimed = part(category, label, panel)
+    for (const work of list(profile)) {
+      // While the event loop was blocked, the code that blocked it was at work, not what it waited for.
+      if (work.stopped === 0) inMilliseconds(claimed, work.start, work.end)
+      else for (const own of subtractPeriods([periodOf(work)], blocks)) inMilliseconds(claimed, own.start, endOf(own))
+    }
   }
   for (const { name, periods } of readStopwatch(profile).measured) {
     const measured = part('stopwatch', shorten(name, labelLimit), 'time')
@@ -114,8 +120,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     for (const [start, duration] of periods) add(measured, start, start + duration, -duration)
   }
   for (const { duration, start } of readPauses(profile)) add(garbage, start, start + duration)
-  const { blocks = [] } = collectors.memory ?? {}
-  for (const { by, duration, start } of blocks) {
+  for (const { by, duration, start } of collectors.memory?.blocks ?? []) {
     // In a block of its own, the request itself was at work.
     if (by !== summary.token) inMilliseconds(blockedBy(by), start, start + duration)
   }

@@ -1,7 +1,7 @@
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import { createWork, type WorkKind } from '../../profile/work.ts'
+import { createWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
 import type { HttpCall } from './data.ts'
 
 /** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */
@@ -13,6 +13,8 @@ export interface StoredCall extends HttpCall {
   /** Empty when it did not fail. */
   readonly error: string
   readonly caller: CallerPlace
+  /** Milliseconds of it in which the event loop ran no callback. */
+  readonly stopped: number
   readonly outcome: { readonly text: string; readonly level: string }
   /** The index of the first call that asked for the same, before this one. */
   readonly twin: number | undefined
@@ -23,6 +25,7 @@ export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(colle
   const { calls = [], omitted = 0 } = collectors.http ?? {}
   const firsts = new Map<string, number>()
   const places = choosePlaces(calls, () => true)
+  const stops = readStops({ collectors })
   return {
     calls: calls.map((call, index) => {
       const { error = '', method, status = 0, url } = call
@@ -30,7 +33,8 @@ export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(colle
       const twin = firsts.get(name)
       // Two calls that write may differ in their bodies.
       if (method === 'GET' || method === 'HEAD') firsts.set(name, twin ?? index)
-      return { index, outcome: outcomeOf(call), twin, ...call, status, error, caller: places.get(call) ?? {} }
+      const stopped = stoppedTime(call, stops)
+      return { index, outcome: outcomeOf(call), twin, ...call, status, error, stopped, caller: places.get(call) ?? {} }
     }),
     omitted,
   }
@@ -50,12 +54,13 @@ export const callWork: Required<WorkKind> = {
   label: 'HTTP client calls',
   nouns: ['HTTP client call', 'HTTP client calls'],
   list: profile =>
-    readCalls(profile).calls.map(({ caller, end, error, index, method, spanId = '', start, status, url }) =>
+    readCalls(profile).calls.map(({ caller, end, error, index, method, spanId = '', start, status, stopped, url }) =>
       createWork({
         name: `${method} ${url.replace(/^https?:\/\//, '')}`.trim(),
         id: `call-${index}`,
         start,
         end,
+        stopped,
         hasFailed: error !== '',
         note: status === 0 ? '' : String(status),
         spanId,

@@ -96,7 +96,7 @@ function savingOf(run: readonly StoredCall[]): number {
 }
 
 function endOf(call: StoredCall): number {
-  return call.start + workTime(call)
+  return call.end ?? call.start
 }
 
 function describeRun(run: readonly StoredCall[]): RuleFinding[] {

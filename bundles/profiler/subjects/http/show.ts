@@ -4,7 +4,7 @@ import { type MessageData, writeContent } from '../../profile/content.ts'
 import { formatBytes, formatCount, formatDuration, formatNumber, formatText, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
-import { coveredWorkTime, type Period, workTime } from '../../profile/work.ts'
+import { coveredWorkTime, type Period, periodOf, readStops, workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { toBar, viewContent } from '../../web/panels/parts.ts'
 import type { SubjectView } from '../../web/panels/subject-view.ts'
@@ -39,7 +39,7 @@ export const callsView: SubjectView = {
       unfinished: calls.length - ended.length,
       repeated: calls.filter(({ twin }) => twin !== undefined).length,
       sum: formatDuration(ended.reduce((sum, call) => sum + workTime(call), 0)),
-      covered: formatDuration(coveredWorkTime(ended)),
+      covered: formatDuration(coveredWorkTime(ended, readStops(profile))),
       from: formatDuration(whole.start),
       until: formatDuration(whole.start + whole.duration),
       calls: calls.map(call => ({ ...toRow(call, whole, editor), messages: viewMessages(call) })),
@@ -87,7 +87,7 @@ function describe(call: StoredCall) {
 function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
   const { client, index, method, outcome, start, twin } = call
   const phases = phasesOf(call)
-  const known = phases.length > 0 ? phases : [{ name: 'whole', start, duration: workTime(call) }]
+  const known = phases.length > 0 ? phases : [{ name: 'whole', ...periodOf(call) }]
   return {
     index,
     client,

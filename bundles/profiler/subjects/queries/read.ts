@@ -8,6 +8,10 @@ import {
   coveredWorkTime,
   createWork,
   joinPeriods,
+  type Period,
+  readStops,
+  stoppedTime,
+  subtractPeriods,
   totalOf,
   type Work,
   type WorkKind,
@@ -27,6 +31,8 @@ export interface StoredQuery extends QueryData {
   /** Empty when it did not fail. */
   readonly error: string
   readonly caller: CallerPlace
+  /** Milliseconds of it in which the event loop ran no callback. */
+  readonly stopped: number
   /** The index of an earlier query, the first one with the same text and the same values. */
   readonly twin: number | undefined
 }
@@ -67,6 +73,7 @@ export interface StoredQueries {
 /** Reads the queries of a profile: empty lists if nothing was recorded. */
 export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(collectors => {
   const { queries: stored = [], omitted = 0 } = collectors.queries ?? {}
+  const stops = readStops({ collectors })
   const operations = new Map<string, string>()
   // Only libraries of SQLite may be synchronous.
   const isAwaited = ({ system }: QueryData) => system !== 'sqlite'
@@ -77,10 +84,16 @@ export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(c
     const { text } = query
     const operation = operations.get(text) ?? operationOf(text)
     operations.set(text, operation)
-    return toStoredQuery(query, index, operation, places.get(query))
+    // A synchronous query blocks the event loop itself.
+    const stopped = isAwaited(query) ? stoppedTime(query, stops) : 0
+    return toStoredQuery(query, { index, operation, stopped, caller: places.get(query) ?? {} })
   })
   const queries = numberTransactions(read)
-  const groupOf = (kind: StoredQuery['kind']) => toGroup(queries.filter(query => query.kind === kind))
+  const groupOf = (kind: StoredQuery['kind']) =>
+    toGroup(
+      queries.filter(query => query.kind === kind),
+      stops,
+    )
   return { queries, omitted, database: groupOf('database'), cache: groupOf('cache') }
 })
 
@@ -123,12 +136,15 @@ function nameStatement({ operation, system, text }: StoredQuery): string {
   return table === undefined ? '' : `${operation} … ${table}`
 }
 
-function toWork({ caller, end, error, index, start }: StoredQuery, name: string, text: string): Work {
-  return createWork({ name, text, id: `query-${index}`, start, end, hasFailed: error !== '', caller })
+function toWork({ caller, end, error, index, start, stopped }: StoredQuery, name: string, text: string): Work {
+  return createWork({ name, text, id: `query-${index}`, start, end, stopped, hasFailed: error !== '', caller })
 }
 
 /** Each field is copied by its name: with so many fields, a spread would be several times as slow. */
-function toStoredQuery(query: QueryData, index: number, operation: string, caller: CallerPlace = {}): StoredQuery {
+function toStoredQuery(
+  query: QueryData,
+  { caller, index, operation, stopped }: Pick<StoredQuery, 'caller' | 'index' | 'operation' | 'stopped'>,
+): StoredQuery {
   const { batch, code, end, error = '', namespace, parameters, rows, server, source } = query
   const { start, system, text, transaction, twin = index } = query
   return {
@@ -147,6 +163,7 @@ function toStoredQuery(query: QueryData, index: number, operation: string, calle
     error,
     code,
     caller,
+    stopped,
     source,
     batch,
     transaction,
@@ -154,13 +171,13 @@ function toStoredQuery(query: QueryData, index: number, operation: string, calle
   }
 }
 
-function toGroup(queries: readonly StoredQuery[]): QueryGroup {
+function toGroup(queries: readonly StoredQuery[], stops: readonly Period[]): QueryGroup {
   const twins = new Set(queries.flatMap(({ index, twin }) => (twin === undefined ? [] : [index, twin])))
   return {
     queries,
     shapes: toSets(queries, shapeOf).sort((one, other) => other.total - one.total),
     duplicates: queries.filter(({ index }) => twins.has(index)),
-    covered: coveredWorkTime(queries),
+    covered: coveredWorkTime(queries, stops),
   }
 }
 
@@ -297,6 +314,9 @@ interface StoredWait extends ConnectionWaitData {
   readonly caller: Caller
 }
 
+/** Milliseconds: a connection that is free takes less. */
+const leastWait = 1
+
 /** The waits of a profile for free connections of pools. */
 interface StoredWaits {
   readonly waits: readonly StoredWait[]
@@ -306,8 +326,14 @@ interface StoredWaits {
 
 /** Reads the waits of a profile for free connections: empty lists if nothing was recorded. */
 export const readWaits: (profile: Profile) => StoredWaits = oncePerProfile(collectors => {
-  const waits = (collectors.queries?.waits ?? []).map(({ caller = {}, ...wait }) => ({ ...wait, caller }))
-  return { waits, time: totalOf(joinPeriods(waits)) }
+  const stops = readStops({ collectors })
+  const waits = (collectors.queries?.waits ?? []).flatMap(({ caller = {}, ...wait }) => {
+    const { duration, start } = wait
+    const own = duration - stoppedTime({ start, end: start + duration }, stops)
+    return own < leastWait ? [] : { ...wait, duration: own, caller }
+  })
+  const periods = joinPeriods(collectors.queries?.waits ?? [])
+  return { waits, time: totalOf(subtractPeriods(periods, stops)) }
 })
 
 /** All queries of a statement shape. */

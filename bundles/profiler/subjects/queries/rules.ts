@@ -172,7 +172,7 @@ function findSequences(profile: Profile, least: number): readonly StoredQuery[][
       query.isRead &&
       !all.has(query),
   )
-  const endOf = (query: StoredQuery) => query.start + workTime(query)
+  const endOf = (query: StoredQuery) => query.end ?? query.start
   return findRuns(profile, candidates, endOf).map(run => takeIndependent(run, profile))
 }
 

@@ -21,7 +21,7 @@ import {
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { type Period, workTime } from '../../profile/work.ts'
+import { type Period, periodOf, workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { viewSource } from '../../web/exceptions.ts'
 import { toBar } from '../../web/panels/parts.ts'
@@ -136,12 +136,12 @@ export function countOmitted(kind: Kind, profile: Profile): number {
 
 /** The facts of a query, which the panel, Markdown and the error page show. Those that are not known are empty. */
 export function toQueryFacts({ batch, code = '', end, error, index, parameters = [], rows, ...query }: StoredQuery) {
-  const { namespace, server, start, system, transaction, twin } = query
+  const { namespace, server, start, stopped, system, transaction, twin } = query
   return {
     number: index + 1,
     connection: connectionOf({ namespace, server, system }),
     start: formatDuration(start),
-    time: end === undefined ? '' : formatDuration(workTime({ end, start })),
+    time: end === undefined ? '' : formatDuration(workTime({ end, start, stopped })),
     rows: rows === undefined ? '' : formatNumber(rows),
     // A parameter without a value is damaged.
     parameters: parameters.map(([name, value]) => ({ name, value: value === undefined ? '' : formatValue(value) })),
@@ -269,7 +269,7 @@ function createList(
       twinIndex: twin,
       isOdd: (transaction ?? 0) % 2 === 1,
       transactionStart: toTransactionLine(transactions.get(index)),
-      bar: toBar({ start, duration: workTime(query) }, whole),
+      bar: toBar(periodOf(query), whole),
       marks,
       show: marks.join(' '),
       shape,

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import {
   connect as connectInHttp2,
   createServer as createHttp2Server,
@@ -8,46 +8,10 @@ import {
 } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
-import { silentLogger } from 'sinfonietta/testing'
-import { type Test, t } from 'tap'
+import { t } from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { ServerRecorder } from '#bundles/profiler/server-recorder.ts'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { readConfig } from '#lib/env/config.ts'
-import { Settings } from '#lib/env/settings.ts'
-import { Redactor } from '#lib/redact/redactor.ts'
-import { waitForProfile } from '#tests/support/profiled-kernel.ts'
+import { recordServer } from '#tests/support/record-server.ts'
 import { until } from '#tests/support/until.ts'
-
-/** Records a server, and returns its port and the wait for the profile of a path. */
-async function record(t: Test, server: Server | ReturnType<typeof createHttp2Server>) {
-  const settings = new Settings({ variables: { APP_ENV: 'dev', APP_SECRET: 'a'.repeat(32) } })
-  const storage = new MemoryProfileStorage()
-  const directory = t.testdir({})
-  const recorder = new ServerRecorder({
-    settings,
-    config: readConfig(settings),
-    directory,
-    logger: silentLogger,
-    redactor: new Redactor({}),
-    storage,
-    armFile: `${directory}/armed.json`,
-    replaySecret: 'secret',
-  })
-  const tokens = new Map<string, string>()
-  recorder.signals.on('profile.saved', ({ token, url }) => void tokens.set(new URL(url).pathname, token))
-  recorder.start({ viewer: 'http://127.0.0.1:8100', onFirst: () => true })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(async () => {
-    server.close()
-    await recorder.close()
-  })
-  const profileOf = async (path: string, isDone: (profile: Profile) => boolean = () => true): Promise<Profile> => {
-    await until(() => tokens.has(path))
-    return waitForProfile(storage, String(tokens.get(path)), isDone)
-  }
-  return { port: (server.address() as AddressInfo).port, profileOf }
-}
 
 const failing = () => {
   let isFirst = true
@@ -129,7 +93,7 @@ for (const hasHead of [true, false]) {
       else waiting.push(message.url ?? '')
     })
     const waiting: string[] = []
-    const { port, profileOf } = await record(t, server)
+    const { port, profileOf } = await recordServer(t, server)
     const offences: string[] = []
     for (const [index, [name, act, answer]] of inHttp1.entries()) {
       const client: Socket = connect(port, '127.0.0.1').on('error', () => {})
@@ -155,7 +119,7 @@ for (const hasHead of [true, false]) {
       else waiting.push(message.url)
     }).on('session', session => session.on('error', () => {}))
     const waiting: string[] = []
-    const { port, profileOf } = await record(t, server)
+    const { port, profileOf } = await recordServer(t, server)
     const offences: string[] = []
     for (const [index, [name, act, answer]] of inHttp2.entries()) {
       const socket = connect(port, '127.0.0.1').on('error', () => {})
@@ -186,7 +150,7 @@ t.test('HTTP/2: an answer by the stream is complete, with its status', async t =
       stream.end('done')
     } else stream.respondWithFile(import.meta.filename)
   })
-  const { port, profileOf } = await record(t, server)
+  const { port, profileOf } = await recordServer(t, server)
   const client = connectInHttp2(`http://127.0.0.1:${port}`)
   t.teardown(() => client.destroy())
   for (const path of ['/stream', '/file']) {
@@ -209,7 +173,7 @@ t.test('work that begins after the client has left is recorded', async t => {
       if (message.url === '/goes-on') await (await fetch(url)).text()
     })
   })
-  const { port, profileOf } = await record(t, server)
+  const { port, profileOf } = await recordServer(t, server)
   for (const path of ['/goes-on', '/ends']) {
     const client = connect(port, '127.0.0.1').on('error', () => {})
     client.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)

@@ -1,0 +1,152 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import fc from 'fast-check'
+import { t } from 'tap'
+import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
+import { summarizeProfile, toPlainText } from '#bundles/profiler/insight/overview/overview.ts'
+import { coveredWorkTime, readStops, workTime } from '#bundles/profiler/profile/work.ts'
+import { readCalls } from '#bundles/profiler/subjects/http/read.ts'
+import { readQueries, readWaits } from '#bundles/profiler/subjects/queries/read.ts'
+import { createProfile, createQuery } from '#tests/support/create-profile.ts'
+import { recordServer } from '#tests/support/record-server.ts'
+
+const usage = { wall: 500, cpu: {}, heap: {}, requests: {}, loop: { active: 400, idle: 100 } }
+const pauses = { count: 0, total: 0, first: [] }
+const blockOf = (start: number, duration: number, by = 'abc123') => ({
+  start,
+  duration,
+  cpu: duration,
+  by,
+  isOwn: true,
+})
+const memoryOf = (...blocks: readonly object[]) => ({ ...usage, pauses, blocks })
+const callOf = (start: number, end: number) => ({
+  client: 'fetch',
+  method: 'GET',
+  url: 'http://x/',
+  status: 200,
+  start,
+  end,
+})
+
+/** A request whose controller worked from 2 ms until 460 ms. */
+const events = {
+  dropped: 0,
+  spans: [
+    [null, 'kernel.request', 0, 1000],
+    [null, 'kernel.controller', 1100, 100],
+    [null, 'kernel.controller_arguments', 1300, 700],
+    [null, 'kernel.response', 460_000, 500],
+    [null, 'kernel.terminate', 461_000, 100],
+  ],
+}
+
+t.test('a query, a call and a wait that a blocked event loop makes long have no finding of their own', t => {
+  const [start, end] = [10, 430]
+  const rows: readonly (readonly [name: string, data: object])[] = [
+    ['slow-query', { queries: { queries: [createQuery({ start, end })], omitted: 0 } }],
+    ['starved-pool', { queries: { queries: [], omitted: 0, waits: [{ system: 'postgresql', start, duration: 420 }] } }],
+    ['sequential-calls', { http: { calls: [callOf(10, 220), { ...callOf(221, 430), url: 'http://y/' }], omitted: 0 } }],
+  ]
+  const rulesOf = (data: object) =>
+    findFindings(createProfile({ events, ...data }, { duration: 470 })).map(({ rule }) => rule)
+  for (const [rule, data] of rows) {
+    t.ok(rulesOf(data).includes(rule), `${rule} without a block`)
+    const blocked = rulesOf({ ...data, memory: memoryOf(blockOf(12, 210), blockOf(224, 204)) })
+    t.notOk(blocked.includes(rule), `${rule} behind a block`)
+    const collected = {
+      ...pauses,
+      first: [
+        { start: 12, duration: 210 },
+        { start: 224, duration: 204 },
+      ],
+    }
+    t.notOk(rulesOf({ ...data, memory: { ...memoryOf(), pauses: collected } }).includes(rule), `${rule} and garbage`)
+  }
+  t.end()
+})
+
+t.test('a synchronous query blocks the event loop itself, so its time is its own', t => {
+  const query = createQuery({ system: 'sqlite', start: 10, end: 430 })
+  const profile = createProfile({ queries: { queries: [query], omitted: 0 }, memory: memoryOf(blockOf(10, 420)) })
+  t.equal(readQueries(profile).database.shapes[0]?.total, 420)
+  t.ok(findFindings(profile).some(({ rule }) => rule === 'slow-query'))
+  t.end()
+})
+
+t.test('the time of a block belongs to the code that was at work, not to what it waited for', t => {
+  const data = { events, http: { calls: [callOf(10, 430)], omitted: 0 }, memory: memoryOf(blockOf(20, 405)) }
+  const { parts, sentence } = summarizeProfile({
+    profile: createProfile(data, { duration: 470 }),
+    earlier: [],
+    findings: [],
+  })
+  const times = Object.fromEntries(parts.map(({ label, time }) => [label, time / 1000]))
+  t.match(times, { 'HTTP client calls': 15 })
+  t.ok(Number(times.Controller) > 400, 'the controller has the rest')
+  t.notMatch(toPlainText(sentence), 'HTTP client call')
+  t.end()
+})
+
+t.test('the own times of random work are those without blocks and garbage, added up moment by moment', t => {
+  const period = fc.record({ start: fc.nat(300), duration: fc.nat(120) })
+  const periods = fc.array(period, { maxLength: 5 })
+  fc.assert(
+    fc.property(periods, periods, periods, periods, (queries, calls, blocks, garbage) => {
+      const toEnd = ({ duration, start }: { readonly duration: number; readonly start: number }) => ({
+        start,
+        end: start + duration,
+      })
+      const profile = createProfile({
+        queries: { queries: queries.map(each => createQuery(toEnd(each))), omitted: 0 },
+        http: { calls: calls.map(each => ({ ...callOf(0, 0), ...toEnd(each) })), omitted: 0 },
+        memory: {
+          ...memoryOf(...blocks.map(({ duration, start }) => blockOf(start, duration))),
+          pauses: { ...pauses, first: garbage },
+        },
+      })
+      const isStopped = (moment: number) =>
+        [...blocks, ...garbage].some(({ duration, start }) => start <= moment && moment < start + duration)
+      const ownOf = (...work: readonly { readonly start: number; readonly duration: number }[]) => {
+        let own = 0
+        for (let moment = 0; moment < 600; moment++) {
+          const isAtWork = work.some(({ duration, start }) => start <= moment && moment < start + duration)
+          if (isAtWork && !isStopped(moment)) own++
+        }
+        return own
+      }
+      const { database } = readQueries(profile)
+      const stored = readCalls(profile).calls
+      t.strictSame(
+        [database.queries.map(workTime), database.covered, stored.map(workTime)],
+        [queries.map(each => ownOf(each)), ownOf(...queries), calls.map(each => ownOf(each))],
+      )
+      t.equal(coveredWorkTime([...database.queries, ...stored], readStops(profile)), ownOf(...queries, ...calls))
+      t.equal(readWaits(profile).time, 0)
+    }),
+    { numRuns: 60 },
+  )
+  t.end()
+})
+
+t.test('of a real call in flight beside a blocked event loop, the handler has the time', async t => {
+  const upstream = createServer((_message, reply) => reply.end('here')).listen(0, '127.0.0.1')
+  t.teardown(() => upstream.close())
+  await once(upstream, 'listening')
+  const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/`
+  const server = createServer(async (_message, reply) => {
+    const call = fetch(url).then(response => response.text())
+    await new Promise(resolve => setTimeout(resolve, 1))
+    const end = performance.now() + 300
+    while (performance.now() < end);
+    reply.end(await call)
+  })
+  const { port, profileOf } = await recordServer(t, server)
+  await (await fetch(`http://127.0.0.1:${port}/blocks`)).text()
+  const profile = await profileOf('/blocks', ({ collectors }) => (collectors.memory?.blocks.length ?? 0) > 0)
+  const [call] = readCalls(profile).calls
+  t.ok(call && workTime(call) < 200, 'the call itself took less')
+  const { sentence } = summarizeProfile({ profile, earlier: [], findings: [] })
+  t.notMatch(toPlainText(sentence), 'HTTP client call')
+})
