@@ -22,7 +22,8 @@ import { until } from '#tests/support/until.ts'
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
 const user = process.geteuid?.() ?? -1
 const isOtherThere = user === 0 && spawnSync('runuser', ['-u', 'nobody', 'true']).status === 0
-const lacksOther = isOtherThere ? false : 'needs root and runuser'
+const hasCurl = spawnSync('curl', ['--version']).status === 0
+const lacksOther = isOtherThere && hasCurl ? false : 'needs root, runuser and curl'
 
 /** A folder for an application and its temporary folder, outside of every `node_modules`. */
 function createFolders(t: Test, mode = 0o1777) {
