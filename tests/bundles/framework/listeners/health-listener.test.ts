@@ -129,6 +129,18 @@ t.test('checks of bundles', async t => {
     t.strictSame(await createChecks(create('a'), create('b')).ask(), [200, { status: 'ready' }])
   })
 
+  t.test('a check whose process is blocked for longer than its timeout has not failed', async t => {
+    const turn = () => new Promise(resolve => setImmediate(resolve))
+    const check = async () => {
+      for (let step = 0; step < 3; step++) await turn()
+    }
+    const { ask } = createChecks({ name: 'files', timeout: 40, check })
+    const answer = ask()
+    const end = performance.now() + 120
+    while (performance.now() < end);
+    t.strictSame(await answer, [200, { status: 'ready' }])
+  })
+
   t.test('a check that hangs fails at its timeout, and is not called again before it ends', async t => {
     let end = () => {}
     const signalled: AbortSignal[] = []
