@@ -84,7 +84,7 @@ export class Redactor {
     return isSecret
   }
 
-  /** Adds a function that masks more in every text, such as the paths of routes. It runs for each text, so it must be fast. */
+  /** Adds a function that masks more in every text, such as the paths of routes. It runs for each text, so it must be fast; JSON must stay valid. */
   add(maskMore: (text: string) => string): void {
     const maskBefore = this.#maskMore
     this.#maskMore = text => maskMore(maskBefore(text))
@@ -96,18 +96,22 @@ export class Redactor {
     // Too short for a secret of the environment, and without a character that every other form needs.
     if (text.length < shortestSecret && !separator.test(text)) return text
     if (this.#harmless.get(text)) return text
-    const masked = this.#mask(this.knownSecrets(text), nestingLimit)
+    const masked = this.#mask(this.#maskVariables(text), nestingLimit)
     if (masked === text) this.#harmless.set(text, true)
     return masked
   }
 
   /** Masks the secrets in a source text: values of secret environment variables, and what {@link maskSource} finds. */
   source(text: string): string {
-    return maskSource(this.knownSecrets(text), this.isSecret)
+    return maskSource(this.#maskVariables(text), this.isSecret)
   }
 
-  /** Masks only the values of secret environment variables. JSON stays valid JSON. */
+  /** Masks only the values of secret environment variables, and what added functions mask. JSON stays valid JSON. */
   knownSecrets(text: string): string {
+    return this.#maskVariables(this.#maskMore(text))
+  }
+
+  #maskVariables(text: string): string {
     return this.#secrets === undefined ? text : text.replace(this.#secrets, mask)
   }
 

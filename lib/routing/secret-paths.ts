@@ -3,7 +3,7 @@ import { escapeRegExp } from '../text/escapes.ts'
 import type { PatternForm } from './pattern.ts'
 import type { Route } from './route.ts'
 
-/** The routes of an application. More may be added. */
+/** The routes of a router. More may be added. */
 interface GrowingRoutes extends Iterable<Route> {
   readonly size: number
 }
@@ -14,10 +14,16 @@ interface SecretPath {
   readonly isSecret: readonly boolean[]
 }
 
+/** Paths that are learned from requests: the oldest are forgotten. */
+const learnedLimit = 200
+
+/** A variable of a pattern, `:token` or `{token}`, and no value. */
+const variable = /^[:*{]/
+
 /**
  * Masks the values of secret variables in the paths of routes, wherever such a path is in a text: the token in
  * `/reset/:token`. A route may name variables that are not secret in its default `_public`. It costs nothing if no route has
- * a secret variable.
+ * a secret variable. The paths of other routers are learned from requests.
  */
 export class SecretPaths {
   readonly #routes: GrowingRoutes
@@ -26,6 +32,8 @@ export class SecretPaths {
   #paths: readonly SecretPath[] = []
   /** Paths of routes without variables, such as `/reset/help`, which may look like a path with a secret. */
   #fixed: ReadonlySet<string> = new Set()
+  readonly #learned = new Map<string, SecretPath>()
+  readonly #learnedFixed = new Set<string>()
 
   constructor(routes: GrowingRoutes, isSecret: NameTest) {
     this.#routes = routes
@@ -36,13 +44,35 @@ export class SecretPaths {
   readonly mask = (text: string): string => {
     if (this.#size !== this.#routes.size) this.prepare()
     let masked = text
-    for (const { isSecret, pattern } of this.#paths) {
-      masked = masked.replace(pattern, (path, ...groups) => {
-        if (this.#fixed.has(path)) return path
-        return isSecret.map((isSecret, index) => (isSecret ? mask : groups[index])).join('')
-      })
+    for (const paths of [this.#paths, this.#learned.values()]) {
+      for (const { isSecret, pattern } of paths) {
+        masked = masked.replace(pattern, (path, ...groups: string[]) => {
+          if (this.#fixed.has(path) || this.#learnedFixed.has(path)) return path
+          return groups
+            .slice(0, isSecret.length)
+            .map((part, index) => (isSecret[index] && !variable.test(part) ? mask : part))
+            .join('')
+        })
+      }
     }
     return masked
+  }
+
+  /**
+   * Learns a path of another router, whose patterns have a syntax of their own, from a request: the segments with values of
+   * parameters are variables. `pattern` is that of the route, if it is known. Case does not matter.
+   */
+  learn(path: string, pattern: string | undefined, parameters: object): void {
+    if (!Object.keys(parameters).some(this.#isSecret)) {
+      if (path === pattern) addBounded(this.#learnedFixed, path, key => this.#learnedFixed.add(key))
+      return
+    }
+    const sequence = readSequence(path, parameters, this.#isSecret)
+    const [first] = sequence
+    if (first?.type !== 'text') return
+    const learned = toSecretPath({ leadingText: first.value, sequence }, this.#isSecret, 'gi')
+    if (!learned.isSecret.includes(true)) return
+    addBounded(this.#learned, learned.pattern.source.toLowerCase(), key => this.#learned.set(key, learned))
   }
 
   /** Reads all routes: many of them take a moment. */
@@ -63,12 +93,16 @@ export class SecretPaths {
  * A path that begins with a variable is recognised only as the whole path of a URL. The lookbehind comes after the slash,
  * because a lookbehind at every character takes seconds for a megabyte.
  */
-const origin = '(?<=https?://[^/\\s"\'`<>]{1,255}/)'
-const end = '(?=/?(?:[\\s"\'`<>?#]|$))'
-const segment = '[^/\\s"\'`<>?#]{1,2000}'
-const segments = '[^\\s"\'`<>?#]{1,2000}'
+const origin = '(?<=https?://[^/\\s"\'`<>\\\\]{1,255}/)'
+const end = '(?=/?(?:[\\s"\'`<>?#\\\\]|$))'
+const segment = '[^/\\s"\'`<>?#\\\\]{1,2000}'
+const segments = '[^\\s"\'`<>?#\\\\]{1,2000}'
 
-function toSecretPath({ leadingText, sequence }: PatternForm, isSecret: NameTest): SecretPath {
+function toSecretPath(
+  { leadingText, sequence }: Pick<PatternForm, 'leadingText' | 'sequence'>,
+  isSecret: NameTest,
+  flags = 'g',
+): SecretPath {
   const groups = sequence.map(token => {
     if (token.type === 'text') return `(${escapeRegExp(token.value)}|${escapeRegExp(encodeURI(token.value))})`
     return `(${token.type === 'param' ? segment : segments})`
@@ -76,7 +110,59 @@ function toSecretPath({ leadingText, sequence }: PatternForm, isSecret: NameTest
   const [first = '', ...others] = groups
   const source = leadingText === '/' ? `${first}${origin}${others.join('')}${end}` : groups.join('')
   return {
-    pattern: new RegExp(source, 'g'),
+    pattern: new RegExp(source, flags),
     isSecret: sequence.map(token => token.type !== 'text' && isSecret(token.name)),
   }
+}
+
+type Sequence = PatternForm['sequence']
+
+/** Segments of a path in which values of parameters are looked for. */
+const segmentLimit = 100
+
+/** Reads which segments of a path are values of parameters; the last one with a value, if there are several. */
+function readSequence(path: string, parameters: object, isSecret: NameTest): Sequence {
+  const segments = path.replace(/\/+$/, '').split('/', segmentLimit)
+  const decoded = segments.map(decode)
+  /** The names of the variables, and the index of the segment behind each. */
+  const found = new Map<number, { readonly name: string; readonly end: number }>()
+  for (const [name, given] of Object.entries(parameters).reverse()) {
+    const value = Array.isArray(given) ? given.join('/') : String(given ?? '')
+    const length = value.split('/', segmentLimit).length
+    const isFree = (at: number) => !found.has(at) || isSecret(name)
+    const isWhole = (at: number, count: number) => decoded.slice(at, at + count).join('/') === value && isFree(at)
+    const starts = value === '' ? [] : [...segments.keys()].slice(1).reverse()
+    const whole = starts.find(at => isWhole(at, 1) || isWhole(at, length))
+    const start = whole ?? starts.find(at => decoded[at]?.includes(value) && isFree(at))
+    const isOne = whole === undefined || decoded[whole] === value
+    if (start !== undefined) found.set(start, { name, end: start + (isOne ? 1 : length) })
+  }
+  const sequence: Sequence[number][] = []
+  let text = ''
+  for (let at = 1; at < segments.length; at++) {
+    const { end, name } = found.get(at) ?? {}
+    text += '/'
+    if (name === undefined || end === undefined) text += segments[at]
+    else {
+      sequence.push({ type: 'text', value: text }, { type: end > at + 1 ? 'wildcard' : 'param', name })
+      text = ''
+      at = end - 1
+    }
+  }
+  return text === '' ? sequence : [...sequence, { type: 'text', value: text }]
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
+/** Adds the newest entry; the oldest one is removed when there are too many. */
+function addBounded(entries: Set<string> | Map<string, unknown>, key: string, add: (key: string) => unknown): void {
+  entries.delete(key)
+  add(key)
+  if (entries.size > learnedLimit) for (const oldest of entries.keys()) return void entries.delete(oldest)
 }

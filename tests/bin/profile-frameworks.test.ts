@@ -21,12 +21,15 @@ ${start}
 const router = express.Router()
 router.use(function check(request, response, next) { next() })
 router.get('/users/:id', function showUser(request, response) { console.log('a user'); response.json(request.params) })
+router.get('/reset/:token', (request, response) => { console.log('reset', request.originalUrl); response.end() })
 router.get('/fail', () => { throw new RangeError('The page is broken.') })
 router.get('/next', (request, response, next) => next(new TypeError('The next page is broken.')))
 router.get('/gone', () => { throw Object.assign(new Error('It is gone.'), { status: 404 }) })
 const app = express()
+app.use(function early(request, response, next) { if (request.url.includes('reset')) console.log('early %s\\n', request.url); next() })
 app.use(express.json())
 app.use('/api', router)
+app.use('/sub/:secret', express.Router().get('/page', (request, response) => response.end()))
 app.get(['/one', '/two'], (request, response) => response.send('some'))
 app.use(function answer(error, request, response, next) { response.status(error.status ?? 500).send('handled') })
 const server = app.listen(0, '127.0.0.1', () => report(server))
@@ -41,6 +44,7 @@ app.register(async api => {
     console.log('a user')
     reply.send(request.params)
   })
+  api.get('/reset/:token', (request, reply) => { console.log('reset', request.url); reply.send() })
   api.get('/fail', () => { throw new RangeError('The page is broken.') })
   api.get('/next', async () => { throw new TypeError('The next page is broken.') })
   api.get('/gone', async () => { throw Object.assign(new Error('It is gone.'), { status: 404 }) })
@@ -60,6 +64,7 @@ app.use(async function check(context, next) {
 })
 const router = new Router({ prefix: '/api' })
 router.get('/users/:id', async function showUser(context) { console.log('a user'); context.body = context.params })
+router.get('/reset/:token', context => { console.log('reset', context.url); context.body = '' })
 router.get('/fail', () => { throw new RangeError('The page is broken.') })
 router.get('/next', async () => { throw new TypeError('The next page is broken.') })
 router.get('/gone', context => context.throw(404, 'It is gone.'))
@@ -78,6 +83,7 @@ app.use(async function check(context, next) {
 })
 const api = new Hono()
 api.get('/users/:id', function showUser(context) { console.log('a user'); return context.json(context.req.param()) })
+api.get('/reset/:token', context => { console.log('reset', context.req.url); return context.text('') })
 api.get('/fail', () => { throw new RangeError('The page is broken.') })
 api.get('/gone', async () => { throw new HTTPException(404, { message: 'It is gone.' }) })
 app.route('/api', api)
@@ -96,6 +102,7 @@ ${imported}
 ${start}
 class Users {
   showUser(id) { console.log('a user'); return { id } }
+  reset(token) { console.log('reset', '/api/reset/' + token) }
   fail() { throw new RangeError('The page is broken.') }
   async next() { throw new TypeError('The next page is broken.') }
   gone() { throw new NotFoundException('It is gone.') }
@@ -114,6 +121,8 @@ const decorate = (name, ...decorators) => {
 }
 decorate('showUser', Get('users/:id'), UseGuards(Guard), UseInterceptors(Interceptor))
 Param('id', Pipe)(Users.prototype, 'showUser', 0)
+decorate('reset', Get('reset/:token'))
+Param('token')(Users.prototype, 'reset', 0)
 for (const name of ['fail', 'next', 'gone']) decorate(name, Get(name))
 Controller('api')(Users)
 class App {}
@@ -180,9 +189,10 @@ async function profile(
   const ports = new Map(Array.from(output.matchAll(/PORT (\S+) (\d+)\n/g), ([, file = '', port]) => [file, port]))
   const [, viewer = ''] = /^Profiler: (http:\S+)\/_profiler\/\n/.exec(errors) ?? []
   const read = async (link: string) => fetch(`${viewer}/_profiler/${link}`)
-  const find = async (file: string, target: string) => {
-    const address = `http://127.0.0.1:${ports.get(file)}${target}`
-    const response = await fetch(address)
+  const find = async (file: string, target: string, masked = target) => {
+    const origin = `http://127.0.0.1:${ports.get(file)}`
+    const address = origin + masked
+    const response = await fetch(origin + target, { headers: { referer: origin + target } })
     const text = await response.text()
     let found: Summary | undefined
     await until(async () => {
@@ -190,7 +200,8 @@ async function profile(
       found = list.records.map(({ summary }) => summary).find(({ url }) => url === address)
       return found !== undefined
     }, 20)
-    const { data } = (await (await read(`${found?.token}.json`)).json()) as Stored
+    const stored = await (await read(`${found?.token}.json`)).text()
+    const { data } = JSON.parse(stored) as Stored
     const { places = [], spans } = data.events
     /** Each phase, and the functions that were called in it, with their places. */
     const calls = spans.map(([mark, name], index) => {
@@ -198,7 +209,7 @@ async function profile(
       return mark === 'phase' ? `${name}:` : place === undefined ? name : `${name} ${place.replace(/:\d+$/, '')}`
     })
     const panel = async (name: string) => (await read(`${found?.token}?panel=${name}`)).text()
-    return { ...found, text, status: response.status, calls, exceptions: data.exception?.exceptions, panel }
+    return { ...found, stored, text, status: response.status, calls, exceptions: data.exception?.exceptions, panel }
   }
   const stop = async () => {
     child.stdin?.end()
@@ -216,7 +227,15 @@ interface Framework {
 }
 
 const same = (...names: readonly string[]) => Object.fromEntries(names.map(name => [name, name]))
-const inExpress = ['middleware:', 'jsonParser FILE', 'router FILE', 'check FILE', 'handler:', 'showUser FILE']
+const inExpress = [
+  'middleware:',
+  'early FILE',
+  'jsonParser FILE',
+  'router FILE',
+  'check FILE',
+  'handler:',
+  'showUser FILE',
+]
 const inFastify = ['onRequest:', 'check FILE', 'preHandler:', 'own FILE', 'handler:', 'showUser FILE']
 const inKoa = ['middleware:', 'check FILE', 'router FILE', 'handler:', 'showUser FILE', 'middleware:', 'check FILE']
 const inNest = [
@@ -305,7 +324,7 @@ async function checkProfiles(
   t: Test,
   name: string,
   file: string,
-  { calls, handler }: Framework,
+  { calls, handler, source }: Framework,
   find: Awaited<ReturnType<typeof profile>>['find'],
 ) {
   const shown = await find(file, '/api/users/7')
@@ -327,6 +346,14 @@ async function checkProfiles(
   t.match(await find(file, '/api/next'), { route: 'GET /api/next', exception: 'TypeError', status: 500 })
   const gone = await find(file, '/api/gone')
   t.match(gone, { route: 'GET /api/gone', status: 404, exceptions: [{ status: 404 }] }, 'it is no crash')
+  for (const each of ['/api/reset/S3cretKq', '/api/reset/S3cr%65tKq', '/api/reset/S3cretKq?a=1']) {
+    const reset = await find(file, each, each.replace(/S3cr\w+|S3cr%65tKq/, '******'))
+    t.match(reset, { route: 'GET /api/reset/:token', status: Number })
+    t.match(reset.stored, /"text":"reset"/)
+    t.notMatch(reset.stored, /S3cr/, 'the token is masked in its URL, the log and the Referer')
+  }
+  if (source === express)
+    t.match(await find(file, '/sub/S3cretKq/page', '/sub/******/page'), { route: 'GET /sub/******/page' })
   t.match(await find(file, '/missing/12'), { route: 'GET /missing/*', status: 404 })
   if (name.startsWith('Nest')) {
     const { calls, ...refused } = await find(file, '/api/users/odd')

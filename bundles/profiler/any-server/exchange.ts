@@ -10,6 +10,7 @@ import { Headers } from '../../../lib/http/headers.ts'
 import { type Connection, Request } from '../../../lib/http/request.ts'
 import { isBodiless, Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import { readProperty } from '../../../lib/text/describe-value.ts'
 import { isOwnPath, profileLink } from '../profile/links.ts'
 import { middlewarePart } from '../record/middleware-trace.ts'
 import type { Profiler } from '../record/profiler.ts'
@@ -185,12 +186,14 @@ class ServerExchange implements ObservedExchange {
     const route = part?.route ?? readExpressRoute(this.#message)
     const { handler, parameters, pattern } = route ?? {
       handler: '',
-      parameters: undefined,
+      // Small routers do as Express does.
+      parameters: readProperty(this.#message, 'params'),
       pattern: foldPath(request.path),
     }
     request.attributes.set('_route', `${request.method} ${pattern}`)
     request.attributes.set('_route_pattern', pattern)
-    if (parameters !== undefined) request.attributes.set('_route_params', parameters as Record<string, unknown>)
+    if (typeof parameters === 'object' && parameters !== null)
+      request.attributes.set('_route_params', parameters as Record<string, unknown>)
     const name = part?.handler || handler
     if (name !== '') trace.controller = name
     part?.finish()

@@ -38,9 +38,14 @@ export function readExpressRoute(message: object): FrameworkRoute | undefined {
 
 /** A call of a function of Express. The last function of a route is its handler. */
 function readCall(message: object, layer: object | undefined, code: object, isForError: boolean): FrameworkFunction {
-  const { route } = message as ExpressMessage
+  const { params, route } = message as ExpressMessage
   const isHandler = layer !== undefined && Array.isArray(route?.stack) && route.stack.at(-1) === layer
-  return { phase: isForError ? 'error handler' : isHandler ? 'handler' : 'middleware', name: nameOf(code), code }
+  return {
+    phase: isForError ? 'error handler' : isHandler ? 'handler' : 'middleware',
+    name: nameOf(code),
+    code,
+    parameters: params,
+  }
 }
 
 /** A message of Node, with what Express adds. A path may be a text, a pattern, or a list. */

@@ -1,3 +1,4 @@
+import type { SecretPaths } from '../../../lib/routing/secret-paths.ts'
 import type { CodePlace } from '../../../lib/stack/callers.ts'
 import { locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
@@ -10,6 +11,8 @@ export interface FrameworkFunction {
   readonly name: string
   /** The function of the application, by which its place is known. */
   readonly code: object
+  /** The parameters of the path that the function sees, if they may differ from those of the route. */
+  readonly parameters?: unknown
 }
 
 /** The route of a request, as its framework knows it. */
@@ -82,6 +85,8 @@ export class MiddlewareTrace {
   #running: FrameworkFunction | undefined
   /** The route; `undefined` if the framework has none. */
   route: FrameworkRoute | undefined
+  /** The parameters of the path that any function has seen: a router that is mounted below a path does not pass them on. */
+  readonly parameters: Record<string, unknown> = {}
   /** The name of the handler, if the function of the route is that of the framework. */
   handler = ''
 
@@ -93,6 +98,7 @@ export class MiddlewareTrace {
   begin(called: FrameworkFunction): void {
     if (this.#trace.duration !== undefined) return
     const now = this.#trace.events.now()
+    Object.assign(this.parameters, called.parameters)
     this.#endCall(now)
     this.#call = this.#add(called, now)
     this.#running = called
@@ -105,7 +111,9 @@ export class MiddlewareTrace {
 
   /** It calls a function of the route; it may call others for its error, outside of the router of the route. */
   noteRoute(route: FrameworkRoute): void {
-    if (this.route?.key !== route.key) this.route = route
+    if (this.route?.key === route.key) return
+    this.route = route
+    Object.assign(this.parameters, route.parameters)
   }
 
   /** A call has thrown, or has passed an error on to the next function. */
@@ -178,3 +186,11 @@ export const middlewarePart: TracePart<MiddlewareTrace> = new TracePart(
   'middleware',
   trace => new MiddlewareTrace(trace),
 )
+
+/** Teaches the path of a request that another framework has routed, before the profile of the request is made. */
+export function learnPath(secretPaths: SecretPaths, trace: Trace): void {
+  const { attributes, rawPath } = trace.request
+  const part = middlewarePart.find(trace)
+  const given = attributes.has('_route_pattern') ? attributes.get('_route_params') : undefined
+  secretPaths.learn(rawPath, part?.route?.pattern, { ...given, ...part?.parameters })
+}

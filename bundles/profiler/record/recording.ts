@@ -2,11 +2,13 @@ import type { Collector } from '../../../kernel/profiler-contract.ts'
 import { ThrownFrames } from '../../../kernel/thrown-frames.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
+import { SecretPaths } from '../../../lib/routing/secret-paths.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createCollectors } from '../subjects/recorded.ts'
 import { createRunningSearch, ListenerSites } from './code-places.ts'
 import { collectData, collectLate, type ProfileCollector, toServerTiming } from './collect.ts'
 import { ContentCopier } from './copy.ts'
+import { learnPath } from './middleware-trace.ts'
 import { Profiler } from './profiler.ts'
 import type {
   RecordedApplication,
@@ -49,6 +51,9 @@ export class Recording {
     // Both are created when a request ends: by then all bundles have added their collectors.
     let collectors: readonly Collector<Trace>[] | undefined
     let facts: string | undefined
+    /** Those of the routers of other frameworks: a kernel teaches its own. */
+    const secretPaths = new SecretPaths(new Set(), redactor.isSecret)
+    redactor.add(secretPaths.mask)
     this.#subjects = subjects
     this.#storage = storage
     this.profiler = new Profiler({
@@ -57,6 +62,7 @@ export class Recording {
       isForProfiler,
       collect: trace => {
         collectors ??= [...this.collectors, ...process.collectors.map(collector => toMasked(collector, redactor))]
+        learnPath(secretPaths, trace)
         return collectData(trace, collectors, redactor)
       },
       collectLate: trace => collectLate(trace, this.collectors),

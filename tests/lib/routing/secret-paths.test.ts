@@ -46,6 +46,36 @@ t.test('routes may come later, and without secrets nothing is done', async t => 
   t.equal(mask('/item/1 /key/2'), '/item/1 /key/******')
 })
 
+t.test('paths of other routers are learned from the parameters of their requests', async t => {
+  const paths = new SecretPaths(new RouteCollection(), isSecretName)
+  paths.learn('/reset/Kq3/', '/reset/:token/', { token: 'Kq3' })
+  paths.learn('/reset/help', '/reset/help', {})
+  paths.learn('/a/7/k%2F1/edit', '/a/:id(\\d+)/:key/edit', { id: '7', key: 'k/1' })
+  paths.learn('/files/a/b/x/y', '/files/:dir*/*secret', { dir: ['a', 'b'], secret: ['x', 'y'] })
+  paths.learn('/mail/7-Kq3.json', '/mail/{id}-{token}.json', { id: '7', token: 'Kq3' })
+  paths.learn('/token/token', '/token/:token', { token: 'token' })
+  paths.learn('/Kq3', '/:session', { session: 'Kq3' })
+  paths.learn('/plain/7', '/plain/:id', { id: '7' })
+  paths.learn('/elsewhere/7', undefined, { token: 'Kq3', key: '', pin: undefined })
+  for (const [text, masked] of Object.entries({
+    'visit /reset/def/ from http://h/RESET/abc?x=1': 'visit /reset/******/ from http://h/RESET/******?x=1',
+    '/reset/help and /reset/:token': '/reset/help and /reset/:token',
+    '/a/8/other/edit': '/a/8/******/edit',
+    '/a/:id(\\d+)/:key/edit': '/a/:id(\\d+)/:key/edit',
+    '/files/c/d/e': '/files/c/d/******',
+    '/mail/8-xyz.json': '/mail/******',
+    '/token/Zv7': '/token/******',
+    'http://h/Zv7': 'http://h/******',
+    '/plain/8 /elsewhere/8': '/plain/8 /elsewhere/8',
+    [JSON.stringify({ a: '/reset/abc\n/reset/def"' })]: JSON.stringify({ a: '/reset/******\n/reset/******"' }),
+  })) {
+    t.equal(paths.mask(text), masked)
+    t.equal(paths.mask(masked), masked, 'again')
+  }
+  for (let at = 0; at < 300; at++) paths.learn(`/x${at}/Kq3`, undefined, { token: 'Kq3' })
+  t.equal(paths.mask('/reset/abc /x299/abc'), '/reset/abc /x299/******', 'the oldest paths are forgotten')
+})
+
 t.test('a long text without a path takes no longer than others', async t => {
   const { mask } = create('/:session', '/:key/:id')
   const text = 'a'.repeat(2_000_000)
