@@ -56,21 +56,20 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
     const { callers: _, ...site } = callers.find() ?? {}
     return site.file === undefined ? undefined : site
   }
-  const add = (describe: () => Pick<ConsoleEntry, 'method' | 'label' | 'values' | 'callers'>) => {
+  const add = (method: ConsoleMethod, describe: () => Pick<ConsoleEntry, 'label' | 'values' | 'callers'>) => {
     const trace = findTrace()
     if (trace === undefined) return false
-    consolePart.of(trace).add(() => {
+    consolePart.of(trace).add(method, () => {
       const at = Math.round(trace.elapsed() * 1000)
       const site = findSite()
-      return { at, ...describe(), ...(site !== undefined && { site }) }
+      return { at, method, ...describe(), ...(site !== undefined && { site }) }
     })
     trace.touch()
     return true
   }
   const stopDumps = observeDumps({
     record: (value, label) =>
-      add(() => ({
-        method: 'dump',
+      add('dump', () => ({
         ...(label !== undefined && { label: maskAndCut(label, labelLength, redactor) }),
         values: [describeDump(value, redactor, directory)],
       })),
@@ -83,8 +82,7 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
   })
   const stopConsole = watchConsole((method, values) => {
     if (isRecordedWarning(values)) return
-    add(() => ({
-      method,
+    add(method, () => ({
       values: describeConsole(method, values, redactor, directory),
       ...(method === 'trace' && { callers: callers.list(callerLimit) }),
     }))
@@ -97,11 +95,13 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
 
 const labelLength = 200
 
-/** More calls of one request are only counted. */
-const entryLimit = 200
+/** More calls of one kind in a request are only counted: a flood of one kind leaves room for the others. */
+const entryLimits = { plain: 200, dump: 200, warn: 100, error: 100 } as const
 
-/** Characters of all values of one request; the values of later calls are left out. */
-const textLimit = 250_000
+type Kind = keyof typeof entryLimits
+
+/** Characters of the values of all calls of a kind, for each call that may be kept. */
+const textLimit = 1250
 
 /** One call. */
 const bounds: CopyBounds = { depth: 6, entries: 500, text: 4096, total: 16_384 }
@@ -111,14 +111,21 @@ class ConsoleTrace {
   /** All calls, including those that were not kept. */
   count = 0
   readonly #entries: ConsoleEntry[] = []
-  #size = 0
+  /** The calls of each kind that were kept, and the characters of their values. */
+  readonly #kept = new Map<Kind, { entries: number; text: number }>()
 
   /** Adds a call; `describe` is called only if there is room. */
-  add(describe: () => ConsoleEntry): void {
+  add(method: ConsoleMethod, describe: () => ConsoleEntry): void {
     this.count++
-    if (this.#entries.length === entryLimit || this.#size > textLimit) return
+    const kind = method in entryLimits ? (method as Kind) : 'plain'
+    const limit = entryLimits[kind]
+    const kept = this.#kept.get(kind) ?? { entries: 0, text: 0 }
+    if (kept.entries === limit || kept.text > textLimit * limit) return
     const entry = describe()
-    this.#size += JSON.stringify(entry.values).length
+    this.#kept.set(kind, {
+      entries: kept.entries + 1,
+      text: kept.text + JSON.stringify(entry.values).length,
+    })
     this.#entries.push(entry)
   }
 

@@ -44,7 +44,7 @@ export const consoleView: SubjectView = {
     if (entries.length === 0) return []
     return [
       '## Console',
-      ...entries.slice(0, limit).flatMap(writeEntry),
+      ...chooseEntries(entries, limit).flatMap(writeEntry),
       ...writeRest(Math.max(0, entries.length - limit) + omitted, 'listed'),
     ]
   },
@@ -69,6 +69,14 @@ export const consoleView: SubjectView = {
       }),
     ]
   },
+}
+
+/** The most calls for a short list: errors and warnings come first. They stay in their order. */
+function chooseEntries(entries: readonly ConsoleEntry[], limit: number): readonly ConsoleEntry[] {
+  const ranks = ['error', 'warning', 'info', 'plain']
+  const rankOf = ({ method }: ConsoleEntry) => ranks.indexOf(levels[method])
+  const chosen = new Set(entries.toSorted((one, other) => rankOf(one) - rankOf(other)).slice(0, limit))
+  return entries.filter(entry => chosen.has(entry))
 }
 
 function toRow(

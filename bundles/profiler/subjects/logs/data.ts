@@ -9,6 +9,18 @@ export type LoggerData = v.InferOutput<typeof loggerSchema>
 /** A log message. */
 export type LogMessage = LoggerData['records'][number]
 
+/** Messages that were not kept, and have the same level, channel and template. */
+export type LeftMessages = v.InferOutput<typeof left>
+
+const left = v.object({
+  level: v.picklist(logLevels),
+  /** Empty if there were too many different ones to count each; so is the message. */
+  channel: text,
+  /** With its placeholders, if it has them; at most 200 characters. */
+  message: text,
+  times: count,
+})
+
 /** A message without its level or its text is left out. */
 export const loggerSchema = v.object({
   records: list(
@@ -33,6 +45,8 @@ export const loggerSchema = v.object({
       isCut: maybe(v.literal(true)),
     }),
   ),
-  /** How many messages, between the first and the last, were not kept. */
+  /** How many messages were not kept. Of each severity, the first and the last ones are kept. */
   dropped: count,
+  /** The messages that were not kept, counted by level, channel and message. */
+  left: maybe(list(left)),
 })

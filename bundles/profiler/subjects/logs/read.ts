@@ -5,7 +5,7 @@ import type { EventNode, EventTree } from '../../profile/event-tree.ts'
 import { readChain, type StoredException } from '../../profile/exceptions.ts'
 import type { JsonObject } from '../../profile/json.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import type { LogMessage } from './data.ts'
+import type { LeftMessages, LogMessage } from './data.ts'
 
 /** A log message of a profile. */
 export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' | 'message'> {
@@ -25,16 +25,27 @@ export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' |
 
 /** Reads the log messages of a profile: empty lists if nothing was recorded. */
 export const readLogs: (profile: Profile) => StoredLogs = oncePerProfile(collectors => {
-  const { dropped = 0, records = [] } = collectors.logger ?? {}
+  const { dropped = 0, left = [], records = [] } = collectors.logger ?? {}
   const works = records.map(log => ({ caller: log.site, log }))
   const places = choosePlaces(works, () => false)
-  return { logs: works.map((work, index) => toLog(work.log, index, places.get(work))), dropped }
+  return { logs: works.map((work, index) => toLog(work.log, index, places.get(work))), dropped, left }
 })
 
 /** The log messages of a profile. */
 interface StoredLogs {
   readonly logs: readonly StoredLog[]
+  /** How many messages were not kept. */
   readonly dropped: number
+  /** Those messages, counted; empty in a profile of an earlier version. */
+  readonly left: readonly LeftMessages[]
+}
+
+/** The most messages for a short list: errors and warnings come first. They stay in their order. */
+export function chooseLogs(logs: readonly StoredLog[], limit: number): readonly StoredLog[] {
+  const ranks = ['error', 'warning', 'plain']
+  const rankOf = ({ level }: StoredLog) => ranks.indexOf(severityOf(level))
+  const chosen = logs.toSorted((one, other) => rankOf(one) - rankOf(other)).slice(0, limit)
+  return chosen.sort((one, other) => one.index - other.index)
 }
 
 /** Whether a level means an error or a warning. */
@@ -109,11 +120,13 @@ export interface LogUse {
 /** Reads the log messages by level, channel and template, in the order of their first occurrence. */
 export function readLogUses(profile: Profile): Map<string, LogUse> {
   const uses = new Map<string, LogUse>()
-  for (const { caller, channel, level, message: text, template } of readLogs(profile).logs) {
-    const message = template || text
+  const add = ({ caller, channel, level, message, times }: LogUse) => {
     const key = JSON.stringify([level, channel, message])
     const known = uses.get(key)
-    uses.set(key, { level, channel, message, times: (known?.times ?? 0) + 1, caller: known?.caller ?? caller })
+    uses.set(key, { level, channel, message, times: (known?.times ?? 0) + times, caller: known?.caller ?? caller })
   }
+  const { left, logs } = readLogs(profile)
+  for (const { message, template, ...log } of logs) add({ ...log, message: template || message, times: 1 })
+  for (const each of left) if (each.message !== '') add({ ...each, caller: {} })
   return uses
 }

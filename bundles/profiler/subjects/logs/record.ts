@@ -9,7 +9,8 @@ import type { CollectorOf } from '../../record/collect.ts'
 import { warningChannels } from '../../record/node-warnings.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, TracePart } from '../../record/trace.ts'
-import type { LoggerData, LogMessage } from './data.ts'
+import type { LeftMessages, LoggerData, LogMessage } from './data.ts'
+import { severityOf } from './read.ts'
 
 /** The log messages of requests. In production, the warnings of Node.js are not observed. */
 export const logsSubject: RecordedSubject = {
@@ -27,7 +28,10 @@ function createLoggerCollector(directory: string): CollectorOf<'logger'> {
     collectsLate: true,
     collect(trace): LoggerData | undefined {
       const logs = logPart.find(trace)
-      return logs && { records: logs.toArray().map(log => recordLog(log, directory)), dropped: logs.dropped }
+      if (logs === undefined) return undefined
+      const { dropped, left } = logs
+      const records = logs.toArray().map(log => recordLog(log, directory))
+      return { records, dropped, ...(left.length > 0 && { left }) }
     },
     summarize(trace) {
       const { errors = 0, warnings = 0 } = logPart.find(trace) ?? {}
@@ -57,15 +61,23 @@ interface TracedLog {
   readonly isCut?: true
 }
 
-/** The number of messages that are kept from the start of the request, and from its end. */
-const endLimit = 500
+/** What is kept of the messages of a severity from the start of the request, and as much from its end. */
+interface EndLimit {
+  readonly messages: number
+  /** Characters of contexts and messages; messages beyond are shortened. */
+  readonly text: number
+}
 
-/** Characters of contexts and messages that are kept at each end; messages beyond are shortened. */
-const textLimit = 250_000
+const plainLimit: EndLimit = { messages: 500, text: 250_000 }
+
+const severeLimit: EndLimit = { messages: 200, text: 150_000 }
+
+/** The number of different messages that are counted one by one when they are dropped. */
+const leftLimit = 100
 
 const shortMessage = 200
 
-/** The number of messages that get a place: reading a stack costs more than recording the rest of a message. */
+/** The number of messages of a severity that get a place: reading a stack costs more than recording the rest of a message. */
 const siteLimit = 50
 
 /**
@@ -81,16 +93,24 @@ export class LogTrace {
   /** Messages of level warning, including dropped ones. */
   warnings = 0
   readonly #start: number
-  readonly #first = new FirstLogs()
-  readonly #last = new LastLogs()
-  #sites = 0
+  /** A flood of one severity leaves room for the others. */
+  readonly #kept: Readonly<Record<ReturnType<typeof severityOf>, KeptLogs>>
+  /** The dropped messages, counted by level, channel and message. */
+  readonly #left = new Map<string, LeftMessages>()
   /** Messages above the level debug. */
   #written = 0
+  #added = 0
   #latest = Number.NEGATIVE_INFINITY
 
   /** `start` is the start of the request, by `performance.now()`. */
   constructor(start: number) {
     this.#start = start
+    const drop = (log: TracedLog) => this.#count(log)
+    this.#kept = {
+      plain: new KeptLogs(plainLimit, drop),
+      warning: new KeptLogs(severeLimit, drop),
+      error: new KeptLogs(severeLimit, drop),
+    }
   }
 
   /** When the last message was added, in milliseconds since the request began. */
@@ -98,24 +118,28 @@ export class LogTrace {
     return this.#latest / 1000
   }
 
-  /** The number of messages between the first and the last ones that were dropped. */
+  /** The number of messages that were not kept. */
   get dropped(): number {
-    return this.#last.overwritten
+    return this.left.reduce((sum, { times }) => sum + times, 0)
+  }
+
+  /** The messages that were not kept. */
+  get left(): readonly LeftMessages[] {
+    return [...this.#left.values()]
   }
 
   /** Adds a message; `locate` finds its place while its caller is on the stack. */
   add({ channel, context, level, message, template }: LogRecord, locate: () => Caller | undefined): void {
     const at = Math.round((performance.now() - this.#start) * 1000)
     this.#latest = at
-    const isWarning = level === 'warning'
-    const isError = level === 'error' || level === 'critical'
-    if (isWarning) this.warnings++
-    else if (isError) this.errors++
-    const isLocated = (isWarning || isError) && !isLogError(context.exception) && this.#sites++ < siteLimit
+    const severity = severityOf(level)
+    const kept = this.#kept[severity]
+    if (severity === 'warning') this.warnings++
+    else if (severity === 'error') this.errors++
+    const isLocated = severity !== 'plain' && !isLogError(context.exception) && kept.sites++ < siteLimit
     const isOneTooMany = level !== 'debug' && this.#written++ === mostLogs
     const site = isLocated || isOneTooMany ? locate() : undefined
-    const end = this.#first.isFull ? this.#last : this.#first
-    end.add({
+    kept.add(this.#added++, {
       at,
       level,
       channel,
@@ -126,74 +150,85 @@ export class LogTrace {
     })
   }
 
-  /** The messages, in their order. */
+  /** The messages that were kept, in their order. */
   toArray(): TracedLog[] {
-    return [...this.#first.toArray(), ...this.#last.toArray()]
+    const entries = Object.values(this.#kept).flatMap(kept => kept.toArray())
+    return entries.sort((one, other) => one.number - other.number).map(({ log }) => log)
+  }
+
+  #count({ channel, level, message: text, template = text }: TracedLog): void {
+    const message = cutText(template)
+    const key = `${level} ${channel} ${message}`
+    const isCounted = this.#left.has(key) || this.#left.size < leftLimit
+    const counted = isCounted ? { level, channel, message } : { level, channel: '', message: '' }
+    const counter = isCounted ? key : level
+    this.#left.set(counter, { ...counted, times: (this.#left.get(counter)?.times ?? 0) + 1 })
   }
 }
 
 /** The log messages of a trace. */
 const logPart: TracePart<LogTrace> = new TracePart('logger', ({ start }) => new LogTrace(start))
 
-/** Keeps the first messages; after too much text they are shortened. */
-class FirstLogs {
-  readonly #logs: TracedLog[] = []
-  #size = 0
-
-  get isFull(): boolean {
-    return this.#logs.length === endLimit
-  }
-
-  add(log: TracedLog): void {
-    const size = sizeOf(log)
-    const isCut = this.#size + size > textLimit
-    if (!isCut) this.#size += size
-    this.#logs.push(isCut ? shorten(log) : log)
-  }
-
-  toArray(): readonly TracedLog[] {
-    return this.#logs
-  }
-}
-
-/** Keeps the newest messages; with too much text the older ones are shortened. */
-class LastLogs {
+/** Keeps the first and the newest messages of a severity. With too much text, those in the middle are shortened. */
+class KeptLogs {
+  /** How many messages were to get a place. */
+  sites = 0
+  readonly #limit: EndLimit
+  readonly #drop: (log: TracedLog) => void
+  readonly #first: Entry[] = []
+  #firstSize = 0
   /** A ring: each new message replaces the oldest. */
-  readonly #entries: Entry[] = []
-  #size = 0
+  readonly #last: Entry[] = []
+  #lastSize = 0
+  /** The messages that were added to the ring. */
   #added = 0
-  /** How many messages, counted from the first, are overwritten or shortened. */
+  /** How many messages of the ring, counted from the first, are overwritten or shortened. */
   #cut = 0
 
-  get overwritten(): number {
-    return this.#added - this.#entries.length
+  /** Keeps messages up to the limit at each end; `drop` is called with each message that is not kept. */
+  constructor(limit: EndLimit, drop: (log: TracedLog) => void) {
+    this.#limit = limit
+    this.#drop = drop
   }
 
-  add(log: TracedLog): void {
-    const at = this.#added % endLimit
+  /** Adds the message with a number, by which the messages of all severities are in order. */
+  add(number: number, log: TracedLog): void {
     const size = sizeOf(log)
-    this.#size += size - (this.#entries[at]?.size ?? 0)
-    this.#entries[at] = { log, size }
-    this.#added++
-    this.#cut = Math.max(this.#cut, this.overwritten)
-    while (this.#size > textLimit) this.#cutOldest()
+    if (this.#first.length === this.#limit.messages) this.#addLast({ number, log, size })
+    else if (this.#firstSize + size > this.#limit.text) this.#first.push({ number, log: shorten(log), size: 0 })
+    else {
+      this.#firstSize += size
+      this.#first.push({ number, log, size })
+    }
   }
 
-  toArray(): readonly TracedLog[] {
-    const oldest = this.overwritten % endLimit
-    return [...this.#entries.slice(oldest), ...this.#entries.slice(0, oldest)].map(({ log }) => log)
+  toArray(): readonly Entry[] {
+    return [...this.#first, ...this.#last]
+  }
+
+  #addLast(entry: Entry): void {
+    const at = this.#added % this.#limit.messages
+    const oldest = this.#last[at]
+    if (oldest !== undefined) this.#drop(oldest.log)
+    this.#lastSize += entry.size - (oldest?.size ?? 0)
+    this.#last[at] = entry
+    this.#added++
+    this.#cut = Math.max(this.#cut, this.#added - this.#last.length)
+    while (this.#lastSize > this.#limit.text) this.#cutOldest()
   }
 
   #cutOldest(): void {
     // It exists: the size counts messages that are not shortened.
-    const entry = this.#entries[this.#cut++ % endLimit] as Entry
+    const entry = this.#last[this.#cut++ % this.#limit.messages] as Entry
     entry.log = shorten(entry.log)
-    this.#size -= entry.size
+    this.#lastSize -= entry.size
     entry.size = 0
   }
 }
 
 interface Entry {
+  /** Its place among all messages of the request. */
+  readonly number: number
   log: TracedLog
   /** Its characters; 0 when it is shortened. */
   size: number
@@ -205,8 +240,11 @@ function hasEntries(context: Readonly<Record<string, unknown>>): boolean {
 }
 
 function shorten({ at, channel, level, message, site }: TracedLog): TracedLog {
-  const start = message.length <= shortMessage ? message : `${message.slice(0, shortMessage).toWellFormed()}…`
-  return { at, level, channel, message: start, ...(site !== undefined && { site }), isCut: true }
+  return { at, level, channel, message: cutText(message), ...(site !== undefined && { site }), isCut: true }
+}
+
+function cutText(message: string): string {
+  return message.length <= shortMessage ? message : `${message.slice(0, shortMessage).toWellFormed()}…`
 }
 
 function sizeOf({ context, message, template = '' }: TracedLog): number {

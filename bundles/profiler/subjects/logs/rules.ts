@@ -11,12 +11,16 @@ export const manyLogsRule: FindingRule<Profile> = {
   name: 'many-logs',
   title: 'Many log messages',
   find(profile) {
-    const { count, written } = readWritten(profile)
+    const { count, left, written } = readWritten(profile)
     if (count <= mostLogs) return []
     // The message that is one too many; it was recorded with its place.
     const located = written.slice(mostLogs, mostLogs + 1)
     const [{ message = '', template = '' } = {}] = located
-    const alike = written.filter(log => (template === '' ? log.message === message : log.template === template)).length
+    const kept = written.filter(log => (template === '' ? log.message === message : log.template === template)).length
+    const alike = left.reduce(
+      (sum, { message: text, times }) => sum + (text === (template || message) ? times : 0),
+      kept,
+    )
     const text = toOneLine(template || message).replace(/\.$/, '')
     const most = alike > count / 2 ? `, ${formatNumber(alike)} of them {message}` : ''
     return [
@@ -38,9 +42,10 @@ export const manyLogsRule: FindingRule<Profile> = {
 
 /** The log messages of a profile without those of the level debug, and how many there were. */
 function readWritten(profile: Profile) {
-  const { dropped, logs } = readLogs(profile)
+  const { dropped, left, logs } = readLogs(profile)
   const written = logs.filter(({ level }) => level !== 'debug')
-  return { written, count: written.length + dropped }
+  const unwritten = left.reduce((sum, { level, times }) => sum + (level === 'debug' ? times : 0), 0)
+  return { written, left: left.filter(({ level }) => level !== 'debug'), count: written.length + dropped - unwritten }
 }
 
 const messageLength = 80

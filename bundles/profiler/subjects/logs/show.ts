@@ -2,7 +2,7 @@ import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
-import { formatCount, formatMicroseconds, formatNumber } from '../../profile/format.ts'
+import { formatCount, formatMicroseconds, formatNumber, shorten, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { readServerAddress } from '../../record/recording-policy.ts'
@@ -19,7 +19,7 @@ import {
   toLogLines,
   viewNotification,
 } from './lines.ts'
-import { deriveNotifications, readLogs, type StoredLog, severityOf } from './read.ts'
+import { chooseLogs, deriveNotifications, readLogs, type StoredLog, severityOf } from './read.ts'
 
 /** The log messages. The panel also has the notifications of listeners, which follow from the event tree. */
 export const logsView: SubjectView = {
@@ -37,12 +37,15 @@ export const logsView: SubjectView = {
   toView: (shown, { editor }) => toView(shown, editor),
 
   toMarkdown({ profile }, limit) {
-    const { dropped, logs } = readLogs(profile)
+    const { logs } = readLogs(profile)
     if (logs.length === 0) return []
+    const left = describeLeft(profile, toSpan)
+    const chosen = chooseLogs(logs, limit)
     return [
       '## Logs',
-      toList(logs, limit, writeLog),
-      ...(dropped === 0 ? [] : [`${formatNumber(dropped)} log messages in the middle were not recorded.`]),
+      // The list counts those over the limit.
+      toList([...chosen, ...logs.slice(chosen.length)], limit, writeLog),
+      ...(left === '' ? [] : [left]),
     ]
   },
 
@@ -50,7 +53,10 @@ export const logsView: SubjectView = {
     const { errors, warnings } = profile.summary
     if (errors + warnings === 0) return []
     const link = profileLink(summary.token, 'logger')
-    const logs = readLogs(profile).logs.filter(({ level }) => severityOf(level) !== 'plain')
+    const logs = chooseLogs(
+      readLogs(profile).logs.filter(({ level }) => severityOf(level) !== 'plain'),
+      itemRowLimit,
+    )
     const rows = logs.map(({ caller, index, level, message }) =>
       row(level, cutText(message), {
         link: `${link}#log-${index}`,
@@ -98,6 +104,25 @@ export const logsView: SubjectView = {
 /** The last messages, which the error page shows. */
 const shownLimit = 50
 
+/** Says how many messages were kept, and what the others were; empty if all were kept. */
+function describeLeft(profile: Profile, quote: (message: string) => string): string {
+  const { dropped, left, logs } = readLogs(profile)
+  if (dropped === 0) return ''
+  const named = left.filter(({ message }) => message !== '').sort((one, other) => other.times - one.times)
+  const most = named.slice(0, leftLimit).map(({ level, message, times }) => {
+    return `${formatNumber(times)} × ${level} ${quote(shorten(toOneLine(message), leftLength))}`
+  })
+  const rest = dropped - named.slice(0, leftLimit).reduce((sum, { times }) => sum + times, 0)
+  const others = most.length > 0 && rest > 0 ? [`${formatNumber(rest)} others`] : []
+  const counts = [...most, ...others].join(', ')
+  const whole = formatNumber(logs.length + dropped)
+  return `${formatNumber(logs.length)} of ${whole} log messages are here.${counts && ` Not recorded: ${counts}.`}`
+}
+
+/** The different messages that the sentence names, and characters of each. */
+const leftLimit = 3
+const leftLength = 60
+
 /** The errors and warnings of a request in words; empty without any. */
 function describeSevere({ errors, warnings }: Pick<ProfileSummary, 'errors' | 'warnings'>): string {
   return [errors > 0 && formatCount(errors, 'error'), warnings > 0 && formatCount(warnings, 'warning')]
@@ -106,7 +131,6 @@ function describeSevere({ errors, warnings }: Pick<ProfileSummary, 'errors' | 'w
 }
 
 async function toView({ findChildren, profile, query }: PanelProfile, editor: EditorLinks): Promise<PanelModel> {
-  const { dropped } = readLogs(profile)
   const logs = await mergeLogs(profile, findChildren)
   const notifications = deriveNotifications(readEventTree(profile))
   const { parent, token } = profile.summary
@@ -156,7 +180,7 @@ async function toView({ findChildren, profile, query }: PanelProfile, editor: Ed
     text: filter.text,
     kept: parametersOf({ group: String(group ?? ''), text: '' }).map(([name, value]) => ({ name, value })),
     hasLogs: logs.length > 0,
-    dropped,
+    left: describeLeft(profile, message => `“${message}”`),
     hasLines: logs.length + notifications.length > 0,
     lines,
     severe: filter.level === 'warning' &&
@@ -179,8 +203,8 @@ interface LogCounts {
   readonly errors: number
   readonly warnings: number
   readonly all: number
-  /** The kept messages of each level and above. */
-  readonly kept: ReadonlyMap<LogLevel, number>
+  /** The messages of each level and above. A profile of an earlier version counts only the kept ones. */
+  readonly from: ReadonlyMap<LogLevel, number>
 }
 
 /** Counts messages. The summary also counts the messages that were dropped. */
@@ -188,11 +212,15 @@ function countLogs(profile: Profile, logs: readonly MergedLog[]): LogCounts {
   const { errors, warnings } = profile.summary
   const countOf = (severity: string) => logs.filter(({ log }) => severityOf(log.level) === severity).length
   const severe = { errors: Math.max(errors, countOf('error')), warnings: Math.max(warnings, countOf('warning')) }
-  const isFrom = (level: LogLevel) => logs.filter(({ log }) => levelsUpTo(log.level).includes(level)).length
+  const { dropped, left } = readLogs(profile)
+  const leftOf = (level: LogLevel) =>
+    left.reduce((sum, { level: of, times }) => sum + (levelsUpTo(of).includes(level) ? times : 0), 0)
+  const isFrom = (level: LogLevel) =>
+    logs.filter(({ log }) => levelsUpTo(log.level).includes(level)).length + leftOf(level)
   return {
     ...severe,
-    all: Math.max(logs.length + readLogs(profile).dropped, severe.errors + severe.warnings),
-    kept: new Map(logLevels.map(level => [level, isFrom(level)])),
+    all: Math.max(logs.length + dropped, severe.errors + severe.warnings),
+    from: new Map(logLevels.map(level => [level, isFrom(level)])),
   }
 }
 
@@ -205,9 +233,9 @@ const levelLabels: Readonly<Record<LogLevel, string>> = {
 }
 
 /** Links to the messages from each level on. Of levels with the same messages, the highest has a link. */
-function toLevels({ all, errors, kept, warnings }: LogCounts, filter: LogFilter, linkTo: LinkToLogs): PanelModel[] {
+function toLevels({ all, errors, from, warnings }: LogCounts, filter: LogFilter, linkTo: LinkToLogs): PanelModel[] {
   const severe = { debug: all, info: 0, warning: errors + warnings, error: errors, critical: 0 }
-  const countOf = (level: LogLevel) => Math.max(severe[level], kept.get(level) ?? 0)
+  const countOf = (level: LogLevel) => Math.max(severe[level], from.get(level) ?? 0)
   return logLevels
     .filter((level, at) => {
       const [count, next] = [countOf(level), logLevels[at + 1]]

@@ -350,7 +350,7 @@ t.test('long lists are cut, and end with the number of omitted items', async t =
   })
   const markdown = toMarkdown(shown)
   t.match(markdown, '- … and 1,100 more')
-  t.match(markdown, '7 log messages in the middle were not recorded.')
+  t.match(markdown, '1,200 of 1,207 log messages are here.')
   t.match(markdown, '103 more not listed.')
   t.match(markdown, '50 more not listed.')
   t.match(markdown, 'Waiting for sub-requests and globals: 2.0 ms.')

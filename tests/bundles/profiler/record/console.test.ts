@@ -179,6 +179,21 @@ t.test('a request has at most 200 dumps, and not too much text', async t => {
   t.equal(long.profile.summary.dumps, 250)
 })
 
+t.test('a flood of calls drops no error, no warning and no dump', async t => {
+  const { entries, profile } = await run(t, () => {
+    for (let call = 0; call < 2000; call++) {
+      if (call === 1000) console.error('the error')
+      else if (call === 1001) console.warn('the warning')
+      else if (call === 1002) dump('the dump')
+      else console.log('row', call)
+    }
+    return Response.text('')
+  })
+  t.strictSame(entries.slice(200), ['error "the error"', 'warn "the warning"', 'dump "the dump"'])
+  t.strictSame([profile.summary.dumps, profile.collectors.console?.omitted], [2000, 1797])
+  t.match(toMarkdown(createShown({}, { profile })), 'the error')
+})
+
 t.test('a dump after the response updates the profile', async t => {
   const kernel = await createProfiledKernel(t, {
     handlers: {

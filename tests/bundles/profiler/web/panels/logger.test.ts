@@ -1,5 +1,7 @@
 import { t } from 'tap'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import { manyLogsRule } from '#bundles/profiler/subjects/logs/rules.ts'
+import { logsView } from '#bundles/profiler/subjects/logs/show.ts'
 import type { PanelProfile } from '#bundles/profiler/web/panels/subject-view.ts'
 import { Response } from '#lib/http/response.ts'
 import { createShown } from '#tests/support/create-profile.ts'
@@ -47,7 +49,7 @@ function createLogs(more: Partial<PanelProfile> = {}): PanelProfile {
 }
 
 t.test('log messages are in the order of time, between lines from the event tree', async t => {
-  const { dropped, lines } = await loggerPanel.toView(createLogs({ query: new URLSearchParams('events=1') }))
+  const { left, lines } = await loggerPanel.toView(createLogs({ query: new URLSearchParams('events=1') }))
   t.hasStrict(lines, [
     {
       id: 'log-0',
@@ -101,7 +103,7 @@ t.test('log messages are in the order of time, between lines from the event tree
     },
     { id: 'log-5', isCut: true, place: { place: 'b.ts:1', call: '' }, iso: '2026-11-20T23:15:09.044Z' },
   ])
-  t.equal(dropped, 9)
+  t.match(left, /^\d+ of \d+ log messages are here\.$/)
 })
 
 t.test('each event has a line with level, channel and context, also an event without a listener', async t => {
@@ -145,6 +147,25 @@ t.test('log messages are counted by level and above, also those that were not re
   }
   t.strictSame(await countsOf({}), ['all 15', 'from info 5', 'warnings and errors 4 chosen', 'errors 1'])
   t.strictSame(await countsOf({ errors: 3, warnings: 9 }), ['all 15', 'warnings and errors 12 chosen', 'errors 3'])
+})
+
+t.test('the panel, Markdown and the finding count the messages that were not kept', async t => {
+  const log = (level: string, message: string) => ({ at: 1, level, channel: 'app', message, template: 'Row {row}' })
+  const records = Array.from({ length: 101 }, (_, index) => log('info', `Row ${index}`))
+  const left = [
+    { level: 'info', channel: 'app', message: 'Row {row}', times: 1899 },
+    { level: 'debug', channel: '', message: '', times: 5 },
+  ]
+  const shown = createShown({ logger: { records, dropped: 1904, left } })
+  const view = await loggerPanel.toView(shown)
+  t.equal(view.left, '101 of 2,005 log messages are here. Not recorded: 1,899 × info “Row {row}”, 5 others.')
+  t.strictSame(
+    (view.levels as { label: string; count: string }[]).map(({ count, label }) => `${label} ${count}`),
+    ['all 2,005', 'from info 2,000'],
+  )
+  t.match(logsView.toMarkdown?.(shown, 100), [/./, /./, 'Not recorded: 1,899 × info `Row {row}`, 5 others.'])
+  const [finding] = manyLogsRule.find(shown.profile)
+  t.match(finding?.problem, 'logged 2,000 messages, 2,000 of them {message}')
 })
 
 t.test('a log with warnings or errors shows these first, and says how many messages there are', async t => {
@@ -393,7 +414,7 @@ t.test('the page has every line, and escapes it', async t => {
   t.match(html, '<span class="when" title="0.20 ms after the last one, 2026-11-20T23:15:09.042Z">+0.25 ms</span>')
   t.match(html, 'Uncaught &quot;<b>x</b>&quot;')
   t.match(html, 'a.ts:3')
-  t.match(html, '9 log messages in the middle')
+  t.match(html, /\d+ of \d+ log messages are here/)
   t.match(html, 'Context over the limit, not recorded.')
 })
 
