@@ -26,12 +26,25 @@ export function maskText(text: string, isSecret: NameTest = isSecretName): strin
   return masked
 }
 
+/** Removes the colours of a terminal, and other CSI sequences (ECMA-48): they hide where a name and its value begin. */
+export function stripColors(text: string): string {
+  return text.includes(escapeCharacter) || text.includes('\u009b') ? text.replace(controlSequences, '') : text
+}
+
+const escapeCharacter = '\u001b'
+const controlSequences = new RegExp(`(?:${escapeCharacter}\\[|\u009b)[\\d;:?]{0,40}[A-Za-z]`, 'g')
+
 /** Whether a text may contain a secret. Most texts have none, and this test is ten times faster than masking. */
 export function mayHaveSecret(text: string): boolean {
   return mayHaveSecretName(text) || mayHaveCredential(text)
 }
 
-function maskOnce(text: string, isSecret: NameTest, depth: number): string {
+function maskOnce(given: string, isSecret: NameTest, depth: number): string {
+  const text = stripColors(given)
+  if (text !== given) {
+    const masked = maskOnce(text, isSecret, depth)
+    return masked === text ? given : masked
+  }
   const hasName = mayHaveSecretName(text)
   if (!hasName && !mayHaveCredential(text)) return text
   let masked = maskTokens(maskLiterals(text, isSecret, depth))
@@ -73,8 +86,10 @@ function maskLiterals(text: string, isSecret: NameTest, depth: number): string {
 }
 
 function readEscapes(text: string): string {
-  return text.replace(/\\(?:u([\da-f]{4})|([\s\S]))/gi, (_, code?: string, character = '') =>
-    code === undefined ? (escapes[character] ?? character) : String.fromCharCode(Number.parseInt(code, 16)),
+  return text.replace(
+    /\\(?:(?:u|x(?=[\da-f]{2}))((?<=u)[\da-f]{4}|(?<=x)[\da-f]{2})|([\s\S]))/gi,
+    (_, code?: string, character = '') =>
+      code === undefined ? (escapes[character] ?? character) : String.fromCharCode(Number.parseInt(code, 16)),
   )
 }
 

@@ -1,6 +1,7 @@
 import { types } from 'node:util'
 import { describeError } from '../errors/flat-error.ts'
 import { readProperty } from '../text/describe-value.ts'
+import { stripColors } from './mask-text.ts'
 import { mask, maskIssue, type NameTest, secretUnder } from './secret-names.ts'
 
 /** The limits of a copy. `…` replaces everything beyond them. */
@@ -99,7 +100,7 @@ export class MaskingCopier {
     const named = secretUnder(value, this.#masker.isSecret)
     for (const name of Object.keys(value)) {
       const property = Object.getOwnPropertyDescriptor(value, name)
-      const own = property?.get ? '[getter]' : property?.value
+      const own = property?.get ? '[getter]' : maskSpawnArguments(value, name, property?.value, this.#masker)
       if (!this.#put(copies, name, name === named && own !== '' ? mask : own, depth)) break
     }
     return copies
@@ -125,19 +126,21 @@ export class MaskingCopier {
     return !isSpent
   }
 
-  #list(values: Iterable<unknown>, depth: number): unknown[] {
+  #list(values: Iterable<unknown>, depth: number, naming: Naming): unknown[] {
     const copies: unknown[] = []
+    let before: unknown
     for (const value of values) {
       if (this.isSpent()) {
         copies.push('…')
         break
       }
-      copies.push(this.#copy('', value, depth))
+      copies.push(isNamedBefore(before, value, this.#masker, naming) ? mask : this.#copy('', value, depth, true))
+      before = value
     }
     return copies
   }
 
-  #copy(name: string, value: unknown, depth: number): unknown {
+  #copy(name: string, value: unknown, depth: number, isItem = false): unknown {
     if (value === undefined || value === null || value === '') return value
     if (this.#masker.isSecret(name)) return mask
     if (typeof value === 'string') return this.text(value)
@@ -145,26 +148,79 @@ export class MaskingCopier {
     if (typeof value === 'function') return '[function]'
     if (typeof value !== 'object') return String(value)
     try {
-      return this.#copyObject(value, depth)
+      return this.#copyObject(value, depth, namingOf(name, value, isItem))
     } catch {
       // An iterator of the application or a proxy as prototype has thrown.
       return '[unreadable]'
     }
   }
 
-  #copyObject(value: object, depth: number): unknown {
+  #copyObject(value: object, depth: number, naming: Naming): unknown {
     if (types.isProxy(value)) return '[Proxy]'
     if (types.isNativeError(value) || value instanceof Error)
       return this.#copyError(value, text => this.text(text), this.#masker)
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
     if (value instanceof URL) return this.text(value.href)
     if (depth === 0) return '…'
-    if (Array.isArray(value) || value instanceof Set) return this.#list(value, depth - 1)
+    if (Array.isArray(value) || value instanceof Set) return this.#list(value, depth - 1, naming)
     if (value instanceof Map) return this.#map(value, depth - 1)
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype === null || prototype === Object.prototype) return this.#record(value, depth - 1)
     return `[${classOf(value)}]`
   }
+}
+
+/** How an item of a list names the next one: `pair` as a key does, `said` and `item` as a text does. Many items are ordinary words. */
+export type Naming = 'pair' | 'said' | 'item'
+
+/** A pair is a list of two within another list. Node has names and values of headers in turn. */
+export function namingOf(name: string, list: object, isItem: boolean): Naming {
+  const isPair = isItem && Array.isArray(list) && list.length === 2
+  return isPair || /^raw(?:Headers|Trailers)$/.test(name) ? 'pair' : 'item'
+}
+
+/** A name at the end of a text, and the mark behind it. */
+const label = /([\w.$-]{1,100}\]?)(?: is| was)?\s{0,9}(=>|->|<-|[:=|])?$/
+const ordinaryItem = /^(?:[A-Za-z_]+|[/:][\w/:{}.-]*)$/
+
+/**
+ * Whether a value is a secret because the value before it is its name, as it would be in a text: `password: x`, `--token x`. It
+ * is the one rule for lists of names and values, arguments of the console, and command lines.
+ */
+export function isNamedBefore(before: unknown, value: unknown, masker: TextMasker, naming: Naming): boolean {
+  if (typeof before !== 'string' || value === '' || value === null || value === undefined) return false
+  const text = stripColors(before.slice(-200)).trim()
+  const [, name = '', mark = ''] = label.exec(text) ?? []
+  if (name === '' || !masker.isSecret(name)) return false
+  if (naming === 'pair') return true
+  if (text.startsWith('-')) return typeof value === 'string' && !value.startsWith('-') && !text.includes('=')
+  if (typeof value === 'object') return mark !== '' && !types.isNativeError(value) && !(value instanceof Error)
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') return false
+  const shown = stripColors(String(value).slice(0, 200))
+  if (naming === 'item' && mark === '' && (typeof value !== 'string' || ordinaryItem.test(shown))) return false
+  const line = mark === '' && text === name ? `${text}: ${shown}` : `${text} ${shown}`
+  return masker.text(line) !== line
+}
+
+/** Masks the secrets in the arguments of a command line: `--token=abc`, `--token abc`, `mysql -pabc`, and all that `text` masks. */
+export function maskCommandLine(values: readonly string[], masker: TextMasker): string[] {
+  const copies: string[] = []
+  for (const [index, value] of values.entries()) {
+    const before = values[index - 1]
+    const isOption = value.startsWith('-') || before?.startsWith('-') === true
+    const line = isOption ? `${[...copies.slice(0, 2), ...copies.slice(2).slice(-1)].join(' ')} ` : ''
+    const masked = masker.text(line + value)
+    const copy = masked.startsWith(line) ? masked.slice(line.length) : masker.text(value)
+    copies.push(isNamedBefore(before, value, masker, 'item') ? mask : copy)
+  }
+  return copies
+}
+
+/** The arguments of a child process, by the property of Node, are masked as a command line. */
+export function maskSpawnArguments(object: object, name: string, value: unknown, masker: TextMasker): unknown {
+  if (name !== 'spawnargs' || !Array.isArray(value) || !value.every(each => typeof each === 'string')) return value
+  const program = readProperty(object, 'path') ?? readProperty(object, 'spawnfile')
+  return maskCommandLine([String(program ?? ''), ...value], masker).slice(1)
 }
 
 /** Masks a text, then cuts it. */

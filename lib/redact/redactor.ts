@@ -2,7 +2,7 @@ import { splitList } from '../text/conversion.ts'
 import { escapeRegExp } from '../text/escapes.ts'
 import { TextMemo } from '../text/text-memo.ts'
 import { isUrl, maskSource, maskText, maskUrl, mayHaveSecret } from './mask-text.ts'
-import { type CopyBounds, MaskingCopier } from './masking-copier.ts'
+import { type CopyBounds, MaskingCopier, maskCommandLine } from './masking-copier.ts'
 import { isSecretName, mask, type NameTest } from './secret-names.ts'
 
 /** Environment variables by name. */
@@ -120,13 +120,9 @@ export class Redactor {
     return new MaskingCopier(this, valueBounds).value(name, value)
   }
 
-  /** Masks the secrets in the arguments of a command line: `--token=abc`, `--token abc`, and all that `text` masks. */
+  /** Masks the secrets in the arguments of a command line, see {@link maskCommandLine}. */
   commandLine(values: readonly string[]): string[] {
-    return values.map((value, index) => {
-      const option = values[index - 1] ?? ''
-      const isOptionValue = option.startsWith('-') && !option.includes('=') && !value.startsWith('-')
-      return isOptionValue && value !== '' && this.isSecret(option) ? mask : this.text(value)
-    })
+    return maskCommandLine(values, this)
   }
 
   /** All environment variables, sorted by name. Values that may not be seen are masked. */

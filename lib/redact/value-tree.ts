@@ -1,8 +1,16 @@
 import { types } from 'node:util'
 import { describeError, hideStatement } from '../errors/flat-error.ts'
 import { type FrameLocation, formatFrame, locateFrame, parseStack, type StackFrame } from '../stack/stack-frames.ts'
-import { type CopyBounds, MaskingCopier, type TextMasker } from './masking-copier.ts'
-import { mask, secretUnder } from './secret-names.ts'
+import {
+  type CopyBounds,
+  isNamedBefore,
+  MaskingCopier,
+  maskSpawnArguments,
+  type Naming,
+  namingOf,
+  type TextMasker,
+} from './masking-copier.ts'
+import { mask, maskIssue, secretUnder } from './secret-names.ts'
 
 /** Any value as plain data: masked, within bounds, with its types and classes. */
 export interface ValueTree {
@@ -44,6 +52,15 @@ export function describeTree(value: unknown, masker: TextMasker, options: TreeOp
   return new TreeBuilder(masker, options).build('', value, options.bounds.depth)
 }
 
+/** Describes the values of one call, each as a tree. A text may name the value behind it: `('password:', value)`. */
+export function describeTrees(values: readonly unknown[], masker: TextMasker, options: TreeOptions): ValueTree[] {
+  return values.map((value, index) =>
+    isNamedBefore(values[index - 1], value, masker, 'said')
+      ? secret
+      : new TreeBuilder(masker, options, [values]).build('', value, options.bounds.depth),
+  )
+}
+
 /** How a tree is made. */
 interface TreeOptions {
   readonly bounds: CopyBounds
@@ -58,9 +75,10 @@ class TreeBuilder {
   readonly #expand: Expand
   readonly #directory: string | undefined
   /** The objects around the current one. */
-  readonly #outer: object[] = []
+  readonly #outer: object[]
 
-  constructor(masker: TextMasker, { bounds, directory, expand = () => undefined }: TreeOptions) {
+  constructor(masker: TextMasker, { bounds, directory, expand = () => undefined }: TreeOptions, outer: object[] = []) {
+    this.#outer = outer
     this.#masker = masker
     this.#copier = new MaskingCopier(masker, bounds)
     this.#expand = expand
@@ -80,34 +98,39 @@ class TreeBuilder {
       case 'function':
         return { kind: 'note', text: this.#copier.text(nameFunction(value)) }
       case 'object':
-        return this.#guard(value, depth)
+        return this.#guard(value, depth, namingOf(name, value, this.#isInList()))
       default:
         return { kind: 'value', text: Object.is(value, -0) ? '-0' : String(value) }
     }
   }
 
-  #guard(value: object, depth: number): ValueTree {
+  #isInList(): boolean {
+    const outer = this.#outer.at(-1)
+    return Array.isArray(outer) || types.isSet(outer)
+  }
+
+  #guard(value: object, depth: number, naming: Naming): ValueTree {
     if (types.isProxy(value)) return { kind: 'note', text: '[Proxy]' }
     if (this.#outer.includes(value)) return circular
     this.#outer.push(value)
-    const tree = this.#tryTo(value, depth)
+    const tree = this.#tryTo(value, depth, naming)
     this.#outer.pop()
     return tree
   }
 
   /** A proxy as a prototype may throw. */
-  #tryTo(value: object, depth: number): ValueTree {
+  #tryTo(value: object, depth: number, naming: Naming): ValueTree {
     try {
-      return this.#buildObject(value, depth)
+      return this.#buildObject(value, depth, naming)
     } catch {
       return unreadable
     }
   }
 
-  #buildObject(value: object, depth: number): ValueTree {
+  #buildObject(value: object, depth: number, naming: Naming): ValueTree {
     if (types.isNativeError(value) || value instanceof Error) {
       const text = describeError(value, text => this.#copier.text(text))
-      return this.#withEntries(text, errorEntries(value, this.#directory), depth)
+      return this.#withEntries(text, this.#errorEntries(value), depth)
     }
     if (value instanceof Date) {
       return { kind: 'value', text: Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString() }
@@ -119,7 +142,8 @@ class TreeBuilder {
       // Bytes may be a secret that no rule would recognise.
       return { kind: 'object', text: `${name}(${value.byteLength} ${value.byteLength === 1 ? 'byte' : 'bytes'})` }
     }
-    if (Array.isArray(value)) return this.#withEntries(`${name}(${value.length})`, itemsOf(value), depth, value.length)
+    if (Array.isArray(value))
+      return this.#withEntries(`${name}(${value.length})`, this.#itemsOf(value, naming), depth, value.length)
     if (types.isMap(value)) return this.#withEntries(`${name}(${value.size})`, this.#pairsOf(value), depth, value.size)
     if (types.isSet(value)) return this.#withEntries(`${name}(${value.size})`, valuesOf(value), depth, value.size)
     return this.#withEntries(name, this.#expand(value) ?? this.#propertiesOf(value), depth)
@@ -144,11 +168,43 @@ class TreeBuilder {
   }
 
   *#propertiesOf(value: object): Entries {
-    const named = secretUnder(value, this.#masker.isSecret)
-    for (const name of Object.keys(value)) {
-      const property = Object.getOwnPropertyDescriptor(value, name)
+    const object = maskIssue(value, this.#masker.isSecret)
+    const named = secretUnder(object, this.#masker.isSecret)
+    for (const name of Object.keys(object)) {
+      const property = Object.getOwnPropertyDescriptor(object, name)
+      const own = maskSpawnArguments(object, name, property?.value, this.#masker)
       if (property?.get !== undefined || property?.set !== undefined) yield [name, getter]
-      else yield [name, name === named && property?.value !== '' ? secret : property?.value]
+      else yield [name, name === named && own !== '' ? secret : own]
+    }
+  }
+
+  *#errorEntries(error: object): Entries {
+    const directory = this.#directory
+    const frames = parseStack(error).slice(0, frameLimit)
+    const locate = (frame: StackFrame) =>
+      directory === undefined ? frame : { ...frame, ...fileOf(locateFrame(frame, directory)) }
+    if (frames.length > 0) yield ['stack', frames.map(frame => formatFrame(locate(frame))).join('\n')]
+    for (const name of ['cause', 'errors']) {
+      const property = Object.getOwnPropertyDescriptor(error, name)
+      if (property !== undefined && !property.enumerable) yield [name, property.get ? getter : property.value]
+    }
+    const properties = Object.create(null) as Record<string, unknown>
+    const source = maskIssue(error, this.#masker.isSecret)
+    for (const name of Object.keys(source)) {
+      const property = Object.getOwnPropertyDescriptor(source, name)
+      if (name !== 'stack' && name !== 'message') properties[name] = property?.get ? getter : property?.value
+    }
+    hideStatement(error, properties)
+    yield* this.#propertiesOf(properties)
+  }
+
+  *#itemsOf(list: readonly unknown[], naming: Naming): Entries {
+    let before: unknown
+    for (let index = 0; index < list.length; index++) {
+      const property = Object.getOwnPropertyDescriptor(list, index)
+      const value: unknown = property?.get ? getter : property?.value
+      yield [String(index), isNamedBefore(before, value, this.#masker, naming) ? secret : value]
+      before = value
     }
   }
 
@@ -165,33 +221,8 @@ function isNote(value: unknown): value is ValueTree {
   return value === getter || value === secret
 }
 
-function* errorEntries(error: object, directory: string | undefined): Entries {
-  const frames = parseStack(error).slice(0, frameLimit)
-  const locate = (frame: StackFrame) =>
-    directory === undefined ? frame : { ...frame, ...fileOf(locateFrame(frame, directory)) }
-  if (frames.length > 0) yield ['stack', frames.map(frame => formatFrame(locate(frame))).join('\n')]
-  for (const name of ['cause', 'errors']) {
-    const property = Object.getOwnPropertyDescriptor(error, name)
-    if (property !== undefined && !property.enumerable) yield [name, property.get ? getter : property.value]
-  }
-  const properties = Object.create(null) as Record<string, unknown>
-  for (const name of Object.keys(error)) {
-    const property = Object.getOwnPropertyDescriptor(error, name)
-    if (name !== 'stack' && name !== 'message') properties[name] = property?.get ? getter : property?.value
-  }
-  hideStatement(error, properties)
-  yield* Object.entries(properties)
-}
-
 function fileOf({ file }: FrameLocation): Pick<StackFrame, 'file'> {
   return file === undefined ? {} : { file }
-}
-
-function* itemsOf(list: readonly unknown[]): Entries {
-  for (let index = 0; index < list.length; index++) {
-    const property = Object.getOwnPropertyDescriptor(list, index)
-    yield [String(index), property?.get ? getter : property?.value]
-  }
 }
 
 function* valuesOf(set: ReadonlySet<unknown>): Entries {

@@ -40,12 +40,22 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   mayHaveSecret: [texts.mayHaveSecret],
   maskForms: [text => texts.maskForms(text, isSecretName)],
   maskMarkup: [text => texts.maskMarkup(text, createRedactor())],
+  stripColors: [texts.stripColors],
   isUrl: [texts.isUrl],
   maskUrl: [text => texts.maskUrl(`/a?${text}`, isSecretName, part => part)],
   maskSource: [texts.maskSource],
   MaskingCopier: [
     text => new copier.MaskingCopier(createRedactor(), bounds).value(text, objectOf(text)),
     text => new copier.MaskingCopier(createRedactor(), bounds).value('', new Map([[text, [text]]])),
+  ],
+  namingOf: [text => copier.namingOf(text, [text, text], true)],
+  isNamedBefore: [
+    text => copier.isNamedBefore(text, text, createRedactor(), 'said'),
+    text => copier.isNamedBefore('password:', text, createRedactor(), 'item'),
+  ],
+  maskCommandLine: [text => copier.maskCommandLine([text, `-p${text}`, text], createRedactor())],
+  maskSpawnArguments: [
+    text => copier.maskSpawnArguments({ path: text }, 'spawnargs', [text, `-p${text}`], createRedactor()),
   ],
   maskAndCut: [text => copier.maskAndCut(text, 1e9, createRedactor())],
   cut: [text => copier.cut(text, text.length - 1)],
@@ -65,6 +75,7 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   hideInputs: [text => names.hideInputs(text, [text, objectOf(text)])],
   maskInputs: [text => names.maskInputs(text, [{ ...objectOf(text), input: text }], isSecretName)],
   describeTree: [text => trees.describeTree(objectOf(text), createRedactor(), { bounds })],
+  describeTrees: [text => trees.describeTrees(['token:', text, objectOf(text)], createRedactor(), { bounds })],
   formatTree: [
     text => trees.formatTree({ kind: 'object', text, entries: [{ name: text, value: { kind: 'text', text } }] }),
   ],

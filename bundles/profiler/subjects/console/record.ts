@@ -5,7 +5,13 @@ import { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { type CopyBounds, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import { describeTree, type Expand, formatTree, type ValueTree } from '../../../../lib/redact/value-tree.ts'
+import {
+  describeTree,
+  describeTrees,
+  type Expand,
+  formatTree,
+  type ValueTree,
+} from '../../../../lib/redact/value-tree.ts'
 import { Callers, type CodePlace } from '../../../../lib/stack/callers.ts'
 import { escapeControls } from '../../../../lib/text/escapes.ts'
 import { formatPlace } from '../../profile/format.ts'
@@ -154,7 +160,7 @@ function describeConsole(
 ): readonly ValueTree[] {
   // The second value of these is an option.
   const shown = method === 'dir' || method === 'table' ? values.slice(0, 1) : fillText(values)
-  return shown.slice(0, valueLimit).map(value => describeDump(value, masker, directory))
+  return describeTrees(shown.slice(0, valueLimit), masker, { bounds, directory, expand })
 }
 
 const valueLimit = 20
