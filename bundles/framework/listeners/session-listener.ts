@@ -2,6 +2,7 @@ import { ExceptionEvent, type KernelEvent, RequestEvent, ResponseEvent } from '.
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { findRequestMistake, setCookie } from '../../../lib/http/cookies.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
+import { parseHttpDate } from '../../../lib/http/http-date.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
@@ -136,7 +137,7 @@ export class SessionListener {
     const handedOut = this.#services.createHandedOut?.()
     const onLost = (changes: readonly LostChange[]) => {
       // A request that has failed has perhaps not come to the call that stores the value.
-      if (request.attributes.get('_remove_csp_headers') === true) return
+      if (request.hasFailed) return
       for (const { callSite, name } of changes) this.#reportUnstored(name, callSite)
     }
     const session = new Session({ store, times, id: request.cookies.get(cookie.name), onUse, handedOut, onLost })
@@ -200,7 +201,7 @@ function findPrivateLifetime(directives: readonly string[], expires: string | nu
   const isPrivate = directives.includes('private') && !directives.some(directive => notPrivate.test(directive))
   if (!isPrivate) return 0
   const age = directives.filter(directive => directive.startsWith('max-age')).join()
-  const untilExpiry = Math.ceil((Date.parse(expires ?? '') - Date.now()) / 1000)
+  const untilExpiry = Math.ceil((parseHttpDate(expires ?? '') - Date.now()) / 1000)
   const seconds = age === '' ? untilExpiry : Number(/^max-age=(\d+)$/.exec(age)?.[1])
   return seconds > 0 ? Math.min(seconds, longestLifetime) : 0
 }

@@ -1,4 +1,4 @@
-import { createFrameworkBundle, HttpError, type Request, Response } from 'sinfonietta'
+import { createFrameworkBundle, ExceptionEvent, HttpError, type Request, Response } from 'sinfonietta'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { MemorySessionStore } from '#lib/session/session-store.ts'
@@ -175,6 +175,12 @@ const cases: Record<string, [does: (session: Session) => Promise<unknown>, warns
       throw new HttpError(409, 'The cart is closed.')
     },
   ],
+  'a change of a request whose error the application answers': [
+    async session => {
+      ;(await get(session)).total = 7
+      throw new HttpError(410, 'The cart is gone.')
+    },
+  ],
   'a change after the response': [
     async session => {
       const cart = await get(session)
@@ -189,7 +195,10 @@ async function open(isDebug: boolean, does: (session: Session) => Promise<unknow
       createFrameworkBundle({ session: { store: new MemorySessionStore() } }),
       {
         name: 'shop',
-        register({ routes }) {
+        register({ dispatcher, routes }) {
+          dispatcher.on(ExceptionEvent, event => {
+            if (event.error instanceof HttpError && event.error.status === 410) event.respond(new Response('gone'))
+          })
           routes.post('begin', '/begin', async ({ session }) => {
             await session.set('cart', { items: ['a', 'b'], total: 0, zero: -0 })
             await session.set('user', { name: 'Ada' })
