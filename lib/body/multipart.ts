@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { otherCharsetOf } from '../http/media-type.ts'
+import { controls } from '../text/escapes.ts'
 import { type BodyLimits, type BodySource, ByteCollector, decodeUtf8, readStream } from './body-source.ts'
 import { BODY_FIELDS_TOO_LARGE, BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
 import { FormData, type TemporaryFiles, UploadedFile } from './form-data.ts'
@@ -160,7 +161,7 @@ function unescapeName(name: string): string {
 
 /** The last segment of a path of any system, without control characters and marks of text direction. */
 function toFileName(sent: string): string {
-  const visible = sent.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '')
+  const visible = sent.replace(controls, '')
   const name = visible.slice(Math.max(visible.lastIndexOf('/'), visible.lastIndexOf('\\')) + 1)
   return name === '.' || name === '..' ? '' : name
 }

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { noteRemoval, removeAtExit } from '../body/form-data.ts'
 import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
+import { controls } from '../text/escapes.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
 import { checkConditions, isRangeFresh, isRetrieval, toNotModified } from './conditions.ts'
 import { HTTP_FILE_MISSING } from './errors.ts'
@@ -390,7 +391,7 @@ export function contentDisposition(name: string, disposition: Disposition = 'att
 /** Without folders, control characters, and characters that reverse the direction of the text. */
 function cleanName(name: string): string {
   const last = name.toWellFormed().replace(/^.*[\\/]/s, '')
-  const clean = last.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '_').trim()
+  const clean = last.replace(controls, '_').trim()
   return /^\.*$/.test(clean) ? 'file' : clean
 }
 

@@ -1,9 +1,9 @@
-/**
- * Writes characters that could forge lines, move a terminal's cursor or reverse text (controls, line separators, bidi
- * controls) as JSON escapes, such as `\n` and `\u001b`.
- */
+/** Characters that could forge lines, move a terminal's cursor or reverse text: controls, line separators, bidi controls. */
+export const controls = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
+
+/** Writes {@link controls} as JSON escapes, such as `\n` and `\u001b`. */
 export function escapeControls(text: string): string {
-  return text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, toEscape)
+  return text.replace(controls, toEscape)
 }
 
 /** The same for a text of several lines: line feeds and tabs stay. */
@@ -16,9 +16,14 @@ export function escapeInvisible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, toEscape)
 }
 
-/** Writes a value as JSON, with `indent` as in `JSON.stringify`. Invisible characters in its texts are escapes: it means the same. */
+/** The same for a text of several lines: line feeds and tabs stay. JSON means the same afterwards. */
+export function escapeInvisibleLines(text: string): string {
+  return text.replace(/[^\n\t]+/g, escapeInvisible)
+}
+
+/** Writes a value as JSON without invisible characters, with `indent` as in `JSON.stringify`. */
 export function toVisibleJson(value: unknown, indent = 0): string {
-  return JSON.stringify(value, null, indent).replace(/[^\n]+/g, escapeInvisible)
+  return escapeInvisibleLines(JSON.stringify(value, null, indent))
 }
 
 /** A character above U+FFFF becomes two escapes. */

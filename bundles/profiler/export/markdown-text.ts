@@ -1,5 +1,5 @@
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
-import { escapeInvisible } from '../../../lib/text/escapes.ts'
+import { escapeInvisible, escapeInvisibleLines } from '../../../lib/text/escapes.ts'
 import { formatCaller } from '../profile/callers.ts'
 import type { BodyData, ContentData } from '../profile/content.ts'
 import { formatDuration, formatNumber, formatPlace, formatSize } from '../profile/format.ts'
@@ -30,9 +30,7 @@ export function toValueSpan(value: unknown): string {
 
 /** Writes a recorded text as a fenced code block (CommonMark 0.31, section 4.5). Long texts are cut. */
 export function toBlock(text: string, language = 'text'): string {
-  const lines = cut(text, blockLimit)
-    .replace(/\r\n?/g, '\n')
-    .replace(/[^\n\t]+/g, escapeInvisible)
+  const lines = escapeInvisibleLines(cut(text, blockLimit).replace(/\r\n?/g, '\n'))
   const fence = '`'.repeat(Math.max(2, longestRun(lines)) + 1)
   return `${fence}${language}\n${lines}\n${fence}`
 }

@@ -3,7 +3,7 @@ import { preferredMediaType } from '../../../lib/http/negotiation.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { SignalMap } from '../../../lib/signals.ts'
-import { escapeInvisible, escapeLines } from '../../../lib/text/escapes.ts'
+import { escapeInvisibleLines, escapeLines } from '../../../lib/text/escapes.ts'
 import type { HelperCall, View, ViewModel } from '../../../lib/view/view.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
 import type { Replayer } from '../insight/replay/replay.ts'
@@ -89,7 +89,7 @@ export function protect(response: Response): Response {
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
   const { body } = response
   const isJson = typeof body === 'string' && response.headers.get('content-type')?.includes('json')
-  if (isJson) response.body = body.replace(/[^\n]+/g, escapeInvisible)
+  if (isJson) response.body = escapeInvisibleLines(body)
   return response
 }
 
