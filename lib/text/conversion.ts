@@ -56,11 +56,8 @@ export const asRatio: Conversion<number> = {
   convert: text => (/^(?:0|1|0?\.\d+|1\.0+|0\.0+)$/.test(text) ? Number(text) : undefined),
 }
 
-/** A whole number of milliseconds, at least 1 and at most what a timer of Node takes. */
-export const asMilliseconds: Conversion<number> = {
-  ...asIntegerFrom(1, 2 ** 31 - 1),
-  expected: 'milliseconds, at least 1',
-}
+/** Milliseconds that a timer of Node takes. */
+export const asMilliseconds: Conversion<number> = asIntegerFrom(1, 2 ** 31 - 1)
 
 const flags: ReadonlyMap<string, boolean> = new Map([
   ...['1', 'true', 'yes', 'on'].map(word => [word, true] as const),
