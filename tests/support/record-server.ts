@@ -13,9 +13,9 @@ import { Redactor } from '#lib/redact/redactor.ts'
 import { waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { until } from '#tests/support/until.ts'
 
-/** Records a server, and returns its port and the wait for the profile of a path. */
-export async function recordServer(t: Test, server: Server | Http2Server) {
-  const settings = new Settings({ variables: { APP_ENV: 'dev', APP_SECRET: 'a'.repeat(32) } })
+/** Creates a recorder with a storage in memory. */
+export function createRecorder(t: Test, variables: Readonly<Record<string, string>> = {}) {
+  const settings = new Settings({ variables: { APP_ENV: 'dev', APP_SECRET: 'a'.repeat(32), ...variables } })
   const storage = new MemoryProfileStorage()
   const directory = t.testdir({})
   const recorder = new ServerRecorder({
@@ -28,6 +28,12 @@ export async function recordServer(t: Test, server: Server | Http2Server) {
     armFile: `${directory}/armed.json`,
     replaySecret: 'secret',
   })
+  return { recorder, storage }
+}
+
+/** Records a server, and returns its port and the wait for the profile of a path. */
+export async function recordServer(t: Test, server: Server | Http2Server) {
+  const { recorder, storage } = createRecorder(t)
   const tokens = new Map<string, string>()
   recorder.signals.on('profile.saved', ({ token, url }) => void tokens.set(new URL(url).pathname, token))
   recorder.start({ viewer: 'http://127.0.0.1:8100', onFirst: () => true })

@@ -1,31 +1,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { silentLogger } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { ServerRecorder } from '#bundles/profiler/server-recorder.ts'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { readConfig } from '#lib/env/config.ts'
-import { Settings } from '#lib/env/settings.ts'
-import { Redactor } from '#lib/redact/redactor.ts'
+import { createRecorder } from '#tests/support/record-server.ts'
 import { until } from '#tests/support/until.ts'
 
-const variables = { APP_ENV: 'dev', APP_SECRET: 'a'.repeat(32) }
-
 t.test('a recorder makes profiles from its start until it is closed', async t => {
-  const directory = t.testdir({})
-  const settings = new Settings({ variables })
-  const storage = new MemoryProfileStorage()
-  const recorder = new ServerRecorder({
-    settings,
-    config: readConfig(settings),
-    directory,
-    logger: silentLogger,
-    redactor: new Redactor({}),
-    storage,
-    armFile: `${directory}/armed.json`,
-    replaySecret: 'secret',
-  })
+  const { recorder, storage } = createRecorder(t)
   const server = createServer((_message, reply) => reply.end('Hello')).listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await once(server, 'listening')
@@ -49,16 +30,6 @@ t.test('a recorder makes profiles from its start until it is closed', async t =>
 })
 
 t.test('a recorder refuses wrong settings of the profiler', async t => {
-  const settings = new Settings({ variables: { ...variables, PROFILER_SAMPLE: 'most' } })
-  const services = {
-    settings,
-    config: readConfig(settings),
-    directory: t.testdir({}),
-    logger: silentLogger,
-    redactor: new Redactor({}),
-    storage: new MemoryProfileStorage(),
-    armFile: 'armed.json',
-    replaySecret: 'secret',
-  }
-  t.throws(() => new ServerRecorder(services), { code: 'CONFIG_INVALID', message: /PROFILER_SAMPLE/ })
+  const settings = { PROFILER_SAMPLE: 'most' }
+  t.throws(() => createRecorder(t, settings), { code: 'CONFIG_INVALID', message: /PROFILER_SAMPLE/ })
 })
