@@ -35,7 +35,7 @@ function describeMissingFile(error: unknown): string | undefined {
   return `${mistake}\n${adviseOnFile(file, isFolder, write)}`
 }
 
-/** What is right: one such as `./home-bundle` or `./home-bundle.js` of a file that ends in `.ts`, one of a folder, or one with a wrong name. */
+/** What is right instead of a wrong ending, such as `./home-bundle.js` of a file that ends in `.ts`, a folder, or a wrong name. */
 function adviseOnFile(file: string, isFolder: boolean, write: (wanted: string) => string): string {
   const source = /\.[cm]?ts$/.test(file) ? file : file.replace(/(?:\.([cm]?)js)?$/, '.$1ts')
   if (existsSync(source)) return `Imports of own files end in .ts: import ${write(source)} instead.`

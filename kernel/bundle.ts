@@ -181,7 +181,7 @@ export interface Application extends Foundation {
 export interface HealthCheck {
   /** Every client of `/_health` sees the names of checks that fail. */
   readonly name: string
-  /** Whether requests are answered without the part. Then it is checked when the server begins to listen only, and a failure is a warning. */
+  /** Whether requests are answered without the part. Then it is checked only at the start of the server, and a failure is a warning. */
   readonly isOptional?: boolean
   /** Milliseconds after which the check has failed; 800 by default, because Kubernetes waits for one second. */
   readonly timeout?: number

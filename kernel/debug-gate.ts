@@ -61,9 +61,9 @@ const directVersions: readonly string[] = ['1.1', '2']
 
 /**
  * The one gate of all debug output: headers, error details, toolbar and profiler. It allows a client only in debug mode,
- * for a request that is valid in all that says where it comes from, from a peer on this machine (or a listed one), under a host name of this machine (or
- * a listed one), whose program runs as the user of the server (or a listed one), and never through a proxy that is not
- * trusted. A proxy shows itself by its header fields, by HTTP/1.0, or by its user. The key is checked separately.
+ * for a request whose host, version and header fields are valid, from a peer on this machine (or a listed one), under a host
+ * name of this machine (or a listed one), whose program runs as the user of the server (or a listed one), and never through
+ * a proxy that is not trusted. A proxy shows itself by its header fields, by HTTP/1.0, or by its user. The key is checked separately.
  */
 export function decideDebugAccess(request: Request, policy: DebugPolicy, user: PeerUser): DebugDecision {
   if (!policy.isDebug) return refuse('debug is off', 'APP_ENV=dev APP_DEBUG=1')

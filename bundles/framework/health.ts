@@ -189,8 +189,8 @@ export class HealthChecks {
     const duration = this.#clock() - start
     if (hasFailed && !this.#failing.has(check)) {
       this.#failing.add(check)
-      const log = check.isOptional === true ? this.#logger.warning : this.#logger.error
-      log.call(this.#logger, 'The health check "{name}" has failed.', { name, exception: error })
+      const level = check.isOptional === true ? 'warning' : 'error'
+      this.#logger[level]('The health check "{name}" has failed.', { name, exception: error })
     } else if (!hasFailed && this.#failing.delete(check)) {
       this.#logger.warning('The health check "{name}" succeeds again.', { name })
     }

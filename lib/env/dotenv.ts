@@ -56,7 +56,10 @@ interface MisnamedFile {
   readonly name: string
 }
 
-/** Finds files in a directory whose names are nearly those of `.env` files. A file may belong to another tool if the right name exists, too. */
+/**
+ * Finds files in a directory whose names are nearly those of `.env` files. A file may belong to another tool if the right
+ * name exists, too.
+ */
 export function findMisnamedFiles(directory: string): MisnamedFile[] {
   const files = readNames(directory)
   return files.flatMap(file => {

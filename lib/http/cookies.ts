@@ -124,7 +124,8 @@ export function findCookieMistakes(cookie: NamedCookie): CookieMistake[] {
   }
   const checkSize = (option: 'path' | 'domain', value: string): boolean => {
     const isGood = value.length <= attributeSizeLimit
-    if (!isGood) mistakes.push({ option, problem: `has ${value.length} bytes: browsers ignore more than 1024` })
+    if (!isGood)
+      mistakes.push({ option, problem: `has ${value.length} bytes: browsers ignore more than ${attributeSizeLimit}` })
     return isGood
   }
   check(namePattern.test(name), 'name', 'use letters, digits and "-", "_" or "."')

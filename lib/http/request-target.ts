@@ -86,7 +86,7 @@ export function isSafe(method: string): boolean {
 }
 
 /** Methods that no route has, and that are refused with 405: TRACE would reflect credentials, CONNECT is for proxies. */
-export const refusedMethods = ['TRACE', 'CONNECT'] as const
+export const refusedMethods: readonly string[] = ['TRACE', 'CONNECT']
 
 /** The host of a Host header or of a setting. */
 export interface Host {

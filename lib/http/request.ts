@@ -338,7 +338,10 @@ interface Head {
   readonly target: string
 }
 
-/** Parses a request. The first error is kept for later: one about the client and the host, else one about the target. A sub-request has the host of its parent if its own has none. */
+/**
+ * Parses a request. The first error is kept for later: one about the client and the host, else one about the target. A
+ * sub-request has the host of its parent if its own has none.
+ */
 function parseHead(head: Head, trustedProxies: TrustedProxies, parent: ParsedHead | undefined): ParsedHead {
   const { headers, method, peerAddress, target: sent } = head
   let target: Target

@@ -53,7 +53,7 @@ export function readHandlebarsVersion(): string {
   return load('handlebars/package.json').version
 }
 
-/** Called with the data of a template and the options of Handlebars, for a block of `each`, `if`, `unless` or `with` whose value is `undefined`. */
+/** Called with the data of a template and the options of Handlebars, for a block of {@link blockHelpers} whose value is `undefined`. */
 export type OnNoList = (data: unknown, options: never) => void
 
 /** The helpers of Handlebars whose blocks depend on one value. */

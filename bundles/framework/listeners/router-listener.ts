@@ -61,7 +61,7 @@ export class RouterListener {
       return
     }
     // The route takes all methods.
-    if (match.outcome === 'match' && refused.includes(request.method)) {
+    if (match.outcome === 'match' && refusedMethods.includes(request.method)) {
       event.fail(this.#refuse(request, knownMethods))
       return
     }
@@ -118,8 +118,6 @@ export class RouterListener {
     return this.#isDebug ? create({ cause: createCause() }) : withoutStack(create)
   }
 }
-
-const refused: readonly string[] = refusedMethods
 
 const fileMethods: readonly string[] = ['GET', 'HEAD']
 

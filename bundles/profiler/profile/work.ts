@@ -83,12 +83,9 @@ export function periodOf({ end, start }: WorkTimes): Period {
 
 /** Milliseconds in which at least one piece of work was at work, or waited for an answer. */
 export function coveredWorkTime(work: readonly WorkTimes[], stops: readonly Period[]): number {
-  const [awaited, others] = [
-    work.filter(({ stopped = 0 }) => stopped > 0),
-    work.filter(({ stopped = 0 }) => stopped === 0),
-  ]
-  const own = subtractPeriods(joinPeriods(awaited.map(periodOf)), stops)
-  return totalOf(joinPeriods([...own, ...others.map(periodOf)]))
+  const stopped = joinPeriods(work.filter(each => each.stopped).map(periodOf))
+  const others = work.filter(each => !each.stopped).map(periodOf)
+  return totalOf(joinPeriods([...subtractPeriods(stopped, stops), ...others]))
 }
 
 /** A piece of work, and all work within it. */
