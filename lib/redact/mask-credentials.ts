@@ -100,14 +100,19 @@ function isCredential(scheme: string, value: string, text: string, at: number): 
  */
 export function maskUserinfo(text: string): string {
   if (!/@|%40/.test(text)) return text
-  return text
-    .replace(/\/\/[^\s"'<>`]+/g, url => url.split('//').map(maskAuthority).join('//'))
-    .replace(
-      /(?<=\/\/)(?!\d{0,5}[\s"'<>`])([^\s:/@"'<>`?#*[]{0,100}:(?!\d{1,5}(?:[\s"'<>`/?#,;)]|$)))([^@/\r\n]{1,100})@(?=[\w[])/g,
-      `${mask}@`,
-    )
-    .replace(/(?<=%2f%2f)(?:(?!%(?:2[36f]|3f))[^\s"'<>`/?#&])+(?=%40)/gi, mask)
-    .replace(bareUserinfo, mask)
+  return (
+    text
+      // A user of a database without a password is no secret: `postgres://ada@host`.
+      .replace(/(?<!\b(?:postgres(?:ql)?|mysql|mariadb|mongodb|ssh|sftp):(?=\/\/[a-z_]{1,30}@))\/\/[^\s"'<>`]+/g, url =>
+        url.split('//').map(maskAuthority).join('//'),
+      )
+      .replace(
+        /(?<=\/\/)(?!\d{0,5}[\s"'<>`])([^\s:/@"'<>`?#*[]{0,100}:(?!\d{1,5}(?:[\s"'<>`/?#,;)]|$)))([^@/\r\n]{1,100})@(?=[\w[])/g,
+        `${mask}@`,
+      )
+      .replace(/(?<=%2f%2f)(?:(?!%(?:2[36f]|3f))[^\s"'<>`/?#&])+(?=%40)/gi, mask)
+      .replace(bareUserinfo, mask)
+  )
 }
 
 function maskAuthority(part: string): string {

@@ -461,7 +461,7 @@ function isPlace(text: string, name: PlacedName, start: number): boolean {
 
 /** Values that secrets never have, but settings, keys of a keyboard and statements. */
 const publicValue =
-  /^(?:none|off|on|yes|no|null|nil|basic|bearer|digest|negotiate|ntlm|plain|oauth2?|oidc|saml|ldap|google|github|gitlab|facebook|apple|microsoft|include|omit|same-origin|optional|required|default|enabled|disabled|id|name|uuid|slug|Enter|Escape|Tab|Space|Backspace|Delete|Insert|Home|End|Page(?:Up|Down)|Arrow(?:Up|Down|Left|Right)|Shift|Control|Alt|Meta|F\d{1,2}|[a-z_-]{2,20}:\d{1,9})(?=["'`]|\s|[,;&)}\]]|$)/i
+  /^(?:none|off|on|yes|no|null|nil|basic|bearer|digest|negotiate|ntlm|plain|oauth2?|oidc|saml|ldap|google|github|gitlab|facebook|apple|microsoft|include|omit|same-origin|optional|required|default|enabled|disabled|id|name|value|uuid|slug|aes-\d{3}-[a-z]{3}|Enter|Escape|Tab|Space|Backspace|Delete|Insert|Home|End|Page(?:Up|Down)|Arrow(?:Up|Down|Left|Right)|Shift|Control|Alt|Meta|F\d{1,2}|[a-z_-]{2,20}:\d{1,9})(?=["'`]|\s|[,;&)}\]]|$)/i
 const version = /^v\d[\d.]{0,9}(?![\w-])/
 const count = /^\d{1,9}(?![\w.-])/
 
@@ -470,6 +470,10 @@ function isPublic(text: string, { before, text: name }: PlacedName, start: numbe
   // A parameter of the header Signature-Input (RFC 9421, section 2.3).
   if (before === ';' && name === 'keyid') return true
   const value = text.slice(start, start + lengthLimit)
+  // The attribute of HTML that names a key of the keyboard.
+  if (/^accesskey$/i.test(name) && /^\w\b/.test(value)) return true
+  // The summary of a program of tests: `pass: 12 fail: 0`.
+  if (name === 'pass' && /^\d{1,7}[ ,;]{1,3}(?:fail|skip|total)/.test(value)) return true
   if (version.test(value) || (/s$/i.test(name) && !namesOfNumbers.test(name) && count.test(value))) return true
   return !strongName.test(name.replace(/credentials?$/i, '')) && publicValue.test(value)
 }
