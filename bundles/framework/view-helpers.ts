@@ -32,9 +32,9 @@ export function addViewHelpers({ view, urls, files, kernel }: Application): void
   }
   view.addHelper(
     'asset',
-    ({ positional: [name], request }) => `${request?.basePath ?? ''}${toFileUrl(files, name)}`,
+    ({ positional: [name], request }) => `${request?.basePath ?? ''}${toFileUrl(files, String(name))}`,
     ({ positional }) => {
-      if (!isComputed(positional) && !files.names().includes(String(positional[0]))) refuseFile(files, positional[0])
+      if (!isComputed(positional)) toFileUrl(files, String(positional[0]))
     },
   )
   view.addHelper('dump', ({ positional: [value, label] }) => {
@@ -61,14 +61,10 @@ function toRouteName(helper: string, route: unknown): string {
 }
 
 /** @throws KERNEL_FILE_UNKNOWN */
-function toFileUrl(files: StaticFiles, name: unknown): string {
-  const url = files.url(String(name))
-  return url ?? refuseFile(files, name)
-}
-
-/** @throws KERNEL_FILE_UNKNOWN */
-function refuseFile(files: StaticFiles, name: unknown): never {
-  throw new KERNEL_FILE_UNKNOWN([String(name), suggestNames(String(name), files.names())])
+function toFileUrl(files: StaticFiles, name: string): string {
+  const url = files.url(name)
+  if (url === undefined) throw new KERNEL_FILE_UNKNOWN([name, suggestNames(name, files.names())])
+  return url
 }
 
 function requestOf({ request }: HelperCall, helper: string): Request {
