@@ -55,7 +55,10 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
       store = await createStore(app, resolved)
       // Production does not load it.
       const handedOut = app.config.isDebug ? await import('../../lib/session/handed-out.ts') : undefined
-      register(app, resolved, { store, createHandedOut: handedOut && (() => new handedOut.HandedOutValues()) })
+      register(app, resolved, {
+        store,
+        createHandedOut: handedOut && (onLost => new handedOut.HandedOutValues(onLost)),
+      })
       if (app.debugGate.isDebug) endReports = await reportMistakes(app)
     },
     close() {

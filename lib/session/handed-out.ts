@@ -32,6 +32,12 @@ const limit = 100
  */
 export class HandedOutValues {
   readonly #entries: Compared[] = []
+  readonly #onLost: (change: LostChange) => void
+
+  /** The callback gets the changes that a save of the session leaves out. */
+  constructor(onLost: (change: LostChange) => void) {
+    this.#onLost = onLost
+  }
 
   add(entry: HandedOut): void {
     if (this.#entries.length === limit) return
@@ -52,8 +58,8 @@ export class HandedOutValues {
     else for (const entry of this.#entries) leaveOut(entry, name)
   }
 
-  /** Finds the changes that are not among the current values, each name once, and forgets them. */
-  takeLost(current: ReadonlyMap<string, unknown>): readonly LostChange[] {
+  /** Reports the changes that are not among the current values, each name once. */
+  reportLost(current: ReadonlyMap<string, unknown>): void {
     const lost = new Map<string, LostChange>()
     for (const { callSite, compared, known, values } of this.#entries) {
       const added = Object.keys(values).filter(name => !known.has(name))
@@ -63,8 +69,10 @@ export class HandedOutValues {
         lost.set(name, { name, callSite })
       }
     }
-    for (const name of lost.keys()) this.forget(name)
-    return [...lost.values()]
+    for (const [name, change] of lost) {
+      this.forget(name)
+      this.#onLost(change)
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { checkString } from '../errors/arguments.ts'
 import { SESSION_VALUE_INVALID } from './errors.ts'
-import type { HandedOutValues, LostChange } from './handed-out.ts'
+import type { HandedOutValues } from './handed-out.ts'
 import {
   captureCallSite,
   expiryOf,
@@ -27,10 +27,8 @@ export interface SessionOptions {
   readonly createId?: () => string
   /** Called before each use. If it throws, the use is refused. */
   readonly onUse?: ((use: SessionUse) => void) | undefined
-  /** Finds changes of returned values, for `onLost`. */
+  /** Reports changes of returned values that a save leaves out. */
   readonly handedOut?: HandedOutValues | undefined
-  /** Called with each save that leaves out a change of a returned value. */
-  readonly onLost?: ((changes: readonly LostChange[]) => void) | undefined
 }
 
 /** A copy of a session's data. */
@@ -231,7 +229,7 @@ export class Session {
   async save(): Promise<SessionCookie> {
     this.#hasFailed = true
     await this.#opening
-    this.#reportLost()
+    if (this.#state !== undefined) this.#options.handedOut?.reportLost(this.#state.contents.attributes)
     const cookie = (await this.#state?.save()) ?? 'none'
     this.#hasFailed = false
     return cookie
@@ -244,13 +242,6 @@ export class Session {
     const callSite = captureCallSite(method, this[method])
     return (values: Record<string, unknown>, stored: Iterable<readonly [string, unknown]>): void =>
       handedOut.add({ values, stored, callSite })
-  }
-
-  #reportLost(): void {
-    const { handedOut, onLost } = this.#options
-    if (handedOut === undefined || this.#state === undefined) return
-    const lost = handedOut.takeLost(this.#state.contents.attributes)
-    if (lost.length > 0) onLost?.(lost)
   }
 
   /** Later uses by this request wait until the store has answered, so that they see the outcome. */

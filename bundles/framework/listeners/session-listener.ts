@@ -46,8 +46,8 @@ export interface SessionListenerServices {
   /** Whether the use of a session on a stateless route is an error, and a change after the response is logged. */
   readonly isDebug: boolean
   readonly signals: Signals
-  /** In debug mode, creates what finds changes of returned values. */
-  readonly createHandedOut?: (() => HandedOutValues) | undefined
+  /** In debug mode, creates what reports changes of returned values. */
+  readonly createHandedOut?: ((onLost: (change: LostChange) => void) => HandedOutValues) | undefined
 }
 
 /** Provides the session of a request, which is read with its first use, and saves it with the response. */
@@ -134,17 +134,15 @@ export class SessionListener {
       this.#answered.delete(request)
       this.#reportLost(session, use)
     }
-    const handedOut = this.#services.createHandedOut?.()
-    const onLost = (changes: readonly LostChange[]) => {
+    const handedOut = this.#services.createHandedOut?.(change => {
       // A request that has failed has perhaps not come to the call that stores the value.
-      if (request.hasFailed) return
-      for (const { callSite, name } of changes) this.#reportUnstored(name, callSite)
-    }
-    const session = new Session({ store, times, id: request.cookies.get(cookie.name), onUse, handedOut, onLost })
+      if (!request.hasFailed) this.#reportUnstored(change)
+    })
+    const session = new Session({ store, times, id: request.cookies.get(cookie.name), onUse, handedOut })
     return session
   }
 
-  #reportUnstored(name: string, callSite: Error): void {
+  #reportUnstored({ callSite, name }: LostChange): void {
     const message =
       'The value "{name}" of {call}{place} was changed and is not stored, because it is a copy: call session.set() with it, or change a copy of your own.'
     this.#services.logger.warning(message, { name, call: callSite.message, place: this.#describePlace(callSite) })
