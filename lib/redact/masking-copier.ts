@@ -2,7 +2,7 @@ import { types } from 'node:util'
 import { describeError } from '../errors/flat-error.ts'
 import { readProperty } from '../text/describe-value.ts'
 import { stripColors } from './mask-text.ts'
-import { mask, maskIssue, type NameTest, secretUnder } from './secret-names.ts'
+import { mask, maskIssue, type NameTest, secretsUnder } from './secret-names.ts'
 
 /** The limits of a copy. `…` replaces everything beyond them. */
 export interface CopyBounds {
@@ -97,11 +97,11 @@ export class MaskingCopier {
   #record(given: object, depth: number): Record<string, unknown> {
     const copies: Record<string, unknown> = {}
     const value = maskIssue(given, this.#masker.isSecret)
-    const named = secretUnder(value, this.#masker.isSecret)
+    const named = secretsUnder(value, this.#masker.isSecret)
     for (const name of Object.keys(value)) {
       const property = Object.getOwnPropertyDescriptor(value, name)
       const own = property?.get ? '[getter]' : maskSpawnArguments(value, name, property?.value, this.#masker)
-      if (!this.#put(copies, name, name === named && own !== '' ? mask : own, depth)) break
+      if (!this.#put(copies, name, named.includes(name) && own !== '' ? mask : own, depth)) break
     }
     return copies
   }

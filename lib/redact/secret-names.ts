@@ -105,19 +105,28 @@ function spell(list: string, isLower = true): string {
 }
 
 /** Keys that hold the name of another value: `name` of `{ name: 'password', value: 'x' }`. */
-export const namingKeys: readonly string[] = 'name key field param parameter property header variable k'.split(' ')
+export const namingKeys: readonly string[] =
+  'name key field fieldName attribute param parameter property header variable k'.split(' ')
 /** Keys that hold the value of such a name. */
-export const valueKeys: readonly string[] = ['value', 'val', 'v', 'content', 'data']
+export const valueKeys: readonly string[] = 'value newValue oldValue fieldValue val v content data'.split(' ')
+/** The private parts of a JSON Web Key (RFC 7518, section 6). */
+const privateParts = 'd p q dp dq qi oth k'.split(' ')
 
-/** The key that holds a secret because another key names it: `value` of `{ name: 'password', value: 'x' }`. */
-export function secretUnder(object: object, isSecret: NameTest): string | undefined {
-  const key = valueKeys.find(key => Object.hasOwn(object, key))
-  if (key === undefined) return undefined
-  const isNamed = namingKeys.some(naming => {
+/**
+ * The keys that hold secrets because another key says so: `value` of `{ name: 'password', value: 'x' }` and of a JSON Patch (RFC 6902),
+ * `d` of a JSON Web Key.
+ */
+export function secretsUnder(object: object, isSecret: NameTest): readonly string[] {
+  if (Object.hasOwn(object, 'kty')) return privateParts
+  const keys = valueKeys.filter(key => Object.hasOwn(object, key))
+  if (keys.length === 0) return keys
+  // An event has a type and an id, too, but its content is `data`.
+  const others = [...(Object.hasOwn(object, 'op') ? ['path'] : []), ...(keys[0] === 'value' ? ['type', 'id'] : [])]
+  const isNamed = [...namingKeys, ...others].some(naming => {
     const name: unknown = Object.getOwnPropertyDescriptor(object, naming)?.value
     return typeof name === 'string' && isSecret(name)
   })
-  return isNamed ? key : undefined
+  return isNamed ? keys : []
 }
 
 const namesBesideCode = ['state', 'session_state', 'iss', 'grant_type']

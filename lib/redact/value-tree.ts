@@ -10,7 +10,7 @@ import {
   namingOf,
   type TextMasker,
 } from './masking-copier.ts'
-import { mask, maskIssue, secretUnder } from './secret-names.ts'
+import { mask, maskIssue, secretsUnder } from './secret-names.ts'
 
 /** Any value as plain data: masked, within bounds, with its types and classes. */
 export interface ValueTree {
@@ -169,12 +169,12 @@ class TreeBuilder {
 
   *#propertiesOf(value: object): Entries {
     const object = maskIssue(value, this.#masker.isSecret)
-    const named = secretUnder(object, this.#masker.isSecret)
+    const named = secretsUnder(object, this.#masker.isSecret)
     for (const name of Object.keys(object)) {
       const property = Object.getOwnPropertyDescriptor(object, name)
       const own = maskSpawnArguments(object, name, property?.value, this.#masker)
       if (property?.get !== undefined || property?.set !== undefined) yield [name, getter]
-      else yield [name, name === named && own !== '' ? secret : own]
+      else yield [name, named.includes(name) && own !== '' ? secret : own]
     }
   }
 

@@ -69,7 +69,7 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   ],
   isSecretName: [isSecretName],
   mayHaveSecretName: [names.mayHaveSecretName],
-  secretUnder: [text => names.secretUnder(objectOf(text), isSecretName)],
+  secretsUnder: [text => names.secretsUnder(objectOf(text), isSecretName)],
   isSecretCode: [text => names.isSecretCode(text, new Set([text]))],
   maskIssue: [text => names.maskIssue({ ...objectOf(text), input: text }, isSecretName)],
   hideInputs: [text => names.hideInputs(text, [text, objectOf(text)])],

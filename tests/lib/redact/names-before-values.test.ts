@@ -32,6 +32,14 @@ const named: readonly unknown[] = [
   { path: 'mysqldump', spawnargs: ['-u', 'root', `-p${secret}`, '--api-key', secret] },
   { path: 'docker', spawnargs: ['login', '-u', 'ada', '-p', secret] },
   { issues: [{ path: ['password'], message: `bad "${secret}"`, input: secret }] },
+  { op: 'replace', path: '/user/password', value: secret },
+  { type: 'password', value: secret },
+  { id: 'password', value: secret },
+  { attribute: 'apiKey', value: secret },
+  { fieldName: 'password', fieldValue: secret },
+  { key: 'password', oldValue: secret, newValue: secret },
+  { kty: 'EC', crv: 'P-256', d: secret },
+  { keys: [{ kty: 'oct', k: secret }] },
   { path: ['password'], message: 'bad', received: secret, code: 'custom' },
 ]
 const said: readonly (readonly unknown[])[] = [
@@ -65,6 +73,11 @@ const ordinary: readonly (readonly unknown[])[] = [
 ]
 const lists: readonly unknown[] = [
   ['id', 'email', 'password', 'name'],
+  { op: 'replace', path: '/user/name', value: 'ada' },
+  { path: '/login/session', data: 'ada', type: 'text' },
+  { kty: 'EC', crv: 'P-256', x: 'abc', y: 'def' },
+  { d: 1, k: 2 },
+  { id: 'session_7', type: 'checkout.session.completed', data: { object: 'ada' } },
   { columns: ['token', 'created_at'] },
   { path: ['user', 'password'], code: 1 },
   ['/login', 'session', '/reset-password'],
