@@ -133,7 +133,7 @@ const forms: readonly (readonly [shared: RegExp, ...forms: RegExp[]])[] = [
   [
     /pass|identified|api[ _-]?key|secret|token|jwt|otp|credential|pin |code|key | --/i,
     // `Incorrect API key provided: aB3…`, `OTP for ada: 482913`
-    /(?<before>\b(?:pass(?:word|wd|phrase|code)|(?:api|license|access)[ _-]?key|secret|token|jwt|otp|pin|credentials?)(?: (?:is|was|for [\w@.-]{1,64}|entered|given|invalid|malformed|provided|received|rejected|sent|submitted|supplied|typed|used)){1,2}: ["']?)(?=[^\s"'`\\]{0,300}\d)(?!\d{1,3}(?![^\s.])|\d{4}-\d\d|[a-z]{1,30}-\d{1,4}(?!\S))[^\s"'`\\]{4,}/gi,
+    /(?<before>\b(?:pass(?:word|wd|phrase|code)|(?:api|license|access)[ _-]?key|secret|token|jwt|otp|pin|credentials?)(?: (?:is|was|(?:for|from) [\w@.-]{1,64}|entered|given|invalid|malformed|provided|received|rejected|sent|submitted|supplied|typed|used)){1,2}: ["']?)(?=[^\s"'`\\]{0,300}\d)(?!\d{1,3}(?![^\s.])|\d{4}-\d\d|[a-z]{1,30}-\d{1,4}(?!\S))[^\s"'`\\]{4,}/gi,
     // `password "x"`, `IDENTIFIED BY 'x'`, `--password x`, `the password is hunter2`, `the API key aB3…`
     /(?<before>\b(?:pass(?:word|wd|phrase|code)|identified by)\s{1,9}(?:is |was |to )?(["']))(?:(?!\2)[^\\\r\n]|\\.)+(?=\2)/gi,
     /(?<before>(?:^|\s)--[\w-]{0,40}(?:passw|passphrase|secret|token|key|pwd|auth)[\w-]{0,40}[ \t](?![-\s<[{|]))[^\s"']+/gi,
@@ -141,9 +141,9 @@ const forms: readonly (readonly [shared: RegExp, ...forms: RegExp[]])[] = [
     /(?<before>\b(?:[Pp]assword|[Pp]assphrase|[Aa][Pp][Ii][ _-]?[Kk]ey|[Ss]ecret|(?<!nexpected )[Tt]oken|[Kk]ey) )(?=\S*\d)(?=\S*[a-z])(?=\S*[A-Z])[^\s"'.,:;()<>[\]{}]{8,}/g,
   ],
   [
-    /->|<-|[|\t]|\w \(/,
+    /->|<-|[|\t→]|\w \(/,
     // `secret -> aB3…`, `password (aB3…)`, `password|aB3…`
-    /(?<before>(?<![\w.-])(?<name>[\w.-]{1,100})(?: ?(?:->|<-|\|) ?|\t| \())(?=[^\s"'`|()\\]{0,300}\d)(?=[^\s"'`|()\\]{0,300}[A-Za-z])(?!\S{0,300}[/:]|(?:sha|md|base|utf|v|aes|hs|rs|es|ps)-?\d|[a-z]{1,30}-?\d{1,4}(?![\w-]))[^\s"'`|()\\]{6,}/gi,
+    /(?<before>(?<![\w.-])(?<name>[\w.-]{1,100})(?: ?(?:->|→|<-|\|) ?|\t| \())(?=[^\s"'`|()\\]{0,300}\d)(?=[^\s"'`|()\\]{0,300}[A-Za-z])(?!\S{0,300}[/:]|(?:sha|md|base|utf|v|aes|hs|rs|es|ps)-?\d|[a-z]{1,30}-?\d{1,4}(?![\w-]))[^\s"'`|()\\]{6,}/gi,
   ],
   [
     /[?&]code=|,\s{0,3}["'`]|Symbol\(|&(?:quot|#)|%22/i,

@@ -180,7 +180,7 @@ export function namingOf(name: string, list: object, isItem: boolean): Naming {
 }
 
 /** A name at the end of a text, and the mark behind it. */
-const label = /([\w.$-]{1,100}\]?)(?: is| was)?\s{0,9}(=>|->|<-|[:=|])?$/
+const label = /([\w.$-]{1,100})["'`)\]]{0,2}(?: is| was)?\s{0,9}(=>|->|→|<-|[:=|])?$/
 const ordinaryItem = /^(?:[A-Za-z_]+|[/:][\w/:{}.-]*)$/
 
 /**
@@ -198,7 +198,7 @@ export function isNamedBefore(before: unknown, value: unknown, masker: TextMaske
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') return false
   const shown = stripColors(String(value).slice(0, 200))
   if (naming === 'item' && mark === '' && (typeof value !== 'string' || ordinaryItem.test(shown))) return false
-  const line = mark === '' && text === name ? `${text}: ${shown}` : `${text} ${shown}`
+  const line = mark === '' && !/\s/.test(text) ? `${name}: ${shown}` : `${text} ${shown}`
   return masker.text(line) !== line
 }
 

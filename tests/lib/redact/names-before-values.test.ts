@@ -58,6 +58,8 @@ const said: readonly (readonly unknown[])[] = [
   ['  password =>', secret],
   ['[auth] token:', secret],
   ['x-api-key', secret],
+  ['"password":', secret],
+  ['(token)', secret],
   [['password', 'hunter']],
 ]
 const ordinary: readonly (readonly unknown[])[] = [
