@@ -1,5 +1,6 @@
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
 import { oncePerProfile, type Profile } from './profile.ts'
+import type { MoreWorkData } from './schema.ts'
 
 /**
  * A piece of work that a request has started, such as a query, an HTTP client call or the rendering of a template. Times are in
@@ -44,6 +45,14 @@ export interface WorkKind {
   readonly list: (profile: Profile) => readonly Work[]
   /** How much of it there was, with what was only counted. Work without it is described by its template. */
   readonly count?: (profile: Profile) => number
+  /** The work that was only counted and timed. */
+  readonly more?: (profile: Profile) => MoreWork
+}
+
+/** Work over the limit of what is recorded in detail. */
+export interface MoreWork extends Omit<MoreWorkData, 'periods'> {
+  /** The times in which at least one piece of it was not over. */
+  readonly periods: readonly { readonly start: number; readonly end: number; readonly stopped: number }[]
 }
 
 /** Creates a piece of work. Fields that are not given are empty. */
@@ -86,6 +95,18 @@ export function coveredWorkTime(work: readonly WorkTimes[], stops: readonly Peri
   const stopped = joinPeriods(work.filter(each => each.stopped).map(periodOf))
   const others = work.filter(each => !each.stopped).map(periodOf)
   return totalOf(joinPeriods([...subtractPeriods(stopped, stops), ...others]))
+}
+
+/** Reads such work; without any, its numbers are 0. `stops` are the times in which its end is not known. */
+export function readMoreWork(data: MoreWorkData | undefined, stops: readonly Period[]): MoreWork {
+  const { periods = [], ...numbers } = data ?? { ended: 0, failed: 0, longest: 0, total: 0 }
+  return {
+    ...numbers,
+    periods: periods.map(([start, duration]) => {
+      const period = { start, end: start + duration }
+      return { ...period, stopped: stoppedTime(period, stops) }
+    }),
+  }
 }
 
 /** A piece of work, and all work within it. */

@@ -236,15 +236,16 @@ function readTimings(profile: Profile): Map<string, Timing> {
   const tree = readEventTree(profile)
   const total = Math.round(summary.duration * 1000)
   const timings: Timing[] = [{ name: 'Total', kind: 'main', duration: total, times: 1 }]
-  const add = (name: string, kind: Timing['kind'], durations: readonly number[]) => {
+  const add = (name: string, kind: Timing['kind'], durations: readonly number[], times = durations.length) => {
     const duration = Math.round(durations.reduce((sum, each) => sum + Math.max(0, each), 0))
-    if (durations.length > 0) timings.push({ name, kind, duration, times: durations.length })
+    if (durations.length > 0) timings.push({ name, kind, duration, times })
   }
 
   add('Controller', 'main', controllerTimes(tree.roots, total))
-  for (const { label, list } of workKinds) {
+  for (const { count, label, list, more } of workKinds) {
     const times = list(profile).map(work => workTime(work) * 1000)
-    add(label, 'main', times)
+    const { ended = 0, total = 0 } = more?.(profile) ?? {}
+    add(label, 'main', ended > 0 ? [...times, total * 1000] : times, count?.(profile))
   }
   const dispatches = tree.nodes.filter(({ kind }) => kind === 'dispatch')
   for (const [name, group] of groupBy(dispatches, ({ name }) => name)) {

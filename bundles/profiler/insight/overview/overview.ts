@@ -4,6 +4,7 @@ import {
   formatCount,
   formatDuration,
   formatMicroseconds,
+  formatNumber,
   formatPlace,
   readHeader,
   shorten,
@@ -140,18 +141,22 @@ type Write = (subject: Sentence, what?: string, where?: Sentence) => Description
 function describeWork(kind: WorkKind, profile: Profile, took: Write): Description | undefined {
   const work = kind.list(profile)
   // The time of work that has not ended is not known.
-  if (coveredWorkTime(work, readStops(profile)) === 0) return undefined
+  if (coveredWorkTime([...work, ...(kind.more?.(profile).periods ?? [])], readStops(profile)) === 0) return undefined
   if (kind.count === undefined) return took([], 'templates', nameTemplate(work))
-  return took([], formatCount(kind.count(profile), ...kind.nouns), describePlace(work))
+  const count = kind.count(profile)
+  return took([], formatCount(count, ...kind.nouns), describePlace(work, count))
 }
 
 /** Names the line that started most of the work, as far as there is one. */
-function describePlace(work: readonly Work[]): Sentence {
+function describePlace(work: readonly Work[], count: number): Sentence {
   const groups = [...groupBy(work, ({ caller }) => formatPlace(caller)).values()]
   const most = groups.find(items => sumOfTimes(items) > sumOfTimes(work) / 2) ?? []
   const { file, line } = most[0]?.caller ?? {}
   if (file === undefined) return []
   const place = toPlaceValue(file, line)
+  // Of the work that was only counted, the places are not known.
+  const some = most.length === work.length ? '' : `${formatNumber(most.length)} of `
+  if (count > work.length) return [`, ${some}the first ${formatNumber(work.length)} at `, place]
   return most.length === work.length ? [' (', place, ')'] : [', most of it at ', place]
 }
 

@@ -106,11 +106,11 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     )
   }
   const blocks = joinPeriods(collectors.memory?.blocks ?? [])
-  for (const { category, label, list, panel } of workKinds) {
+  for (const { category, label, list, more, panel } of workKinds) {
     const claimed = part(category, label, panel)
-    for (const work of list(profile)) {
+    for (const work of [...list(profile), ...(more?.(profile).periods ?? [])]) {
       // While the event loop was blocked, the code that blocked it was at work, not what it waited for.
-      if (work.stopped === 0) inMilliseconds(claimed, work.start, work.end)
+      if (!work.stopped) inMilliseconds(claimed, work.start, work.end)
       else for (const own of subtractPeriods([periodOf(work)], blocks)) inMilliseconds(claimed, own.start, endOf(own))
     }
   }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { caller } from '../../profile/code.ts'
 import { messageSchema } from '../../profile/content.ts'
-import { check, count, list, maybe, number, oneOf, text } from '../../profile/schema.ts'
+import { check, count, list, maybe, moreWorkSchema, number, oneOf, text } from '../../profile/schema.ts'
 
 /** The HTTP client calls. */
 type HttpData = v.InferOutput<typeof httpSchema>
@@ -50,4 +50,6 @@ export const httpSchema = v.object({
   ),
   /** How many were only counted because there were too many. */
   omitted: count,
+  /** Their times. */
+  more: maybe(moreWorkSchema),
 })

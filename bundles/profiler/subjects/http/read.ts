@@ -1,7 +1,7 @@
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import { createWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
+import { createWork, type MoreWork, readMoreWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
 import type { HttpCall } from './data.ts'
 
 /** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */
@@ -22,7 +22,7 @@ export interface StoredCall extends HttpCall {
 
 /** Reads the HTTP client calls of a profile: empty lists if nothing was recorded. */
 export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(collectors => {
-  const { calls = [], omitted = 0 } = collectors.http ?? {}
+  const { calls = [], more, omitted = 0 } = collectors.http ?? {}
   const firsts = new Map<string, number>()
   const places = choosePlaces(calls, () => true)
   const stops = readStops({ collectors })
@@ -37,6 +37,7 @@ export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(colle
       return { index, outcome: outcomeOf(call), twin, ...call, status, error, stopped, caller: places.get(call) ?? {} }
     }),
     omitted,
+    more: readMoreWork(more, stops),
   }
 })
 
@@ -45,6 +46,8 @@ interface StoredCalls {
   readonly calls: readonly StoredCall[]
   /** How many were only counted because there were too many. */
   readonly omitted: number
+  /** The times of those. */
+  readonly more: MoreWork
 }
 
 /** The HTTP client calls as work. */
@@ -67,6 +70,7 @@ export const callWork: Required<WorkKind> = {
         caller,
       }),
     ),
+  more: profile => readCalls(profile).more,
   count(profile) {
     const { calls, omitted } = readCalls(profile)
     return calls.length + omitted

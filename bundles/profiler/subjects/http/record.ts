@@ -53,10 +53,14 @@ function createHttpCollector(redactor: Redactor, contents: ContentCopier): Colle
           return data
         }),
         omitted: calls.count - calls.calls.length,
+        more: calls.more.toData(),
       }
     },
     summarize: trace => ({ calls: callPart.find(trace)?.count ?? 0 }),
-    hasWorked: (trace, since) => callPart.find(trace)?.calls.some(call => isLate(call, since)) ?? false,
+    hasWorked(trace, since) {
+      const { calls = [], more } = callPart.find(trace) ?? {}
+      return calls.some(call => isLate(call, since)) || (more !== undefined && more.latest > since)
+    },
     measure(traces) {
       const time = traces.reduce((sum, trace) => sum + timeOfCalls(trace), 0)
       return time > 0 ? [['http', 'HTTP client calls', time]] : []
@@ -69,7 +73,8 @@ function timeOfCalls(trace: Trace): number {
   const traced = callPart.find(trace)
   if (traced === undefined) return 0
   const now = trace.elapsed()
-  return totalOf(joinPeriods(traced.calls.map(({ end = now, start }) => ({ start, duration: end - start }))))
+  const calls = traced.calls.map(({ end = now, start }) => ({ start, duration: end - start }))
+  return totalOf(joinPeriods([...calls, ...traced.more.periods]))
 }
 
 /** Fields without a value are left out: a call without an end was still running. */

@@ -1,6 +1,6 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { describePlaces, findRuns } from '../../insight/findings/finding.ts'
-import { formatDuration, shorten } from '../../profile/format.ts'
+import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { workTime } from '../../profile/work.ts'
@@ -17,7 +17,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
     return [
       ...same.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `{call} was sent ${calls.length} times, ${totalTimeOf(calls)}.`,
+        problem: `{call} was sent ${formatNumber(calls.length)} times${amongAll(profile)}, ${totalTimeOf(calls)}.`,
         ...describePlaces(
           calls,
           { call: shorten(name, urlLength) },
@@ -26,7 +26,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
       })),
       ...alike.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `N+1: ${calls.length} similar calls to {pattern}, ${totalTimeOf(calls)}.`,
+        problem: `N+1: ${formatNumber(calls.length)} similar calls to {pattern}${amongAll(profile)}, ${totalTimeOf(calls)}.`,
         ...describePlaces(
           calls,
           { pattern: shorten(name, urlLength) },
@@ -45,6 +45,14 @@ export const repeatedCallsRule: FindingRule<Profile> = {
           : shorten(`${method} ${url}`, urlLength) === values.call,
       ).length,
   },
+}
+
+/** Among how many calls a rule has looked; empty if all calls of the request were recorded. */
+function amongAll(profile: Profile): string {
+  const { calls, omitted } = readCalls(profile)
+  return omitted === 0
+    ? ''
+    : ` among the first ${formatNumber(calls.length)} of ${formatNumber(calls.length + omitted)}`
 }
 
 type Description = Pick<RuleFinding, 'evidence' | 'place' | 'severity'>

@@ -28,18 +28,18 @@ export const callsView: SubjectView = {
   },
 
   toView({ profile }, { editor }) {
-    const { calls, omitted } = readCalls(profile)
+    const { calls, more, omitted } = readCalls(profile)
     const ended = calls.filter(({ end }) => end !== undefined)
     const whole = spanOf(calls)
     return {
       isEmpty: calls.length === 0,
       count: callWork.count(profile),
       omitted,
-      failed: calls.filter(({ error }) => error !== '').length,
-      unfinished: calls.length - ended.length,
+      failed: calls.filter(({ error }) => error !== '').length + more.failed,
+      unfinished: calls.length - ended.length + (more.ended === 0 ? 0 : omitted - more.ended),
       repeated: calls.filter(({ twin }) => twin !== undefined).length,
-      sum: formatDuration(ended.reduce((sum, call) => sum + workTime(call), 0)),
-      covered: formatDuration(coveredWorkTime(ended, readStops(profile))),
+      sum: formatDuration(ended.reduce((sum, call) => sum + workTime(call), more.total)),
+      covered: formatDuration(coveredWorkTime([...ended, ...more.periods], readStops(profile))),
       from: formatDuration(whole.start),
       until: formatDuration(whole.start + whole.duration),
       calls: calls.map(call => ({ ...toRow(call, whole, editor), messages: viewMessages(call) })),

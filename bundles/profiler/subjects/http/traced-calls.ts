@@ -5,6 +5,7 @@ import type { Caller } from '../../../../lib/stack/callers.ts'
 import type { MessageData } from '../../profile/content.ts'
 import { roundTime } from '../../profile/format.ts'
 import { type ContentCopier, contentLimit, copyHeaders, isText } from '../../record/copy.ts'
+import { MoreWorkCounter } from '../../record/more-work.ts'
 import { TracePart, type WorkOwner } from '../../record/trace.ts'
 
 /** The data of an HTTP client call at its beginning. */
@@ -64,6 +65,8 @@ export class TracedCall implements CallStart {
   receivedMessage: CallMessage | undefined
   readonly #owner: WorkOwner
   readonly #kept: KeptBytes
+  /** Of a call that is only counted and timed. */
+  readonly #counter: MoreWorkCounter | undefined
   #socket: CallSocket | null | undefined
   #bytesBefore = 0
 
@@ -72,7 +75,9 @@ export class TracedCall implements CallStart {
     caller: Caller | undefined,
     owner: WorkOwner,
     kept: KeptBytes,
+    counter?: MoreWorkCounter,
   ) {
+    this.#counter = counter
     this.#kept = kept
     this.client = client
     this.method = method
@@ -86,12 +91,12 @@ export class TracedCall implements CallStart {
 
   /** Called with the headers of the request, as names and values in turn. */
   noteSent(headers: readonly string[]): void {
-    this.sentMessage = new CallMessage(headers, this.#kept)
+    if (this.#counter === undefined) this.sentMessage = new CallMessage(headers, this.#kept)
   }
 
   /** Called with the headers of each response, as names and values in turn. */
   noteReceived(headers: readonly string[]): void {
-    this.receivedMessage = new CallMessage(headers, this.#kept)
+    if (this.#counter === undefined) this.receivedMessage = new CallMessage(headers, this.#kept)
   }
 
   /** Called when the call was assigned to a connection. */
@@ -117,7 +122,7 @@ export class TracedCall implements CallStart {
 
   /** Called when the response ended. */
   finish(): void {
-    this.#end()
+    this.#end(false)
     if (this.bytes !== undefined || !this.#socket) return
     this.bytes = this.#socket.bytesRead - this.#bytesBefore
     this.isCounted = true
@@ -126,7 +131,7 @@ export class TracedCall implements CallStart {
 
   /** Called when the call or its response failed; `isAborted` if its caller has ended it. The first failure counts. */
   fail(error: unknown, isAborted = false): void {
-    this.#end()
+    this.#end(true)
     if (this.error !== undefined) return
     const { code, message, name } = flattenError(error, { hasFrames: false })
     // An error of several failed attempts to connect has a code only.
@@ -135,8 +140,11 @@ export class TracedCall implements CallStart {
     if (isAborted || isReason || name === 'AbortError' || name === 'TimeoutError') this.isAborted = true
   }
 
-  #end(): void {
-    this.end ??= this.#time()
+  #end(hasFailed: boolean): void {
+    if (this.end === undefined) {
+      this.end = this.#time()
+      this.#counter?.add(this.start, this.end, hasFailed)
+    }
     this.#owner.touch()
   }
 
@@ -150,14 +158,15 @@ const callLimit = 200
 /** The HTTP client calls of one request, in the order in which they began. */
 export class CallTrace {
   readonly calls: TracedCall[] = []
-  /** The number of all calls; after 200 they are counted only. */
+  /** The number of all calls; after 200 they are counted and timed only. */
   count = 0
+  readonly more = new MoreWorkCounter()
   readonly #kept = createAllowance()
 
-  /** Records a call; `undefined` when there are too many. */
-  begin(start: CallStart, findCaller: () => Caller | undefined, owner: WorkOwner): TracedCall | undefined {
+  /** Records a call. When there are too many, the call has no place, and nothing of it is kept but its time. */
+  begin(start: CallStart, findCaller: () => Caller | undefined, owner: WorkOwner): TracedCall {
     this.count++
-    if (this.calls.length === callLimit) return undefined
+    if (this.calls.length === callLimit) return new TracedCall(start, undefined, owner, this.#kept, this.more)
     const call = new TracedCall(start, findCaller(), owner, this.#kept)
     this.calls.push(call)
     owner.touch()

@@ -1,6 +1,17 @@
 import * as v from 'valibot'
 import { caller } from '../../profile/code.ts'
-import { amount, check, count, indexedList, list, maybe, number, oneOf, pairs } from '../../profile/schema.ts'
+import {
+  amount,
+  check,
+  count,
+  indexedList,
+  list,
+  maybe,
+  moreWorkSchema,
+  number,
+  oneOf,
+  pairs,
+} from '../../profile/schema.ts'
 
 /** The queries of a request: calls of databases and caches. */
 export type QueriesData = v.InferOutput<typeof queriesSchema>
@@ -47,8 +58,10 @@ const query = v.object({
 export const queriesSchema = v.object({
   /** In the order in which they began, at most 500. */
   queries: indexedList(query, { system: '', text: '', start: 0, source: 'measure' }),
-  /** How many were only counted because there were too many. */
+  /** How many were only counted and timed because there were too many. */
   omitted: count,
+  /** Their times. */
+  more: maybe(v.object({ database: maybe(moreWorkSchema), cache: maybe(moreWorkSchema) })),
   /** Waits of 10 ms or more for a free connection of a pool, where the library reports them; at most 100. */
   waits: maybe(
     list(

@@ -8,7 +8,9 @@ import {
   coveredWorkTime,
   createWork,
   joinPeriods,
+  type MoreWork,
   type Period,
+  readMoreWork,
   readStops,
   stoppedTime,
   subtractPeriods,
@@ -56,7 +58,9 @@ export interface QueryGroup {
   readonly shapes: readonly QuerySet[]
   /** The queries with an earlier twin, and these twins. */
   readonly duplicates: readonly StoredQuery[]
-  /** Milliseconds in which at least one of them ran. */
+  /** Those over the limit of what is recorded in detail. */
+  readonly more: MoreWork
+  /** Milliseconds in which at least one of all ran. */
   readonly covered: number
 }
 
@@ -64,7 +68,7 @@ export interface QueryGroup {
 export interface StoredQueries {
   /** In the order in which they began. */
   readonly queries: readonly StoredQuery[]
-  /** How many were only counted because there were too many. */
+  /** How many were only counted and timed because there were too many. */
   readonly omitted: number
   readonly database: QueryGroup
   readonly cache: QueryGroup
@@ -72,7 +76,7 @@ export interface StoredQueries {
 
 /** Reads the queries of a profile: empty lists if nothing was recorded. */
 export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(collectors => {
-  const { queries: stored = [], omitted = 0 } = collectors.queries ?? {}
+  const { queries: stored = [], omitted = 0, more = {} } = collectors.queries ?? {}
   const stops = readStops({ collectors })
   const operations = new Map<string, string>()
   // Only libraries of SQLite may be synchronous.
@@ -92,6 +96,7 @@ export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(c
   const groupOf = (kind: StoredQuery['kind']) =>
     toGroup(
       queries.filter(query => query.kind === kind),
+      readMoreWork(more[kind], stored.some(isAwaited) ? stops : []),
       stops,
     )
   return { queries, omitted, database: groupOf('database'), cache: groupOf('cache') }
@@ -113,6 +118,7 @@ export const databaseWork: WorkKind = {
     })
   },
   count: profile => countQueries('database', profile),
+  more: profile => readQueries(profile).database.more,
 }
 
 /** The calls of caches as work. */
@@ -127,6 +133,7 @@ export const cacheWork: WorkKind = {
       return toWork(query, line, line)
     }),
   count: profile => countQueries('cache', profile),
+  more: profile => readQueries(profile).cache.more,
 }
 
 /** Names a statement by its operation and its first table: `SELECT … orders`; empty for a statement without a table. */
@@ -171,13 +178,14 @@ function toStoredQuery(
   }
 }
 
-function toGroup(queries: readonly StoredQuery[], stops: readonly Period[]): QueryGroup {
+function toGroup(queries: readonly StoredQuery[], more: MoreWork, stops: readonly Period[]): QueryGroup {
   const twins = new Set(queries.flatMap(({ index, twin }) => (twin === undefined ? [] : [index, twin])))
   return {
     queries,
     shapes: toSets(queries, shapeOf).sort((one, other) => other.total - one.total),
     duplicates: queries.filter(({ index }) => twins.has(index)),
-    covered: coveredWorkTime(queries, stops),
+    more,
+    covered: coveredWorkTime([...queries, ...more.periods], stops),
   }
 }
 

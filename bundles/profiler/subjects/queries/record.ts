@@ -7,9 +7,10 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isCache } from '../../../../lib/sql/tokens.ts'
 import { type Caller, Callers, type Running } from '../../../../lib/stack/callers.ts'
 import { formatCount, roundTime } from '../../profile/format.ts'
-import { joinPeriods, type Period, totalOf } from '../../profile/work.ts'
+import { joinPeriods, type Period, periodOf, totalOf } from '../../profile/work.ts'
 import type { FindRunning } from '../../record/code-places.ts'
 import type { Metric, ProfileCollector } from '../../record/collect.ts'
+import { MoreWorkCounter } from '../../record/more-work.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../record/trace.ts'
 import type { ConnectionWaitData, QueryData } from './data.ts'
@@ -54,7 +55,7 @@ export class QueryRecorder implements QueryObserver {
     const trace = findTrace(start.request)
     if (trace === undefined) return undefined
     const queries = queryPart.of(trace)
-    if (!queries.count(start.system)) return undefined
+    if (!queries.count(start.system)) return queries.beginMore(start, trace)
     const { findCaller, findLateCaller } = start
     const found = findCaller === undefined ? callers.find(below) : findCaller()
     const running = found ?? findRunning(trace)
@@ -155,12 +156,14 @@ export class QueryTrace {
   readonly queries: TracedQuery[] = []
   /** The statements of the queries that were described. */
   readonly statements: StatementList = new StatementList()
-  /** All queries of databases; after 500 queries they are counted only. */
+  /** All queries of databases; after 500 queries they are counted and timed only. */
   databaseCount = 0
   /** All queries of caches. */
   cacheCount = 0
   /** Waits for connections. */
   readonly waits: ConnectionWaitData[] = []
+  /** The queries that are only counted and timed. */
+  readonly more = { database: new MoreWorkCounter(), cache: new MoreWorkCounter() }
   readonly #transactions = new Map<object, number>()
 
   /** The queries that were only counted. */
@@ -173,6 +176,20 @@ export class QueryTrace {
     if (isCache(system)) this.cacheCount++
     else this.databaseCount++
     return this.queries.length < queryLimit
+  }
+
+  /** Times a query that was counted, and for which there is no room. */
+  beginMore({ elapsed = 0, system }: QueryStart, owner: WorkOwner): QueryEnd {
+    const start = owner.elapsed() - elapsed
+    const counter = isCache(system) ? this.more.cache : this.more.database
+    let hasEnded = false
+    owner.touch()
+    return ({ error }) => {
+      if (hasEnded) return
+      hasEnded = true
+      counter.add(start, owner.elapsed(), error !== undefined)
+      owner.touch()
+    }
   }
 
   /** Records a query that was counted. */
@@ -190,16 +207,18 @@ export class QueryTrace {
     this.waits.push({ system, start: roundTime(start), duration: roundTime(duration), caller })
   }
 
-  /** Milliseconds in which at least one recorded query ran. Queries that have not ended do not count. */
+  /** Milliseconds in which at least one query ran. Queries that have not ended do not count. */
   time(kind: 'database' | 'cache'): number {
     const isOfCache = kind === 'cache'
+    const more = this.more[kind].periods
+    if (more.length > 0) return this.#timeInAnyOrder(isOfCache, more)
     let total = 0
     let start = 0
     let duration = 0
     for (const query of this.queries) {
       if (query.end === undefined || query.isCache !== isOfCache) continue
       // A source that reports a query at its end may report a later one before.
-      if (query.start < start) return this.#timeInAnyOrder(isOfCache)
+      if (query.start < start) return this.#timeInAnyOrder(isOfCache, [])
       if (query.start > start + duration) {
         total += duration
         start = query.start
@@ -209,11 +228,9 @@ export class QueryTrace {
     return roundTime(total + duration)
   }
 
-  #timeInAnyOrder(isOfCache: boolean): number {
-    const periods: Period[] = []
-    for (const { end, isCache, start } of this.queries) {
-      if (end !== undefined && isCache === isOfCache) periods.push({ start, duration: end - start })
-    }
+  #timeInAnyOrder(isOfCache: boolean, more: readonly Period[]): number {
+    const queries = this.queries.filter(({ isCache }) => isCache === isOfCache)
+    const periods = [...queries.map(periodOf), ...more]
     return roundTime(totalOf(joinPeriods(periods)))
   }
 
@@ -245,6 +262,7 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
       const trace = queryPart.find(collected)
       if (trace === undefined) return undefined
       const { omitted, queries, statements, waits } = trace
+      const [database, cache] = [trace.more.database.toData(), trace.more.cache.toData()]
       const twins = new TwinFinder()
       const describe = (report: QueryStart, index: number) => {
         const raw = report.source === 'span' ? captureQuery(report, redactor) : report
@@ -255,6 +273,7 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
         statements: statements.all,
         queries: queries.map(pack),
         omitted,
+        ...((database ?? cache) && { more: { database, cache } }),
         ...(waits.length > 0 && { waits }),
       }
     },
@@ -266,8 +285,11 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
         cacheCalls: traced?.cacheCount ?? 0,
       }
     },
-    hasWorked: (trace, since) =>
-      queryPart.find(trace)?.queries.some(({ end = -Infinity, start }) => Math.max(start, end) > since) ?? false,
+    hasWorked(trace, since) {
+      const { more, queries = [] } = queryPart.find(trace) ?? {}
+      const isLate = queries.some(({ end = -Infinity, start }) => Math.max(start, end) > since)
+      return isLate || (more !== undefined && Math.max(more.database.latest, more.cache.latest) > since)
+    },
     measure(traces) {
       const parts = traces.flatMap(trace => queryPart.find(trace) ?? [])
       const sum = (measured: (part: QueryTrace) => number) => parts.reduce((total, part) => total + measured(part), 0)

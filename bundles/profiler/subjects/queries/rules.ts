@@ -399,7 +399,7 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
         : 'Write all rows with one statement instead of one per item'
       return {
         severity: 'warning',
-        problem: `N+1: {statement} ran ${queries.length} times, ${formatDuration(timeOf(queries))} in total.`,
+        problem: `N+1: {statement} ran ${describeTimes(queries, profile)}, ${formatDuration(timeOf(queries))} in total.`,
         ...describePlaces(queries, { statement: shortenStatement(text) }, advice),
         // The first query may be necessary, so the link leads to the second one.
         place: toQueryPlace(second),
@@ -414,6 +414,14 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
   },
 }
 
+/** How often queries ran; if not all queries of the request were recorded, among how many. */
+function describeTimes(queries: readonly StoredQuery[], profile: Profile): string {
+  const { omitted, queries: recorded } = readQueries(profile)
+  const times = formatCount(queries.length, 'time')
+  if (omitted === 0) return times
+  return `${times} among the first ${formatNumber(recorded.length)} of ${formatNumber(recorded.length + omitted)} queries`
+}
+
 /** Finds queries that were repeated with the same values. */
 export const duplicateQueriesRule: FindingRule<Profile> = {
   name: 'duplicate-queries',
@@ -421,7 +429,7 @@ export const duplicateQueriesRule: FindingRule<Profile> = {
   find(profile) {
     return findRepeatedQueries(profile).duplicates.map(queries => {
       const [{ text }, second] = queries
-      const often = `${queries.length} times with the same values, ${formatDuration(timeOf(queries))} in total`
+      const often = `${describeTimes(queries, profile)} with the same values, ${formatDuration(timeOf(queries))} in total`
       return {
         severity: 'warning',
         problem: `{statement} ran ${often}.`,

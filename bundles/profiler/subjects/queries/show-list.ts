@@ -101,8 +101,10 @@ function shortName(text: string): string {
 
 /** Lists the numbers of all queries. */
 export function listMetrics(kind: Kind, profile: Profile): Row[] {
-  const { covered, duplicates, queries, shapes } = readQueries(profile)[kind]
-  const failed = queries.filter(({ error }) => error !== '').length
+  const { covered, duplicates, more, queries, shapes } = readQueries(profile)[kind]
+  const count = countQueries(kind, profile)
+  const part = count > queries.length ? ` (${formatNumber(queries.length)} of ${formatNumber(count)})` : ''
+  const failed = queries.filter(({ error }) => error !== '').length + more.failed
   const lookups = queries.flatMap(query => marksOf(query, new Set()).filter(mark => mark === 'hit' || mark === 'miss'))
   const hits = lookups.filter(mark => mark === 'hit').length
   const batches = queries.flatMap(({ batch }) => (batch === undefined ? [] : [batch]))
@@ -111,21 +113,22 @@ export function listMetrics(kind: Kind, profile: Profile): Row[] {
   const transactions = findTransactions(queries).size
   const isCache = kind === 'cache'
   const rows = isCache ? undefined : rowsOf(queries)
-  const some = (name: string, value: number) => (value === 0 ? [] : [{ name, value: formatNumber(value) }])
+  const some = (name: string, value: number) =>
+    value === 0 ? [] : [{ name: `${name}${part}`, value: formatNumber(value) }]
   return [
     {
       name: isCache ? 'Commands' : 'Queries',
-      value: formatNumber(countQueries(kind, profile)),
+      value: formatNumber(count),
     },
     ...(isCache ? some('Keys', keys) : some('Statement shapes', shapes.length)),
     ...some('Duplicates', duplicates.length),
     { name: 'Elapsed (overlap removed)', value: formatDuration(covered) },
-    { name: 'Slowest', value: formatDuration(slowestOf(queries)) },
-    ...(rows === undefined ? [] : [{ name: 'Rows', value: formatNumber(rows) }]),
-    ...(lookups.length === 0 ? [] : [{ name: 'Hits · misses', value: `${hits} · ${lookups.length - hits}` }]),
+    { name: 'Slowest', value: formatDuration(Math.max(slowestOf(queries), more.longest)) },
+    ...(rows === undefined ? [] : [{ name: `Rows${part}`, value: formatNumber(rows) }]),
+    ...(lookups.length === 0 ? [] : [{ name: `Hits · misses${part}`, value: `${hits} · ${lookups.length - hits}` }]),
     ...(isCache ? some('Batches', batches.length) : some('Transactions', transactions)),
     ...(isCache ? some('Commands in batches', batched) : []),
-    ...some('Errors', failed),
+    ...(failed === 0 ? [] : [{ name: 'Errors', value: formatNumber(failed) }]),
   ]
 }
 
