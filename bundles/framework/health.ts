@@ -28,8 +28,8 @@ interface HealthListenerServices {
 }
 
 /**
- * Health checks. `/_health/live` is 200 while the process answers. `/_health` is 200 while it is ready: all checks of
- * bundles succeed, and the server does not drain.
+ * Health checks. `/_health/live` is 200 while the process answers. `/_health` is 200 while it is ready: all checks that are
+ * not optional succeed, and the server does not drain.
  */
 export class HealthListener {
   readonly #services: HealthListenerServices
