@@ -337,6 +337,12 @@ const colours = {
   critical: 'magenta',
 } as const satisfies Record<LogLevel, string>
 
+/** Whether a level means an error or a warning. */
+export function severityOf(level: LogLevel): 'plain' | 'warning' | 'error' {
+  if (level === 'error' || level === 'critical') return 'error'
+  return level === 'warning' ? 'warning' : 'plain'
+}
+
 /**
  * Formats a record for people: local time, level, channel, message, the part of the context that is not in the message,
  * the beginnings of the ids of request and trace, and each error with its stack on indented lines. No text of a record can begin a line or control the terminal.

@@ -1,4 +1,3 @@
-import type { SecretPaths } from '../../../lib/routing/secret-paths.ts'
 import type { CodePlace } from '../../../lib/stack/callers.ts'
 import { locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
@@ -186,11 +185,3 @@ export const middlewarePart: TracePart<MiddlewareTrace> = new TracePart(
   'middleware',
   trace => new MiddlewareTrace(trace),
 )
-
-/** Teaches the path of a request that another framework has routed, before the profile of the request is made. */
-export function learnPath(secretPaths: SecretPaths, trace: Trace): void {
-  const { attributes, rawPath } = trace.request
-  const part = middlewarePart.find(trace)
-  const given = attributes.has('_route_pattern') ? attributes.get('_route_params') : undefined
-  secretPaths.learn(rawPath, part?.route?.pattern, { ...given, ...part?.parameters })
-}

@@ -8,7 +8,7 @@ import { createCollectors } from '../subjects/recorded.ts'
 import { createRunningSearch, ListenerSites } from './code-places.ts'
 import { collectData, collectLate, type ProfileCollector, toServerTiming } from './collect.ts'
 import { ContentCopier } from './copy.ts'
-import { learnPath } from './middleware-trace.ts'
+import { middlewarePart } from './middleware-trace.ts'
 import { Profiler } from './profiler.ts'
 import type {
   RecordedApplication,
@@ -126,4 +126,12 @@ function toMasked(collector: Collector, redactor: Redactor): Collector<Trace> {
 
 function describeProcess(collectors: readonly ProfileCollector[]): Record<string, unknown> {
   return Object.fromEntries(collectors.map(collector => [collector.name, collector.describeProcess?.()]))
+}
+
+/** Teaches the path of a request that another framework has routed, before the profile of the request is made. */
+function learnPath(secretPaths: SecretPaths, trace: Trace): void {
+  const { attributes, rawPath } = trace.request
+  const part = middlewarePart.find(trace)
+  const given = attributes.has('_route_pattern') ? attributes.get('_route_params') : undefined
+  secretPaths.learn(rawPath, part?.route?.pattern, { ...given, ...part?.parameters })
 }

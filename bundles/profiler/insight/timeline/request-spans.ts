@@ -1,3 +1,4 @@
+import { severityOf } from '../../../../lib/log/create-logger.ts'
 import {
   type EventNode,
   type EventTree,
@@ -18,7 +19,7 @@ import {
   type Work,
   type WorkKind,
 } from '../../profile/work.ts'
-import { readLogs, severityOf } from '../../subjects/logs/read.ts'
+import { readLogs } from '../../subjects/logs/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
 import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
 

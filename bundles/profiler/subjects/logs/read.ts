@@ -1,4 +1,4 @@
-import type { LogLevel } from '../../../../lib/log/logger.ts'
+import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { formatCaller } from '../../profile/callers.ts'
 import type { EventNode, EventTree } from '../../profile/event-tree.ts'
@@ -46,12 +46,6 @@ export function chooseLogs(logs: readonly StoredLog[], limit: number): readonly 
   const rankOf = ({ level }: StoredLog) => ranks.indexOf(severityOf(level))
   const chosen = logs.toSorted((one, other) => rankOf(one) - rankOf(other)).slice(0, limit)
   return chosen.sort((one, other) => one.index - other.index)
-}
-
-/** Whether a level means an error or a warning. */
-export function severityOf(level: LogLevel): 'plain' | 'warning' | 'error' {
-  if (level === 'error' || level === 'critical') return 'error'
-  return level === 'warning' ? 'warning' : 'plain'
 }
 
 /** Whether a message reports an exception, which is shown elsewhere. */

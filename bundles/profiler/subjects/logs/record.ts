@@ -1,5 +1,5 @@
 import type { Foundation } from '../../../../kernel/bundle.ts'
-import { isLogError, type LogError } from '../../../../lib/log/create-logger.ts'
+import { isLogError, type LogError, severityOf } from '../../../../lib/log/create-logger.ts'
 import type { LogLevel, LogRecord } from '../../../../lib/log/logger.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import { type Caller, Callers } from '../../../../lib/stack/callers.ts'
@@ -10,7 +10,6 @@ import { warningChannels } from '../../record/node-warnings.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, TracePart } from '../../record/trace.ts'
 import type { LeftMessages, LoggerData, LogMessage } from './data.ts'
-import { severityOf } from './read.ts'
 
 /** The log messages of requests. In production, the warnings of Node.js are not observed. */
 export const logsSubject: RecordedSubject = {

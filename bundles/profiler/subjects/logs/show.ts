@@ -1,3 +1,4 @@
+import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
@@ -19,7 +20,7 @@ import {
   toLogLines,
   viewNotification,
 } from './lines.ts'
-import { chooseLogs, deriveNotifications, readLogs, type StoredLog, severityOf } from './read.ts'
+import { chooseLogs, deriveNotifications, readLogs, type StoredLog } from './read.ts'
 
 /** The log messages. The panel also has the notifications of listeners, which follow from the event tree. */
 export const logsView: SubjectView = {

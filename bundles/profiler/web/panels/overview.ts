@@ -1,3 +1,4 @@
+import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { writeErrorPrompt } from '../../export/conclusions.ts'
 import { toList, toSpan } from '../../export/markdown-text.ts'
 import type { PreviousComparison } from '../../insight/compare/judge-comparison.ts'
@@ -20,7 +21,7 @@ import {
 } from '../../profile/format.ts'
 import { compareLink, profileLink, routeLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { isReportOf, readLogs, severityOf } from '../../subjects/logs/read.ts'
+import { isReportOf, readLogs } from '../../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from '../exceptions.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../toolbar/toolbar-items.ts'
