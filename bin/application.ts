@@ -96,13 +96,16 @@ export async function loadApplication(application: ApplicationSettings, options:
   }
 }
 
-/** The settings of the profiler and of tracing are always known. Their files are loaded only if there are unknown names. */
+/**
+ * The settings of the profiler and of tracing are always known; a name that is nearly one of tracing is reported even if nothing is
+ * traced. The file of the profiler is loaded only if there are unknown names.
+ */
 async function allowSettingsOfParts(settings: Settings): Promise<void> {
+  const { openTelemetrySettings } = await import('../bundles/opentelemetry/settings.ts')
+  settings.allow(openTelemetrySettings)
   if (settings.listUnknown().length === 0) return
   const { profilerSettings } = await import('../bundles/profiler/web/settings.ts')
-  const { openTelemetrySettings } = await import('../bundles/opentelemetry/settings.ts')
   settings.allow(profilerSettings)
-  settings.allow(openTelemetrySettings)
 }
 
 /** Checks the settings of an application, with those of its bundles. @throws CONFIG_INVALID and the errors of a bundle */

@@ -110,12 +110,13 @@ export class Settings {
 
   /**
    * Lists variables that are set although they are not settings. The process has many for other programs: of these, only such with
-   * one mistake in the name of a setting that is not set.
+   * one mistake in the name of a setting that it does not set.
    */
   listUnknown(): UnknownSetting[] {
     const known = new Set([...this.#declared.keys(), ...this.#allowed])
-    // Words such as PATH belong to the system.
-    const unset = [...this.#declared.keys()].filter(name => name.includes('_') && this.textOf(name) === undefined)
+    // A variable of the process overrides one of a file, so it may be meant. Words such as PATH belong to the system.
+    const isSetByProcess = (name: string) => this.textOf(name) !== undefined && this.#files[name] === undefined
+    const unset = [...known].filter(name => name.includes('_') && !isSetByProcess(name))
     return Object.keys(this.#variables).flatMap(name => {
       if (known.has(name) || this.textOf(name) === undefined) return []
       const file = this.#files[name]

@@ -272,8 +272,8 @@ t.test(
     const names = `PROFILER_SAMPLE PROFILER_URL PROFILER_ONLY_ERRORS EDITOR_URL EDITOR_PATHS SESSION_URL ACCESS_LOG ACCEL_REDIRECT
     OTEL_SERVICE_NAME OTEL_EXPORTER_OTLP_ENDPOINT OTEL_EXPORTER_OTLP_TRACES_ENDPOINT OTEL_TRACES_SAMPLER
     REDIS_URL REDIS_HOST MYSQL_HOST SMTP_HOST SMTP_USER S3_BUCKET S3_KEY PG_HOST SENTRY_URL PATHS HOST NAME USERS MAILS LANGS`
-    const unknownOf = (variables: Readonly<Record<string, string>>) => {
-      const settings = new Settings({ variables })
+    const unknownOf = (variables: Readonly<Record<string, string>>, files: Readonly<Record<string, string>> = {}) => {
+      const settings = new Settings({ variables, files })
       readConfig(settings)
       const declared = Object.fromEntries(names.split(/\s+/).map(name => [name, { help: 'help', default: undefined }]))
       settings.declare('shop', defineSettings(declared))
@@ -308,5 +308,13 @@ t.test(
       [],
       'the setting is set, or the variable is empty',
     )
+    t.strictSame(
+      unknownOf({ APP_SECERT: 'x', APP_SECRET: 'shipped' }, { APP_SECRET: '.env' }),
+      ['APP_SECERT; the nearest is "APP_SECRET"'],
+      'the setting of a file would be overridden',
+    )
+    const tracing = new Settings({ variables: { OTEL_SERVICE_NMAE: 'x' } })
+    tracing.allow(defineSettings({ OTEL_SERVICE_NAME: { help: 'help', default: undefined } }))
+    t.equal(tracing.listUnknown()[0]?.suggestion, '; the nearest is "OTEL_SERVICE_NAME"', 'the part is not used')
   },
 )
