@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { ARGUMENT_INVALID, checkFunction } from '../lib/errors/arguments.ts'
 import { describeError } from '../lib/errors/flat-error.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
@@ -93,14 +92,16 @@ export class BundleSteps {
   /** @throws KERNEL_BUNDLE_WAITING if the process would end, because nothing is left that could settle the promise */
   async #untilEnd(bundle: Bundle, pending: PromiseLike<unknown>): Promise<unknown> {
     const slow = this.#warnWhenSlow(bundle, 'register')
-    const ended = new AbortController()
-    const idle = once(process, 'beforeExit', { signal: ended.signal }).then(() => {
-      throw new KERNEL_BUNDLE_WAITING([])
+    let refuse = () => {}
+    // An abort signal would make an error, which is not possible where prototypes are frozen.
+    const idle = new Promise<never>((_, reject) => {
+      refuse = () => reject(new KERNEL_BUNDLE_WAITING([]))
+      process.once('beforeExit', refuse)
     })
     try {
       return await Promise.race([pending, idle])
     } finally {
-      ended.abort()
+      process.off('beforeExit', refuse)
       clearTimeout(slow)
     }
   }

@@ -1,5 +1,12 @@
 import type { Application } from '../../kernel/bundle.ts'
-import { ExceptionEvent, KernelEvent, RequestEvent, ResponseEvent, ViewEvent } from '../../kernel/events.ts'
+import {
+  ExceptionEvent,
+  KernelEvent,
+  RequestEvent,
+  ResponseEvent,
+  TerminateEvent,
+  ViewEvent,
+} from '../../kernel/events.ts'
 import { FormData } from '../../lib/body/form-data.ts'
 import { RequestBody } from '../../lib/body/request-body.ts'
 import { DeclaredValues } from '../../lib/env/settings.ts'
@@ -61,12 +68,30 @@ interface Watched<type> {
   readonly prototype: type
 }
 
+/**
+ * Gives a prototype the fields that constructors set. Without them, the first value of each field would be set through the proxy: a
+ * request in development would take a fifth longer.
+ */
+function shareFields<type extends object>({ prototype }: Watched<type>, fields: readonly (keyof type)[]): void {
+  for (const field of fields) {
+    Object.defineProperty(prototype, field, { value: undefined, writable: true, configurable: true })
+  }
+}
+
 let isWatching = false
 
 /** Once in a process, because classes have no kernel. */
 function watchClasses(): void {
   if (isWatching) return
   isWatching = true
+  shareFields(Request, ['attributes', 'dispatchOptions', 'headers', 'httpVersion', 'method', 'startedAt', 'target'])
+  shareFields(RequestBody, ['contentType', 'limit'])
+  shareFields(Response, ['headers', 'originalSize'])
+  shareFields(KernelEvent, ['kernel', 'request'])
+  shareFields(RequestEvent, ['givenController'])
+  shareFields(ViewEvent, ['result'])
+  shareFields(ExceptionEvent, ['error', 'keepsStatus'])
+  shareFields(TerminateEvent, ['isSent', 'response', 'sentBytes', 'streamError'])
   const held = (call: string) => (key: string, values: { has(key: string): unknown }) =>
     values.has(key) ? `${call}.get("${key}")` : undefined
   watch(Query, 'request.query', held('request.query'))

@@ -43,6 +43,7 @@ export class SecretPaths {
   /** Masks the secret parts of the paths in a text. */
   readonly mask = (text: string): string => {
     if (this.#size !== this.#routes.size) this.prepare()
+    if (this.#paths.length === 0 && this.#learned.size === 0) return text
     let masked = text
     for (const paths of [this.#paths, this.#learned.values()]) {
       for (const { isSecret, pattern } of paths) {

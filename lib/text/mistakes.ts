@@ -58,7 +58,8 @@ export function findShapeMistakes<type>(
     if (wanted === true) continue
     const found: unknown = (value as Readonly<Record<string, unknown>>)[key]
     if (found === undefined ? wanted !== undefined : typeof found === wanted && fits(found)) continue
-    if (wanted === undefined && !isPlainObject(value)) continue
+    // A library may have added enumerable properties to all objects.
+    if (wanted === undefined && !(isPlainObject(value) && Object.hasOwn(value, key))) continue
     mistakes ??= []
     if (wanted !== undefined) mistakes.push(...findValueMistakes(noun, found, wanted, prefix + key))
     else mistakes.push(`there is no ${noun} "${prefix}${key}"${describeKeys(key, Object.keys(shape))}`)

@@ -102,7 +102,11 @@ export class Trace implements CollectedRequest {
 
   /** Reports a recorded piece of work. After the end of the request it is late work, which updates the profile. */
   touch(): void {
-    this.main.onLate?.(this)
+    try {
+      this.main.onLate?.(this)
+    } catch {
+      // It runs within the work of the application, which may have replaced a timer: the profile is not updated.
+    }
   }
 
   /** Milliseconds since its start. Only the request's own work calls it: the call is recorded as activity of the request. */

@@ -375,7 +375,9 @@ function loadDispatcher(): void {
 }
 
 function patch(): () => void {
-  const original = globalThis.fetch
+  const { fetch: original } = globalThis
+  // With `--no-experimental-fetch` there is none.
+  if (typeof original !== 'function') return () => undefined
   function observed(this: unknown, ...values: Parameters<typeof fetch>): ReturnType<typeof fetch> {
     const outer = starting
     // Node.js loads it with the first call, too. Other dispatchers than this one are those of the application.

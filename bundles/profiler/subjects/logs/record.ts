@@ -93,7 +93,7 @@ export class LogTrace {
   warnings = 0
   readonly #start: number
   /** A flood of one severity leaves room for the others. */
-  readonly #kept: Readonly<Record<ReturnType<typeof severityOf>, KeptLogs>>
+  readonly #kept: Partial<Record<ReturnType<typeof severityOf>, KeptLogs>> = {}
   /** The dropped messages, counted by level, channel and message. */
   readonly #left = new Map<string, LeftMessages>()
   /** Messages above the level debug. */
@@ -104,12 +104,6 @@ export class LogTrace {
   /** `start` is the start of the request, by `performance.now()`. */
   constructor(start: number) {
     this.#start = start
-    const drop = (log: TracedLog) => this.#count(log)
-    this.#kept = {
-      plain: new KeptLogs(plainLimit, drop),
-      warning: new KeptLogs(severeLimit, drop),
-      error: new KeptLogs(severeLimit, drop),
-    }
   }
 
   /** When the last message was added, in milliseconds since the request began. */
@@ -132,6 +126,7 @@ export class LogTrace {
     const at = Math.round((performance.now() - this.#start) * 1000)
     this.#latest = at
     const severity = severityOf(level)
+    this.#kept[severity] ??= new KeptLogs(severity === 'plain' ? plainLimit : severeLimit, log => this.#count(log))
     const kept = this.#kept[severity]
     if (severity === 'warning') this.warnings++
     else if (severity === 'error') this.errors++
@@ -234,7 +229,7 @@ interface Entry {
 }
 
 function hasEntries(context: Readonly<Record<string, unknown>>): boolean {
-  for (const _name in context) return true
+  for (const name in context) if (Object.hasOwn(context, name)) return true
   return false
 }
 
