@@ -123,7 +123,7 @@ function findGrowth(call: (text: string) => unknown, make: (length: number) => s
     // So little time is no harm in any case.
     if (time < 50) return 1
     const short = Array.from({ length: parts }, () => next(length / parts))
-    return time / measure(() => short.map(call))
+    return time / measure(() => short.map(text => call(text)))
   })
   return Math.min(...figures)
 }

@@ -1,6 +1,3 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import { t } from 'tap'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
@@ -9,7 +6,6 @@ import { coveredWorkTime, readStops, workTime } from '#bundles/profiler/profile/
 import { readCalls } from '#bundles/profiler/subjects/http/read.ts'
 import { readQueries, readWaits } from '#bundles/profiler/subjects/queries/read.ts'
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'
-import { recordServer } from '#tests/support/record-server.ts'
 
 const usage = { wall: 500, cpu: {}, heap: {}, requests: {}, loop: { active: 400, idle: 100 } }
 const pauses = { count: 0, total: 0, first: [] }
@@ -128,23 +124,4 @@ t.test('the own times of random work are those without blocks and garbage, added
     { numRuns: 60 },
   )
   t.end()
-})
-
-t.test('of a real call in flight beside a blocked event loop, the block is not its own time', async t => {
-  const upstream = createServer((_message, reply) => reply.end('here')).listen(0, '127.0.0.1')
-  t.teardown(() => upstream.close())
-  await once(upstream, 'listening')
-  const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/`
-  const server = createServer(async (_message, reply) => {
-    const call = fetch(url).then(response => response.text())
-    await new Promise(resolve => setTimeout(resolve, 1))
-    const end = performance.now() + 300
-    while (performance.now() < end);
-    reply.end(await call)
-  })
-  const { port, profileOf } = await recordServer(t, server)
-  await (await fetch(`http://127.0.0.1:${port}/blocks`)).text()
-  const profile = await profileOf('/blocks', ({ collectors }) => (collectors.memory?.blocks.length ?? 0) > 0)
-  const [call] = readCalls(profile).calls
-  t.ok(call && call.stopped > 200, 'the block is not its own time')
 })
