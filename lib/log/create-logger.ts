@@ -187,6 +187,15 @@ function findIds(finders: ReadonlySet<() => LogIds | undefined>, own: LogIds | u
   return ids
 }
 
+const borne = new WeakSet<object>()
+
+/** A closed pipe or a full disk is an "error" event, which would end the process without a listener. One is enough for all loggers. */
+function bearErrors(stream: LoggerOptions['stream']): void {
+  if (borne.has(stream)) return
+  borne.add(stream)
+  stream.on?.('error', () => undefined)
+}
+
 /** Writes records to a stream. Its methods never throw. */
 class LogWriter {
   readonly #stream: LogStream
@@ -205,8 +214,7 @@ class LogWriter {
   #time = ''
 
   constructor({ format, stream }: LoggerOptions) {
-    // A closed pipe or a full disk is an "error" event. Without a listener it would end the process.
-    stream.on?.('error', () => undefined)
+    bearErrors(stream)
     this.#stream = stream
     this.#toText = format === 'json' ? toJsonLine : record => formatReadable(record, stream.isTTY === true)
   }
