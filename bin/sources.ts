@@ -479,7 +479,8 @@ export function enableCodeCache(directory: string): void {
 /** Creates the check of the folder of {@link enableCodeCache}; none if no code is kept. */
 export function createCodeCacheChecks(directory: string): readonly HealthCheck[] {
   if (enableCompileCache === ignore || process.env.NODE_DISABLE_COMPILE_CACHE !== undefined) return []
-  return [{ name: 'code cache', isOptional: true, check: () => checkFolder(path.join(directory, 'var/cache')) }]
+  const folder = path.join(directory, 'var/cache')
+  return [{ name: 'code cache', isOptional: true, check: checkFolder.bind(undefined, folder, {}) }]
 }
 
 /** Writes the code that is compiled so far. After a change of flags, V8 would reject what is written later. */

@@ -92,7 +92,7 @@ export class BundleSteps {
   /** @throws KERNEL_BUNDLE_WAITING if the process would end, because nothing is left that could settle the promise */
   async #untilEnd(bundle: Bundle, pending: PromiseLike<unknown>): Promise<unknown> {
     const slow = this.#warnWhenSlow(bundle, 'register')
-    let refuse = () => {}
+    let refuse: (() => void) | undefined
     // An abort signal would make an error, which is not possible where prototypes are frozen.
     const idle = new Promise<never>((_, reject) => {
       refuse = () => reject(new KERNEL_BUNDLE_WAITING([]))
@@ -101,7 +101,7 @@ export class BundleSteps {
     try {
       return await Promise.race([pending, idle])
     } finally {
-      process.off('beforeExit', refuse)
+      if (refuse !== undefined) process.off('beforeExit', refuse)
       clearTimeout(slow)
     }
   }

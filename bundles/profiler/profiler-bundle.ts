@@ -60,7 +60,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   let recording: Recording
   let cpu: CpuProfiler
   let stopMounts: (() => void) | undefined
-  let closeRecording = async (): Promise<void> => {}
+  /** The same, if the bundle has begun: a start may fail before. */
+  let begun: Recording | undefined
 
   return {
     name: 'profiler',
@@ -77,7 +78,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const isForProfiler = (request: Request) => findOwnPage(request) === 'match' || isRefused(request, debugGate)
       recording = new Recording(foundation, { subjects: kernelSubjects, storage, policy, isForProfiler })
       const { profiler } = recording
-      closeRecording = () => recording.close()
+      begun = recording
       return {
         ...traceKernel(foundation, recording),
         lastResort: decorateLastResort(lastResort, { profiler, debugGate }),
@@ -128,7 +129,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     async close() {
       stopMounts?.()
       cpu?.close()
-      await closeRecording()
+      await begun?.close()
     },
   }
 }

@@ -237,6 +237,23 @@ const noting = `
   process.exitCode = 3
 `
 
+t.test('the output of tap is for a caller that prints it, line by line', async t => {
+  const lines = [
+    '# Subtest: tests/home.test.ts',
+    '    ok 1 - it holds',
+    '    1..1',
+    'ok 1 - tests/home.test.ts',
+    '1..1',
+  ]
+  const alone = createRunner(t, `console.log(${JSON.stringify(lines.join('\n'))})`)
+  const printed: string[] = []
+  const print = async (output: AsyncIterable<unknown>) => {
+    for await (const line of output) printed.push(String(line))
+  }
+  const code = await runApplicationTests(alone, ['--jobs=1'], { isDirect: true, print })
+  t.strictSame([code, printed.join('').trim().split('\n')], [0, lines])
+})
+
 t.test('tests are given to tap by their programs, and its exit code is theirs', async t => {
   const alone = createRunner(t, noting)
   mkdirSync(path.join(alone, 'tests/deep'))

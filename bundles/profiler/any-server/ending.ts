@@ -6,10 +6,8 @@ import type { ServerMessage, ServerReply } from './servers.ts'
 export function socketOf(message: ServerMessage): Socket {
   if (!(message instanceof Http2ServerRequest)) return message.socket
   // A proxy stands for the socket, and each method that returns the socket itself leads behind it.
-  return message.stream.session?.socket.off('close', ignore) ?? message.socket
+  return message.stream.session?.socket.off('close', Boolean) ?? message.socket
 }
-
-function ignore(): void {}
 
 /** How an exchange has ended. */
 interface Ending {
