@@ -169,7 +169,7 @@ t.test('a source that is gone is reported to each open page, and the next save m
   let text = ''
   for await (const chunk of body ?? []) {
     text += Buffer.from(chunk)
-    if (/"problem":"[^"]+part\./.test(text)) break
+    if (/"problem":"(?:[^"\\]|\\.)+part\./.test(text)) break
   }
   t.equal((await ask())[0], 'part')
   save('mended')
