@@ -105,6 +105,7 @@ export class RequestEvent extends AnswerableEvent {
   override respond(response: Response): void {
     if (this.givenController === undefined) {
       super.respond(response)
+      this.request.isAnswered = true
       return
     }
     discard(asResponse(response).body)
@@ -194,11 +195,22 @@ export class ViewEvent extends AnswerableEvent {
 /** Changes a response of a request. A response may be a copy of one that the function has changed already. */
 type Completion = (response: Response, request: Request) => void
 
+/** The completions of a response, the last one first: a list would cost each response as much as a listener. */
+interface Completions {
+  readonly last: Completion
+  readonly before: Completions | undefined
+}
+
+function completeAgain({ before, last }: Completions, response: Response, request: Request): void {
+  if (before !== undefined) completeAgain(before, response, request)
+  last(response, request)
+}
+
 /** 5. There is a response. Listeners complete it, replace it, or only read it. */
 export class ResponseEvent extends KernelEvent {
   static readonly eventName = 'kernel.response'
   #response: Response
-  #completions: Completion[] | undefined
+  #completions: Completions | undefined
 
   constructor(kernel: RequestKernel, request: Request, response: Response) {
     super(kernel, request)
@@ -213,7 +225,7 @@ export class ResponseEvent extends KernelEvent {
   set response(response: Response) {
     if (response === this.#response) return
     this.#response = asResponse(response)
-    for (const completion of this.#completions ?? []) completion(response, this.request)
+    if (this.#completions !== undefined) completeAgain(this.#completions, response, this.request)
   }
 
   /**
@@ -222,8 +234,7 @@ export class ResponseEvent extends KernelEvent {
    */
   complete(completion: Completion): void {
     completion(this.#response, this.request)
-    if (this.#completions === undefined) this.#completions = [completion]
-    else this.#completions.push(completion)
+    this.#completions = { last: completion, before: this.#completions }
   }
 
   /** @throws KERNEL_RESULT_UNUSED */

@@ -202,7 +202,10 @@ export class HttpKernel implements RequestKernel {
 
   /** `kernel.finish_request`. From here on no listener changes the status. */
   readonly #finish = ({ request, response }: ResponseEvent): Eventual<Response> =>
-    this.#dispatch(new FinishRequestEvent(this, request), () => dropForbiddenBody(response))
+    // In production there is mostly no listener.
+    this.#dispatcher.needs(FinishRequestEvent)
+      ? this.#dispatch(new FinishRequestEvent(this, request), () => dropForbiddenBody(response))
+      : dropForbiddenBody(response)
 
   /** `kernel.finish_request` of a request whose error no listener answers. */
   readonly #fail = (request: Request, error: unknown): Eventual<never> =>

@@ -3,7 +3,7 @@ import { RequestBody } from '../body/request-body.ts'
 import { ARGUMENT_INVALID } from '../errors/arguments.ts'
 import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
-import type { Session } from '../session/session.ts'
+import { EmptySession, type Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import { parseCookies } from './cookies.ts'
 import { HTTP_HINT_INVALID } from './errors.ts'
@@ -54,6 +54,8 @@ export class Request {
   dispatchOptions: DispatchOptions | undefined
   /** When the kernel began with this request, by `performance.now()`, if anything needs it. Only the kernel sets it. */
   startedAt: number | undefined
+  /** Whether a listener has answered it at kernel.request. Only the kernel sets it. */
+  isAnswered: boolean
   // Not a field that texts of a request list: a socket has many parts, and leads back to the request.
   readonly #connection: Connection | undefined
   readonly #trustedProxies: TrustedProxies
@@ -73,6 +75,7 @@ export class Request {
     this.#parent = parent
     this.dispatchOptions = undefined
     this.startedAt = undefined
+    this.isAnswered = false
     this.method = init.method ?? 'GET'
     this.target = init.target
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)
@@ -237,14 +240,16 @@ export class Request {
   get session(): Session {
     if (this.#parent !== undefined) return this.#parent.session
     this.#session ??= this.#createSession?.(this)
-    if (this.#session === undefined) throw new TypeError(noSessionMessage)
+    if (this.#session === undefined && !this.hasSession) throw new TypeError(noSessionMessage)
+    // The one who refused or answered this request came before sessions, and later code need not know.
+    this.#session ??= new EmptySession()
     return this.#session
   }
 
   /** Whether there is a session, which may not have been accessed yet. */
   get hasSession(): boolean {
     if (this.#parent !== undefined) return this.#parent.hasSession
-    return this.#createSession !== undefined
+    return this.#createSession !== undefined || this.isAnswered || this.hasFailed
   }
 
   /** The session, if it was accessed. */

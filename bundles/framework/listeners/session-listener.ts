@@ -1,4 +1,4 @@
-import { ExceptionEvent, type KernelEvent, RequestEvent, ResponseEvent } from '../../../kernel/events.ts'
+import { RequestEvent, ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { findRequestMistake, setCookie } from '../../../lib/http/cookies.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
@@ -15,16 +15,13 @@ import {
   type SessionTimes,
   type SessionUse,
 } from '../../../lib/session/session-state.ts'
-import { MemorySessionStore, type SessionStore } from '../../../lib/session/session-store.ts'
+import type { SessionStore } from '../../../lib/session/session-store.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import { findOwnFrame, locateFrame } from '../../../lib/stack/stack-frames.ts'
 import type { SessionCookieSettings } from '../options.ts'
 
 /** Before routing, so that every later listener may use the session. */
 const requestPriority = 128
-
-/** Before all listeners that may use the session of a request that never had one. */
-const emptyPriority = 1024
 
 /** After all listeners that may change the session. */
 const responsePriority = -1000
@@ -70,18 +67,11 @@ export class SessionListener {
 
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(RequestEvent, this, 'onRequest', requestPriority)
-    dispatcher.subscribe(ExceptionEvent, this, 'provideEmpty', emptyPriority)
-    dispatcher.subscribe(ResponseEvent, this, 'provideEmpty', emptyPriority)
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', responsePriority)
   }
 
   onRequest({ isMainRequest, request }: RequestEvent): void {
     if (isMainRequest) request.provideSession(this.#createSession)
-  }
-
-  /** A request that was refused or answered before it had a session gets an empty one: later code need not know. */
-  provideEmpty({ request }: KernelEvent): void {
-    if (!request.hasSession) request.provideSession(this.#createEmptySession)
   }
 
   onResponse(event: ResponseEvent): Promise<void> | undefined {
@@ -155,8 +145,6 @@ export class SessionListener {
     return frame === undefined ? '' : ` in ${locateFrame(frame, directory).file}:${frame.line}`
   }
 
-  readonly #createEmptySession = (): Session => new EmptySession(this.#services.times)
-
   /** Logs a change after the response, unless the application saves it. */
   #reportLost(session: Session, { captureCallSite, method }: SessionUse): void {
     const { logger } = this.#services
@@ -166,17 +154,6 @@ export class SessionListener {
     setTimeout(() => {
       if (session.isChanged) logger.warning(message, { method, place })
     }, saveTime).unref()
-  }
-}
-
-/** A session without content, which is never saved. */
-class EmptySession extends Session {
-  constructor(times: SessionTimes) {
-    super({ store: new MemorySessionStore(), times })
-  }
-
-  override async save(): Promise<SessionCookie> {
-    return 'none'
   }
 }
 
