@@ -32,6 +32,10 @@ const pages = {
     console.log('one line')
     reply.end()
   },
+  '/copied': async (body, reply) => {
+    const { headers } = await fetch('http://127.0.0.1:' + server.address().port + '/upstream')
+    reply.writeHead(200, Object.fromEntries([...headers].filter(([name]) => /debug|timing/.test(name)))).end()
+  },
   '/odd': (body, reply) => {
     reply.hasHeader = () => { throw new Error('The application has replaced it.') }
     reply.end('odd')
@@ -183,6 +187,14 @@ t.test('sinfonietta profile shows the requests of a program that knows nothing o
     t.match((await findProfile(viewer, '/call')).summary, { calls: 1 })
     await (await fetch(`${own}/log`)).text()
     t.match((await findProfile(viewer, '/log')).summary, { dumps: 1 })
+  })
+
+  await t.test('a proxy that copies the fields of its upstream names its own profile', async t => {
+    const { headers } = await fetch(`${own}/copied`)
+    const { summary } = await findProfile(viewer, '/copied')
+    t.equal(headers.get('x-debug-token'), summary.token)
+    t.match(headers.get('x-debug-token-link'), summary.token)
+    t.match(headers.get('server-timing'), `profile;desc="${summary.token}", total;`)
   })
 
   await t.test('a stream of events has a profile while it is open', async t => {

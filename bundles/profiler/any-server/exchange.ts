@@ -21,7 +21,14 @@ import { readExpressRoute } from './express.ts'
 import { recordFrameworks } from './framework-calls.ts'
 import { listenToFrameworks } from './frameworks.ts'
 import { takeReplayMark } from './replay-mark.ts'
-import { exchangeOf, type ObservedExchange, type ServerMessage, type ServerReply, watchServers } from './servers.ts'
+import {
+  exchangeOf,
+  fieldNames,
+  type ObservedExchange,
+  type ServerMessage,
+  type ServerReply,
+  watchServers,
+} from './servers.ts'
 import { type AddToolbar, insertToolbar } from './toolbar.ts'
 
 declare module '../../../lib/http/request.ts' {
@@ -146,13 +153,13 @@ class ServerExchange implements ObservedExchange {
     const { request, trace } = this
     const isReplay = request.attributes.has(replayAttribute)
     if (!(isReplay || debugGate.allows(request)) || !profiler.keeps(trace)) return {}
-    const has = (name: string) => this.#reply.hasHeader(name) || hasField(given, name)
+    const names = fieldNames(given)
+    const has = (name: string) => names.includes(name) || this.#reply.hasHeader(name)
     return {
-      ...(!has('x-debug-token') && {
-        'x-debug-token': trace.token,
-        'x-debug-token-link': `${viewer}${profileLink(trace.token)}`,
-      }),
-      ...(!has('server-timing') && { 'server-timing': toServerTiming(trace) }),
+      'x-debug-token': trace.token,
+      'x-debug-token-link': `${viewer}${profileLink(trace.token)}`,
+      // A proxy copies the fields of a server that is profiled itself.
+      ...((has('x-debug-token') || !has('server-timing')) && { 'server-timing': toServerTiming(trace) }),
     }
   }
 
@@ -241,13 +248,6 @@ function toBytes(chunk: string | Uint8Array, encoding: unknown): Uint8Array {
   if (typeof chunk !== 'string') return chunk
   // Node accepts the encoding, or throws.
   return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
-}
-
-/** Whether fields for `writeHead` have a name: they are an object, names and values in turn, or pairs. */
-function hasField(given: unknown, name: string): boolean {
-  if (typeof given !== 'object' || given === null) return false
-  const names = Array.isArray(given) ? given.flat().filter((_, index) => index % 2 === 0) : Object.keys(given)
-  return names.some(each => String(each).toLowerCase() === name)
 }
 
 /** Reads the head as it was written. Node keeps the text of HTTP/1 in a property that many packages read. */

@@ -271,13 +271,29 @@ function attempt<Result>(task: () => Result, onFailure: ServerObserver['onFailur
   }
 }
 
-/** Passes fields to `writeHead`: with `setHeader`, the application would find them, and Node would merge its own in another way. */
+/** The names of fields for `writeHead`, in lower case: these are an object, names and values in turn, or pairs. */
+export function fieldNames(given: unknown): string[] {
+  if (typeof given !== 'object' || given === null) return []
+  const names = Array.isArray(given) ? given.flat().filter((_, index) => index % 2 === 0) : Object.keys(given)
+  return names.map(name => String(name).toLowerCase())
+}
+
+/**
+ * Passes fields to `writeHead`, in the place of given ones with their names: with `setHeader`, the application would find them, and
+ * Node would merge its own in another way.
+ */
 function withFields(values: readonly unknown[], at: number, added: Readonly<Record<string, string>>): unknown[] {
   const args = [...values]
-  const given = values[at]
   const pairs = Object.entries(added)
   if (pairs.length === 0) return args
-  if (!Array.isArray(given)) args[at] = { ...(given as object | undefined), ...added }
-  else args[at] = [...given, ...(Array.isArray(given[0]) ? pairs : pairs.flat())]
+  const names = fieldNames(values[at])
+  const isKept = (index: number) => !Object.hasOwn(added, names[index] ?? '')
+  const given = values[at]
+  if (!Array.isArray(given)) {
+    const kept = { ...(given as object | undefined) }
+    for (const [index, name] of Object.keys(kept).entries()) if (!isKept(index)) Reflect.deleteProperty(kept, name)
+    args[at] = { ...kept, ...added }
+  } else if (Array.isArray(given[0])) args[at] = [...given.filter((_, index) => isKept(index)), ...pairs]
+  else args[at] = [...given.filter((_, index) => isKept(index >> 1)), ...pairs.flat()]
   return args
 }

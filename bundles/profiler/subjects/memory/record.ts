@@ -12,6 +12,7 @@ import { Callers } from '../../../../lib/stack/callers.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { findGap, type Gap, leastBlock, readIdleTime } from '../../record/loop-activity.ts'
+import { middlewarePart } from '../../record/middleware-trace.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
 import type { GcPause, LoopBlock, SyncCallData } from './data.ts'
@@ -348,8 +349,9 @@ export class HangWatch {
 
   #report(main: Trace): void {
     const { context, logger } = this.#services
-    const { controller, events, request } = findHanging(main)
-    const culprit = describe(events.openCall, controller)
+    const hanging = findHanging(main)
+    const { request } = hanging
+    const culprit = describe(hanging)
     const seconds = Math.round(elapsedSince(main) / 1000)
     const { method, url } = request
     // The message belongs to the request, and so to its profile.
@@ -370,9 +372,17 @@ function findHanging(trace: Trace): Trace {
   return child === undefined ? trace : findHanging(child)
 }
 
-function describe(call: Trace['events']['openCall'], controller: string | undefined): string {
+function describe(trace: Trace): string {
+  const { controller, events } = trace
+  const { openCall: call } = events
   if (call !== undefined) return `The listener ${call.listener} of ${call.event}`
-  return controller === undefined ? 'An argument of the controller' : `The controller ${controller}`
+  if (controller !== undefined) return `The controller ${controller}`
+  // A kernel has dispatched its first event.
+  if (events.rows.some(([mark]) => mark === null)) return 'An argument of the controller'
+  const running = middlewarePart.find(trace)?.running
+  return running === undefined
+    ? 'The request'
+    : `The request, whose last function is the ${running.phase} ${running.name || 'without a name'},`
 }
 
 /** Records long synchronous calls for files and processes on the traces of their main requests, until the returned function is called. */

@@ -2,9 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createRequest, createRequestEvent } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { findGap } from '#bundles/profiler/record/loop-activity.ts'
+import { middlewarePart } from '#bundles/profiler/record/middleware-trace.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { HangWatch } from '#bundles/profiler/subjects/memory/record.ts'
 import { RequestContext } from '#kernel/request-context.ts'
+import type { TraceSpan } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -13,11 +15,11 @@ function begin(target: string, parent?: Trace): Trace {
 }
 
 /** Begins the call of a listener that does not end. */
-function callListener(trace: Trace, name: string): void {
+function callListener(trace: Trace, name: string): TraceSpan {
   const event = createRequestEvent({ request: trace.request })
   const listener = { listener: () => undefined, name, priority: 0 }
   trace.events.beginDispatch(event, [listener])
-  trace.events.beginCall(event, listener)
+  return trace.events.beginCall(event, listener)
 }
 
 function watch(t: Test, open: Trace[], limit = 25) {
@@ -48,6 +50,10 @@ t.test('a listener that does not end is logged by its name, once for each reques
   const controlling = begin('/controlling')
   controlling.controller = 'page'
   const waiting = begin('/waiting')
+  callListener(waiting, 'Router.onRequest').end(false)
+  const foreign = begin('/foreign')
+  const handled = begin('/handled')
+  middlewarePart.of(handled).begin({ phase: 'handler', name: 'show', code: begin })
   const main = begin('/main')
   callListener(main, 'ErrorListener.onException')
   const over = begin('/sub-over', main)
@@ -56,8 +62,8 @@ t.test('a listener that does not end is logged by its name, once for each reques
   sub.controller = 'fragment'
   const answered = begin('/answered')
   answered.duration = 3
-  const { records, requests } = watch(t, [listening, controlling, waiting, main, answered])
-  await until(() => records.length === 4)
+  const { records, requests } = watch(t, [listening, controlling, waiting, foreign, handled, main, answered])
+  await until(() => records.length === 6)
   await sleep(30)
   t.strictSame(
     // A busy machine may look a second later.
@@ -69,10 +75,18 @@ t.test('a listener that does not end is logged by its name, once for each reques
       ],
       ['warning', 'The controller page has not ended after 0 s: GET http://localhost/controlling.'],
       ['warning', 'An argument of the controller has not ended after 0 s: GET http://localhost/waiting.'],
+      ['warning', 'The request has not ended after 0 s: GET http://localhost/foreign.'],
+      [
+        'warning',
+        'The request, whose last function is the handler show, has not ended after 0 s: GET http://localhost/handled.',
+      ],
       ['warning', 'The controller fragment has not ended after 0 s: GET http://localhost/sub.'],
     ],
   )
-  t.strictSame(requests, [listening.request, controlling.request, waiting.request, sub.request])
+  t.strictSame(requests, [
+    ...[listening, controlling, waiting, foreign, handled].map(({ request }) => request),
+    sub.request,
+  ])
 })
 
 t.test('the watch ends when no request is in flight; a request has time before it is logged', async t => {
