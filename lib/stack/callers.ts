@@ -1,5 +1,5 @@
 import { TextMemo } from '../text/text-memo.ts'
-import { type FrameLocation, locateFrame, parseStack, type StackFrame, toPath } from './stack-frames.ts'
+import { type FrameLocation, locateFrame, parseCall, parseCaptured, type StackFrame, toPath } from './stack-frames.ts'
 
 /** A place in the code. */
 export interface CodePlace {
@@ -112,7 +112,9 @@ export class Callers {
         chain = chain === undefined ? known.chain : this.#lengthen(chain, known)
         own++
         gap = 0
-      } else if (chain !== undefined && (origin === 'kernel' || ++gap > gapLimit)) break
+      } else if (chain !== undefined) {
+        if (origin === 'kernel' || ++gap > gapLimit) break
+      } else if (file === runtime && sites[index]?.isEval() && this.#isOwn(String(sites[index]))) break
     }
     const isEnd = index === length && own < ownLimit
     if (isEnd && length === limit && limit < frameLimit) {
@@ -126,13 +128,28 @@ export class Callers {
 
   #fileOf(site: NodeJS.CallSite | undefined): SourceFile {
     const file = site?.getFileName()
-    if (!file) return runtime
-    let known = this.#files.get(file)
-    if (known === undefined) {
-      known = { location: locateFrame({ file: toPath(file) }, this.#directory), places: new Map() }
-      this.#files.set(file, known)
-    }
+    if (!file) return site?.isEval() ? this.#evaluatedFileOf(site) : runtime
+    return this.#files.get(file) ?? this.#addFile(file, toPath(file))
+  }
+
+  /** The file of code from a string, which names it by `sourceURL`, as the runners of modules do. */
+  #evaluatedFileOf(site: NodeJS.CallSite): SourceFile {
+    const name = site.getScriptNameOrSourceURL()
+    if (!name) return runtime
+    // A runner evaluates an edited module again, by the same name.
+    const key = `${site.getScriptHash()} ${name}`
+    return this.#files.get(key) ?? this.#addFile(key, toPath(withoutQuery(name)))
+  }
+
+  #addFile(key: string, file: string): SourceFile {
+    const known = { location: locateFrame({ file }, this.#directory), places: new Map() }
+    this.#files.set(key, known)
     return known
+  }
+
+  /** Whether code from a string was evaluated by the application. Its place is not known: neither its caller nor the evaluator is it. */
+  #isOwn(call: string): boolean {
+    return locateFrame(parseCall(call), this.#directory).origin === 'application'
   }
 
   #placeIn({ places }: SourceFile, sites: readonly NodeJS.CallSite[], index: number, below: Running): KnownPlace {
@@ -141,8 +158,8 @@ export class Callers {
     const position = (site?.getLineNumber() ?? 0) * 2 ** 24 + (site?.getColumnNumber() ?? 0)
     let known = places.get(position)
     if (known === undefined) {
-      const frame = parseStack(captureBelow(below, frameLimit))[index]
-      const place = frame === undefined ? {} : this.#toPlace(frame)
+      const frame = parseCaptured(captureBelow(below, frameLimit), readSites(below, frameLimit))[index]
+      const place = frame === undefined || site === undefined ? {} : this.#toPlace(frame, site)
       known = { place, chain: { caller: place, longer: new Map() } }
       this.#count()
       places.set(position, known)
@@ -150,10 +167,17 @@ export class Callers {
     return known
   }
 
-  #toPlace(frame: StackFrame): CodePlace {
-    const { column, function: name, isAsync, line } = frame
-    const { file } = locateFrame(frame, this.#directory)
-    return { function: name, file, line, column, ...(isAsync && { isAwaiting: true }) }
+  #toPlace(frame: StackFrame, site: NodeJS.CallSite): CodePlace {
+    const { column, file = '', function: name, isAsync, line } = frame
+    const isEvaluated = site.isEval()
+    // Without a source map, a line of code from a string is none of the file that it names.
+    const isMapped = !isEvaluated || line !== site.getLineNumber() || column !== site.getColumnNumber()
+    return {
+      function: name,
+      file: locateFrame(isEvaluated ? { file: withoutQuery(file) } : frame, this.#directory).file,
+      ...(isMapped && { line, column }),
+      ...(isAsync && { isAwaiting: true }),
+    }
   }
 
   /** The chain with one more frame, which has called it. */
@@ -195,7 +219,12 @@ interface Chain {
   readonly longer: Map<KnownPlace, Chain>
 }
 
-/** The file of functions that are built into the engine, and of code from a string. */
+/** The name of a module without the version that a runner of modules appends. */
+function withoutQuery(name: string): string {
+  return name.replace(/[?#].*$/s, '')
+}
+
+/** The file of functions that are built into the engine, and of code from a string without a name. */
 const runtime: SourceFile = { location: { origin: 'runtime' }, places: new Map() }
 
 function createMemo(): TextMemo<SourceFile> {
@@ -289,7 +318,9 @@ function choose<work extends CalledWork>(
     else group.push(work)
   }
   for (const group of groups.values()) {
-    if (isShared(group, depth) || (group.every(isAwaited) && isCalledAnew(group, depth))) {
+    // The lines of an evaluated file may not be known.
+    const hasLine = group.some(work => frameOf(work, depth)?.line !== undefined)
+    if (hasLine && (isShared(group, depth) || (group.every(isAwaited) && isCalledAnew(group, depth)))) {
       const further = group.filter(work => frameOf(work, depth + 1) !== undefined)
       choose(further, depth + 1, isAwaited, places)
     }

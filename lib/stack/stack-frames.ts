@@ -33,11 +33,11 @@ export function parseStack(error: unknown): readonly StackFrame[] {
   const message = readProperty(error, 'message') ?? ''
   if (typeof stack !== 'string' || typeof message !== 'string') return nothing
   const calls = cutMessage(stack, message)
-  if (stack.length > knownLength) return parseCalls(calls)
+  if (stack.length > knownLength) return parseLines(calls)
   let frames = known.get(calls)
   if (frames === undefined) {
     if (known.size === knownLimit) known.clear()
-    frames = parseCalls(calls)
+    frames = parseLines(calls)
     known.set(calls, frames)
   }
   return frames
@@ -45,14 +45,23 @@ export function parseStack(error: unknown): readonly StackFrame[] {
 
 const nothing: readonly StackFrame[] = Object.freeze([])
 
+/**
+ * The frames of an error that was captured for its stack, `sites` are those of the same stack. A replacement of
+ * `Error.prepareStackTrace` may write anything: without a line for each of the calls, they are in the compiled code.
+ */
+export function parseCaptured(error: unknown, sites: readonly NodeJS.CallSite[]): readonly StackFrame[] {
+  const frames = parseStack(error)
+  return frames.length === sites.length ? frames : sites.map(site => parseCall(String(site)))
+}
+
 const indent = '    at '
 
-function parseCalls(calls: string): readonly StackFrame[] {
+function parseLines(calls: string): readonly StackFrame[] {
   const lines = calls.split('\n', frameLimit)
   // Text that a library appends, such as the stack of a cause, begins on its own line.
   const end = lines.findIndex(line => !line.startsWith(indent))
   const own = lines.slice(0, end === -1 ? lines.length : end)
-  return Object.freeze(own.map(line => Object.freeze(parseFrame(line.slice(indent.length)))))
+  return Object.freeze(own.map(line => Object.freeze(parseCall(line.slice(indent.length)))))
 }
 
 /**
@@ -62,25 +71,40 @@ function parseCalls(calls: string): readonly StackFrame[] {
 function cutMessage(stack: string, message: string): string {
   const start = stack.indexOf(`${message}\n`)
   if (start === -1) return ''
-  // The message was emptied after the stack was made, so the end of the old one is unknown.
-  if (message === '' && stack.lastIndexOf(':', start) !== -1) return ''
+  // A message that was emptied after the stack was made has an unknown end.
+  if (message === '' && !isName(stack.slice(0, start))) return ''
   return stack.slice(start + message.length + 1)
 }
 
-function parseFrame(text: string): StackFrame {
+/** Whether a header is a name alone. A replacement of `Error.prepareStackTrace` may write a colon behind it. */
+function isName(header: string): boolean {
+  const colon = header.indexOf(':')
+  if (colon === -1) return true
+  // The old message may have begun with a line break.
+  return header.slice(colon).trim() === ':' && String(new Error().stack).startsWith('Error:')
+}
+
+/** Parses a call as V8 writes it, such as `async load (file:///app/shop.js:3:5)`. */
+export function parseCall(text: string): StackFrame {
   const isAsync = text.startsWith('async ')
   const call = isAsync ? text.slice('async '.length) : text
   const open = call.endsWith(')') ? call.indexOf(' (') : -1
   const name = open === -1 ? '' : call.slice(0, open)
   const location = open === -1 ? call : call.slice(open + 2, -1)
-  // The place of code from a string is that of the outermost `eval`.
-  const isEval = location.startsWith('eval at ')
-  const place = parseLocation(isEval ? location.slice(location.lastIndexOf('(') + 1, location.indexOf(')')) : location)
+  const place = parseLocation(location.startsWith('eval at ') ? evaluatorOf(location) : location)
   return {
     ...(name !== '' && name !== '<anonymous>' && { function: place.file === undefined ? name : shorten(name) }),
     ...place,
     isAsync,
   }
+}
+
+/** The place of code from a string is that of the outermost `eval`: `eval at f (eval at g (/app/a.js:4:7)), <anonymous>:1:7`. */
+function evaluatorOf(location: string): string {
+  const outermost = location.slice(location.lastIndexOf('(eval at ') + 1)
+  const place = outermost.slice(outermost.indexOf(' (') + 2)
+  const [end = ''] = /:\d+:\d+(?=\))/.exec(place) ?? []
+  return place.slice(0, place.indexOf(end) + end.length)
 }
 
 /** The name of a function that is a property of a plain object, without the class of the object, which says nothing. */
@@ -112,7 +136,7 @@ export function formatFrame(frame: StackFrame): string {
 
 /** Parses the lines that {@link formatFrame} writes; other lines are left out. */
 export function parseFrames(lines: readonly string[]): readonly StackFrame[] {
-  return lines.filter(line => line.startsWith('at ')).map(line => parseFrame(line.slice('at '.length)))
+  return lines.filter(line => line.startsWith('at ')).map(line => parseCall(line.slice('at '.length)))
 }
 
 const callerLimit = 5
@@ -134,19 +158,24 @@ export class CallTraces {
       Error.prepareStackTrace = prepareStackTrace
       let frames = this.#known.get(places)
       if (frames === undefined) {
-        frames = parseStack(capture())
+        frames = parseCaptured(capture(), taken)
         this.#known.set(places, frames)
       }
       return frames
     } finally {
+      taken = []
       Error.prepareStackTrace = prepareStackTrace
       Error.stackTraceLimit = stackTraceLimit
     }
   }
 }
 
+/** The calls whose places were written last. */
+let taken: readonly NodeJS.CallSite[] = []
+
 /** Writes the places of the compiled code: no source map is read. */
 function toPlaces(_error: Error, sites: readonly NodeJS.CallSite[]): string {
+  taken = sites
   return sites.map(site => `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`).join('\n')
 }
 

@@ -2,7 +2,7 @@ import { Script } from 'node:vm'
 import { t } from 'tap'
 import { createEventDispatcher, Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { packageDirectory } from '#lib/package.ts'
-import { type Caller, Callers } from '#lib/stack/callers.ts'
+import { type Caller, Callers, choosePlaces } from '#lib/stack/callers.ts'
 
 t.test('the caller is the innermost function of the application', async t => {
   const callers = new Callers(packageDirectory)
@@ -53,16 +53,14 @@ t.test('a caller has up to three frames of the application, without those before
 
 t.test('a stack without a caller has none', async t => {
   const callers = new Callers('/nowhere')
-  // Code from a string belongs to no file.
-  const later = new Function('resolve', 'find', 'setImmediate(() => resolve(find()))')
+  const later = evaluateElsewhere('(resolve, find) => setImmediate(() => resolve(find()))')
   t.equal(await new Promise(resolve => later(resolve, callers.find.bind(callers))), undefined)
 })
 
 t.test('a caller is found whatever the depth of the callers before it', async t => {
   const callers = new Callers(packageDirectory)
   const find = callers.find.bind(callers)
-  // Code from a string belongs to no file.
-  const call = new Function('depth', 'find', 'call', 'return depth === 0 ? find() : call(depth - 1, find, call)')
+  const call = evaluateElsewhere('(depth, find, call) => depth === 0 ? find() : call(depth - 1, find, call)')
   const depths = [0, 40, 3, 3, 3, 30, 0, 45, ...new Array<number>(200).fill(2), 20, 60, 5]
   const missed = depths.filter(depth => call(depth, find, call) === undefined)
   t.strictSame(missed, [60], 'at most 50 frames are searched')
@@ -75,13 +73,93 @@ t.test('the settings of Error are restored', async t => {
   t.equal(Error.prepareStackTrace, prepareStackTrace)
 })
 
-t.test('without frames in the text of a stack, the place is not known', async t => {
-  const { prepareStackTrace } = Error
+t.test(
+  'whatever replaces Error.prepareStackTrace, a place is that of its call, in the source or in the compiled code',
+  async t => {
+    const { prepareStackTrace, stackTraceLimit } = Error
+    type Sites = readonly NodeJS.CallSite[]
+    const replacements: Record<string, (error: Error, sites: Sites) => unknown> = {
+      nothing: () => undefined,
+      text: () => 'no frames',
+      'the calls': (_error, sites) => sites,
+      'an object': (error, sites) => ({ message: error.message, sites }),
+      'a colon without a message': (_error, sites) => ['Error: ', ...sites].join('\n    at '),
+      'a long form': (_error, sites) => `Error\n${sites.map(site => `    at ${site}\n    ---`).join('\n')}`,
+      'calls of Node left out': (_error, sites) =>
+        ['Error', ...sites.filter(site => site.getFileName())].join('\n    at '),
+      'one call more': (_error, sites) => ['Error', 'evil (/etc/passwd:1:1)', ...sites].join('\n    at '),
+      'an error': () => {
+        throw new Error('no stack')
+      },
+    }
+    for (const [name, replacement] of Object.entries(replacements)) {
+      for (const limit of [stackTraceLimit, 0, 1, undefined]) {
+        const callers = new Callers(packageDirectory)
+        Object.assign(Error, { prepareStackTrace: replacement, stackTraceLimit: limit })
+        const found = [1].map(function buy() {
+          return callers.find()
+        })[0]
+        Object.assign(Error, { prepareStackTrace, stackTraceLimit })
+        t.match(
+          found,
+          { function: 'buy', file: /^(dist\/)?tests\/lib\/stack\/callers\.test\.[jt]s$/, line: Number },
+          name,
+        )
+      }
+    }
+  },
+)
+
+t.test('code from a string has the file that it names, and a line only by a source map', async t => {
   const callers = new Callers(packageDirectory)
-  Error.prepareStackTrace = () => 'no frames'
-  const found = callers.find()
-  Error.prepareStackTrace = prepareStackTrace
-  t.strictSame(found, {})
+  const find = callers.find.bind(callers)
+  const evaluate = (name: string) =>
+    new Function('find', `const load = () => find()\nreturn load()\n//# sourceURL=${name}`)
+  // The runner of the modules is not the place.
+  const run = (name: string) =>
+    (function runner() {
+      return evaluate(name)(find)
+    })()
+  const { href } = new URL('page.ts', import.meta.url)
+  for (const name of [href, `${href}?t=17`, `${packageDirectory}/dist/tests/lib/stack/page.ts?t=17#x`])
+    t.match(run(name), {
+      function: 'load',
+      file: 'tests/lib/stack/page.ts',
+      line: undefined,
+      callers: [{}, { function: 'runner' }],
+    })
+  const encode = (mappings: string) =>
+    Buffer.from(JSON.stringify({ version: 3, names: [], sources: ['shop.ts'], mappings })).toString('base64')
+  const mapped = `${href}\n//# sourceMappingURL=data:application/json;base64,${encode('AAAA;;AASA;AACA')}`
+  t.match(run(mapped), { function: 'load', file: 'tests/lib/stack/shop.ts', line: 10 })
+  const works = [href, href].map(name => ({ caller: run(name) }))
+  t.match([...choosePlaces(works, () => true).values()], [{ function: 'load' }, { function: 'load' }], 'not the runner')
+  t.match(run('webpack-internal:///./page.ts'), { function: 'runner' }, 'it is no file of the application')
+})
+
+t.test('code from a string without a name has no place, if the application has evaluated it', async t => {
+  const callers = new Callers(packageDirectory)
+  const find = callers.find.bind(callers)
+  const call = new Function('find', 'return [1].map(() => find())[0]')
+  t.equal(call(find), undefined)
+  t.match(
+    (function pass() {
+      return call(read)
+    })(),
+    { function: 'read', callers: [{ function: 'pass' }] },
+    'it lies between two functions',
+  )
+  function read() {
+    return callers.find()
+  }
+  const compile = evaluateElsewhere(`code => new Function('find', code)`)
+  t.match(
+    (function render() {
+      return compile('return find()')(find)
+    })(),
+    { function: 'render' },
+    'a library has generated it',
+  )
 })
 
 t.test('the frames of a function, and those above it, are not searched', async t => {
@@ -138,3 +216,8 @@ t.test('after a thousand places the cache starts again', async t => {
   t.strictSame(again, first)
   t.not(again, first, 'found again')
 })
+
+/** Code of a file outside of the application. */
+function evaluateElsewhere(code: string) {
+  return new Script(code, { filename: '/elsewhere/library.js' }).runInThisContext()
+}

@@ -41,14 +41,37 @@ t.test('every form of a frame is read', async t => {
 })
 
 t.test('code from a string is placed where it was evaluated', async t => {
-  const [inner] = parseStack(stackOf('eval (eval at f (eval at g (file:///a/x.ts:4:7)), <anonymous>:1:7)'))
-  t.same(inner, {
-    function: 'eval',
-    file: '/a/x.ts',
-    line: 4,
-    column: 7,
-    isAsync: false,
-  })
+  const places: [evaluator: string, file: string][] = [
+    ['f (eval at g (file:///a/x.ts:4:7))', '/a/x.ts'],
+    ['g (/a (b)/x.ts:4:7)', '/a (b)/x.ts'],
+    ['new A (eval at f (eval at g (file:///a%20(b)/x.ts:4:7)))', '/a (b)/x.ts'],
+    ['g (C:\\a (b)\\x.ts:4:7)', 'C:\\a (b)\\x.ts'],
+  ]
+  for (const [evaluator, file] of places) {
+    const [inner] = parseStack(stackOf(`eval (eval at ${evaluator}, <anonymous>:1:7)`))
+    t.same(inner, { function: 'eval', file, line: 4, column: 7, isAsync: false }, evaluator)
+  }
+  t.same(parseStack(stackOf('eval (eval at g (unknown location), <anonymous>:1:7)')), [
+    { function: 'eval', isAsync: false },
+  ])
+})
+
+t.test('a replacement of Error.prepareStackTrace may write a colon behind a name without a message', async t => {
+  const { prepareStackTrace } = Error
+  const native = makeError('\n    at evil (/etc/passwd:1:1)')
+  t.ok(native.stack)
+  t.same(parseStack(Object.assign(native, { message: '' })), [], 'V8 writes no colon: the old message is not known')
+  for (const header of ['Error: ', 'Error:', 'Error']) {
+    Error.prepareStackTrace = (_error, sites) => [header, ...sites].join('\n    at ')
+    const error = makeError('')
+    const frames = parseStack(error)
+    const coded = parseStack(
+      Object.assign(makeError(''), { stack: String(error.stack).replace('Error', 'Error [ERR_X]') }),
+    )
+    Error.prepareStackTrace = prepareStackTrace
+    t.equal(frames[0]?.function, 'makeError', header)
+    t.equal(coded[0]?.function, 'makeError')
+  }
 })
 
 t.test('lines of the message are never frames', async t => {
