@@ -134,11 +134,12 @@ export function listLink(parameters: Readonly<Record<string, string>>, token = '
 }
 
 /** Each path of the profiler begins with one of these. They have no slash at the end, which the router adds. */
-const beginnings: readonly string[] = [home, toolbarLink('')].map(link => link.slice(0, -1))
+const beginnings: readonly string[] = [home, toolbarLink('')]
 
 /** Whether a path is one of the profiler. */
 export function isOwnPath(path: string): boolean {
-  return beginnings.some(beginning => `${path}/`.startsWith(`${beginning}/`))
+  const folder = `${path}/`
+  return beginnings.some(beginning => folder.startsWith(beginning))
 }
 
 function encode(text: string): string {

@@ -183,6 +183,7 @@ export class EventTrace {
   #takeChanges(index: number): string[] | undefined {
     const changes = this.#watch.take()
     const old = this.#watch.oldHeaders
+    if (old.length === 0) return changes
     for (const [name, value] of old.splice(0, oldHeaderLimit - this.oldHeaders.length)) {
       this.oldHeaders.push([index, name, value])
     }
@@ -302,12 +303,6 @@ function nameOf(event: Event): string {
   return type.eventName ?? event.constructor.name
 }
 
-/** Watches one object for changes. */
-interface Watch {
-  /** Returns the changes since the last call. */
-  take(): string[] | undefined
-}
-
 const changeLimit = 50
 
 /** A header that was changed or removed, and its values before, which are lines. */
@@ -318,7 +313,11 @@ export class ChangeWatch {
   /** The headers that were changed or removed; the caller of `take` empties the list. */
   readonly oldHeaders: OldHeader[] = []
   readonly #attributes: AttributeWatch
-  #watches: readonly Watch[] = []
+  readonly #response = new ResponseWatch(undefined, this.oldHeaders)
+  /** The event, and the part of it that is watched besides the response. */
+  #event: (KernelEvent & { readonly controller?: unknown; readonly error?: unknown }) | undefined
+  #part: 'controller' | 'error' | undefined
+  #seen: unknown
 
   constructor(attributes: ReadonlyMap<string, unknown>) {
     this.#attributes = new AttributeWatch(attributes)
@@ -326,50 +325,34 @@ export class ChangeWatch {
 
   /** Watches this event instead of the previous one. */
   follow(event: KernelEvent): void {
-    this.#watches = createWatches(event, this.oldHeaders)
+    const mayHaveResponse = event instanceof ResponseEvent || event instanceof AnswerableEvent
+    this.#response.follow(mayHaveResponse ? event : undefined)
+    const hasController = event instanceof ControllerEvent || event instanceof ControllerArgumentsEvent
+    this.#event = event
+    this.#part = hasController ? 'controller' : event instanceof ExceptionEvent ? 'error' : undefined
+    this.#seen = this.#part && this.#event?.[this.#part]
   }
 
   /** Returns the changes since the last call, such as `set attribute _route`; `undefined` without changes. */
   take(): string[] | undefined {
-    let changes = this.#attributes.take()
-    for (const watch of this.#watches) {
-      const more = watch.take()
-      if (more !== undefined) changes = changes === undefined ? more : [...changes, ...more]
-    }
+    const ofAttributes = this.#attributes.take()
+    const changes = join(join(ofAttributes, this.#response.take()), this.#takePart())
     if (changes === undefined || changes.length <= changeLimit) return changes
     return [...changes.slice(0, changeLimit), `and ${changes.length - changeLimit} more`]
   }
+
+  #takePart(): string[] | undefined {
+    const part = this.#part
+    if (part === undefined || Object.is(this.#event?.[part], this.#seen)) return undefined
+    this.#seen = this.#event?.[part]
+    return [`replaced the ${part}`]
+  }
 }
 
-function createWatches(event: KernelEvent, oldHeaders: OldHeader[]): readonly Watch[] {
-  if (event instanceof ResponseEvent) return [new ResponseWatch(event, oldHeaders)]
-  if (event instanceof ControllerEvent || event instanceof ControllerArgumentsEvent) {
-    return [new IdentityWatch(() => event.controller, 'replaced the controller')]
-  }
-  if (!(event instanceof AnswerableEvent)) return []
-  const response = new ResponseWatch(event, oldHeaders)
-  return event instanceof ExceptionEvent
-    ? [response, new IdentityWatch(() => event.error, 'replaced the error')]
-    : [response]
-}
-
-class IdentityWatch implements Watch {
-  readonly #read: () => unknown
-  readonly #change: string
-  #seen: unknown
-
-  constructor(read: () => unknown, change: string) {
-    this.#read = read
-    this.#change = change
-    this.#seen = read()
-  }
-
-  take(): string[] | undefined {
-    const value = this.#read()
-    if (Object.is(value, this.#seen)) return undefined
-    this.#seen = value
-    return [this.#change]
-  }
+/** Most calls change nothing. */
+function join(changes: string[] | undefined, more: string[] | undefined): string[] | undefined {
+  if (changes === undefined) return more
+  return more === undefined ? changes : [...changes, ...more]
 }
 
 /** An event with a response, which may not exist yet. */
@@ -379,24 +362,29 @@ interface Answered {
 
 /** Watches the response of an event. Headers are compared only when their revision has changed. */
 export class ResponseWatch {
-  readonly #event: Answered
+  #event: Answered | undefined
   readonly #oldHeaders: OldHeader[]
   #response: Response | undefined
   #revision = 0
-  #fields: readonly string[] = []
+  readonly #fields: string[] = []
   #status = 0
   #body: Body = null
 
   /** Adds the headers that were changed or removed to `oldHeaders`. */
-  constructor(event: Answered, oldHeaders: OldHeader[] = []) {
-    this.#event = event
+  constructor(event?: Answered, oldHeaders: OldHeader[] = []) {
     this.#oldHeaders = oldHeaders
-    this.#remember(event.response)
+    this.follow(event)
+  }
+
+  /** Watches the response of this event. */
+  follow(event: Answered | undefined): void {
+    this.#event = event
+    this.#remember(event?.response)
   }
 
   /** Returns the changes since the last call, such as `set header etag`; `undefined` without changes. */
   take(): string[] | undefined {
-    const { response } = this.#event
+    const response = this.#event?.response
     if (response !== this.#response) {
       const change = this.#response === undefined ? 'set the response' : 'replaced the response'
       this.#remember(response)
@@ -415,13 +403,20 @@ export class ResponseWatch {
   }
 
   #remember(response: Response | undefined): void {
+    const isOther = response !== this.#response
     this.#response = response
     if (response === undefined) return
-    this.#revision = response.headers.revision
-    this.#fields = [...response.headers.toRaw()]
+    const { revision } = response.headers
+    if (isOther || revision !== this.#revision) overwrite(this.#fields, response.headers.toRaw())
+    this.#revision = revision
     this.#status = response.status
     this.#body = response.body
   }
+}
+
+function overwrite(fields: string[], others: readonly string[]): void {
+  for (let at = 0; at < others.length; at++) fields[at] = others[at] as string
+  fields.length = others.length
 }
 
 /** Most changes append fields: these are not compared with all others. */
@@ -448,11 +443,13 @@ function compareAppended(fields: readonly string[], start: number, oldHeaders: O
   const changes: string[] = []
   for (let at = start; at < fields.length; at += 2) {
     const name = (fields[at] ?? '').toLowerCase()
-    const isChanged = indexOfField(fields, name) < start
-    const change = `${isChanged ? 'changed' : 'set'} header ${name}`
+    const first = indexOfField(fields, name)
+    if (first === at) changes.push(`set header ${name}`)
+    if (first >= start) continue
+    const change = `changed header ${name}`
     if (changes.includes(change)) continue
     changes.push(change)
-    if (isChanged) oldHeaders.push([name, valuesOf(fields.slice(0, start), name) ?? ''])
+    oldHeaders.push([name, valuesOf(fields.slice(0, start), name) ?? ''])
   }
   return changes
 }
@@ -489,8 +486,10 @@ export const attributeLimit = 100
  */
 export class AttributeWatch {
   readonly #attributes: ReadonlyMap<string, unknown>
-  #names: string[] = []
-  #values: unknown[] = []
+  readonly #names: string[] = []
+  readonly #values: unknown[] = []
+  /** How many attributes, from the first one, are as they were. */
+  #same = 0
 
   constructor(attributes: ReadonlyMap<string, unknown>) {
     this.#attributes = attributes
@@ -498,34 +497,31 @@ export class AttributeWatch {
 
   /** Returns the changes since the last call, such as `set attribute _route`; `undefined` without changes. */
   take(): string[] | undefined {
-    if (this.#isUnchanged()) return undefined
     const attributes = this.#attributes
-    const names: string[] = []
-    const values: unknown[] = []
+    if (attributes.size > attributeLimit) return undefined
+    this.#same = 0
+    // Reads no attribute by its name: that would be a read of the application. An iterator costs an array for each attribute.
+    attributes.forEach(this.#compare)
+    const [same, names, values] = [this.#same, this.#names, this.#values]
+    if (same === attributes.size && same === names.length) return undefined
     const changes: string[] = []
-    for (const [name, value] of attributes) {
+    const oldNames = names.splice(same)
+    const oldValues = values.splice(same)
+    let at = 0
+    attributes.forEach((value, name) => {
+      if (at++ < same) return
+      const before = oldNames.indexOf(name)
+      if (before === -1) changes.push(`set attribute ${name}`)
+      else if (!Object.is(oldValues[before], value)) changes.push(`changed attribute ${name}`)
       names.push(name)
       values.push(value)
-      const before = this.#names.indexOf(name)
-      if (before === -1) changes.push(`set attribute ${name}`)
-      else if (!Object.is(this.#values[before], value)) changes.push(`changed attribute ${name}`)
-    }
-    for (const name of this.#names) if (!names.includes(name)) changes.push(`removed attribute ${name}`)
-    this.#names = names
-    this.#values = values
+    })
+    for (const name of oldNames) if (!names.includes(name)) changes.push(`removed attribute ${name}`)
     return changes
   }
 
-  /** Reads no attribute by its name: that would be a read of the application. */
-  #isUnchanged(): boolean {
-    const attributes = this.#attributes
-    if (attributes.size > attributeLimit) return true
-    if (attributes.size !== this.#names.length) return false
-    let at = 0
-    for (const [name, value] of attributes) {
-      if (name !== this.#names[at] || !Object.is(value, this.#values[at])) return false
-      at++
-    }
-    return true
+  readonly #compare = (value: unknown, name: string): void => {
+    const at = this.#same
+    if (name === this.#names[at] && Object.is(value, this.#values[at])) this.#same++
   }
 }
