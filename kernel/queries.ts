@@ -59,7 +59,30 @@ export interface QueryResult {
   readonly error?: unknown
 }
 
-/** A wait for a free connection of a pool, as its source reports it when the request has got one. */
+/** A pool at the moment when a connection is asked for. */
+export interface PoolState {
+  /** Its connections that nothing uses. */
+  readonly idle: number
+  /** All of its connections, also those that are being opened. */
+  readonly total: number
+  /** How many it may have. 0 is no limit. */
+  readonly limit: number
+  /** How many callers wait for a connection already. */
+  readonly waiting: number
+}
+
+/** What a library reports of the state of a pool. */
+export type PoolReport = { readonly [field in keyof PoolState]?: number | undefined }
+
+/**
+ * The connections that a pool has for further callers: those without use, and those that it may open. Only if there is none, a
+ * caller waits for another one. `NaN` for a pool that does not report its state.
+ */
+export function countFree({ idle = NaN, limit = NaN, total = NaN, waiting = NaN }: PoolReport): number {
+  return idle + (limit === 0 ? Infinity : limit) - total - waiting
+}
+
+/** A wait for a connection of a pool, as its source reports it when the request has got one. */
 export interface ConnectionWait {
   /** The database system, as of a query. */
   readonly system: string
@@ -69,6 +92,8 @@ export interface ConnectionWait {
   readonly duration: number
   /** The place in the application's code. */
   readonly caller?: Caller | undefined
+  /** The pool, all of whose connections were in use; `undefined` if the library does not report its state. */
+  readonly pool?: PoolState | undefined
 }
 
 /** Ends the report of a query. */
@@ -83,7 +108,7 @@ export interface QueryObserver {
   begin(query: QueryStart, below?: Running): QueryEnd | undefined
   /** Whether the queries of a request are recorded, as far as is known now. */
   isRecorded?(request: Request): boolean
-  /** Called when a request has waited for a connection, because all connections of the pool were in use. */
+  /** Called when a request has waited for a connection. */
   noteWait?(wait: ConnectionWait): void
 }
 
@@ -124,7 +149,7 @@ export class Queries {
     })
   }
 
-  /** Reports that a request has waited for a connection, because all connections of the pool were in use. */
+  /** Reports that a request has waited for a connection. A wait for a pool with free connections is not reported. */
   noteWait(wait: ConnectionWait): void {
     for (const observer of this.#observers) {
       try {

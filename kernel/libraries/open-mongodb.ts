@@ -1,4 +1,5 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel'
+import { countFree, type PoolState } from '../queries.ts'
 import { type AnyFunction, type FileChanges, type OperationOutcome, publishPromise } from './publish.ts'
 
 /** A message of the channel of the commands of mongodb. */
@@ -18,6 +19,11 @@ const commands = tracingChannel<object, OperationOutcome>('sinfonietta:mongodb:c
 /** The waits of operations for a connection, because all connections of the pool are in use. */
 const waits = tracingChannel<object, OperationOutcome>('sinfonietta:mongodb:pool:wait')
 
+/** A message of the channel of the waits. */
+export interface PoolWait {
+  readonly pool: PoolState
+}
+
 /** A connection of mongodb, as far as it is used. */
 interface Connection {
   readonly address: string
@@ -26,8 +32,8 @@ interface Connection {
 
 /** A pool of connections. */
 interface Pool {
-  readonly pendingConnectionCount: number
-  readonly currentCheckedOutCount: number
+  readonly availableConnectionCount: number
+  readonly totalConnectionCount: number
   /** How many wait already. */
   readonly waitQueueSize: number
   /** 0 for a pool without a limit. */
@@ -85,10 +91,11 @@ function changeConnection(prototype: Connection): void {
 function changePool(prototype: Pool): void {
   const { checkOut } = prototype
   prototype.checkOut = function (this: Pool, ...args) {
-    const { currentCheckedOutCount, options, pendingConnectionCount, waitQueueSize } = this
-    const free = (options.maxPoolSize || Infinity) - currentCheckedOutCount - pendingConnectionCount
-    if (free > waitQueueSize || !waits.start.hasSubscribers) return checkOut.apply(this, args)
-    const message: OperationOutcome = {}
+    if (!waits.start.hasSubscribers) return checkOut.apply(this, args)
+    const { availableConnectionCount: idle, options, totalConnectionCount: total, waitQueueSize: waiting } = this
+    const pool: PoolState = { idle, total, limit: options.maxPoolSize, waiting }
+    if (!(countFree(pool) <= 0)) return checkOut.apply(this, args)
+    const message: OperationOutcome & PoolWait = { pool }
     waits.start.publish(message)
     return publishPromise(waits, message, checkOut.apply(this, args))
   } as AnyFunction

@@ -1,4 +1,5 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel'
+import type { PoolState } from '../queries.ts'
 import {
   type AnyFunction,
   type FileChanges,
@@ -35,6 +36,10 @@ interface PgClient {
 
 /** A pool of pg-pool, as far as it is used. */
 interface PgPool {
+  readonly idleCount: number
+  readonly totalCount: number
+  readonly waitingCount: number
+  readonly options: { readonly max: number }
   connect: AnyFunction
   query: AnyFunction
 }
@@ -154,10 +159,11 @@ function changePool(prototype: PgPool): void {
       pgPoolQueries.end.publish(message)
     }
   }
-  prototype.connect = function (...args) {
+  prototype.connect = function (this: PgPool, ...args) {
     if (!pgWaits.start.hasSubscribers) return connect.apply(this, args)
     const [callback] = args
-    const message: OperationOutcome = {}
+    const { idleCount: idle, options, totalCount: total, waitingCount: waiting } = this
+    const message: OperationOutcome & PoolState = { idle, total, limit: options.max, waiting }
     pgWaits.start.publish(message)
     try {
       if (typeof callback === 'function') {
@@ -167,5 +173,5 @@ function changePool(prototype: PgPool): void {
     } finally {
       pgWaits.end.publish(message)
     }
-  }
+  } as AnyFunction
 }

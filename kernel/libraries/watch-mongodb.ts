@@ -5,7 +5,7 @@ import type { Request } from '../../lib/http/request.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import type { QueryEnd, QueryResult } from '../queries.ts'
 import { readCommand } from './mongodb-command.ts'
-import type { MongodbCommand } from './open-mongodb.ts'
+import type { MongodbCommand, PoolWait } from './open-mongodb.ts'
 import type { WatchServices } from './watch.ts'
 
 /** The reply of a server: a document, or an object that reads it when it is asked. */
@@ -71,9 +71,9 @@ export function watchMongodb({ callers, context, queries }: WatchServices): () =
     'tracing:sinfonietta:mongodb:pool:wait:start': listenTo<object>(message => {
       waits.set(message, { request: context.current, since: performance.now(), caller: places.getStore() })
     }),
-    'tracing:sinfonietta:mongodb:pool:wait:asyncStart': listenTo<object>(message => {
+    'tracing:sinfonietta:mongodb:pool:wait:asyncStart': listenTo<PoolWait>(message => {
       const { since = Infinity, ...wait } = waits.get(message) ?? {}
-      queries.noteWait({ system: 'mongodb', duration: performance.now() - since, ...wait })
+      queries.noteWait({ system: 'mongodb', duration: performance.now() - since, pool: message.pool, ...wait })
     }),
   })
   return () => {

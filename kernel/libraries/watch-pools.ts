@@ -2,7 +2,8 @@ import { channel } from 'node:diagnostics_channel'
 import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
-import { countRows, type QueryEnd, type QueryLibrary } from '../queries.ts'
+import { countFree, countRows, type PoolReport, type PoolState, type QueryEnd, type QueryLibrary } from '../queries.ts'
+import type { Mysql2Pool } from './open-mysql2.ts'
 import { listenToOperations, toServer, type WatchServices } from './watch.ts'
 
 /** A message of `mysql2:query` and `mysql2:execute`, which mysql2 3.20 and later publish, and of the channels of pg. */
@@ -20,13 +21,29 @@ interface SqlQuery {
 /** Records queries of mysql2 (3.20 and later). */
 export function watchMysql2(services: WatchServices): () => void {
   const place = { system: 'mysql', library: 'mysql2', prefix: 'mysql2' } as const
-  return watchPools(services, place, { query: () => undefined, execute: ({ values }) => values })
+  let asked: Mysql2Pool = {}
+  const stop = subscribeChannels({
+    'sinfonietta:mysql2:pool': listenTo<Mysql2Pool>(pool => {
+      asked = pool
+    }),
+  })
+  const operations = { query: () => undefined, execute: ({ values }: SqlQuery) => values }
+  const stopPools = watchPools(services, place, operations, () => ({
+    idle: asked._freeConnections?.length,
+    total: asked._allConnections?.length,
+    limit: asked.config?.connectionLimit,
+    waiting: asked._connectionQueue?.length,
+  }))
+  return () => {
+    stop()
+    stopPools()
+  }
 }
 
 /** Records queries of pg, whose channels `openLibraryChannels` adds. */
 export function watchPg(services: WatchServices): () => void {
   const place = { system: 'postgresql', library: 'pg', prefix: 'sinfonietta:pg' } as const
-  return watchPools(services, place, { query: ({ values }) => values })
+  return watchPools(services, place, { query: ({ values }) => values }, message => message)
 }
 
 /**
@@ -36,6 +53,14 @@ export function watchPg(services: WatchServices): () => void {
 interface LatePlace {
   isMissing?: boolean
   caller?: Caller | undefined
+}
+
+/** A wait for a connection. */
+interface Wait {
+  /** By `performance.now()`. */
+  readonly since: number
+  /** The pool, all of whose connections were in use; `undefined` if it does not report its state. */
+  readonly pool: PoolState | undefined
 }
 
 /** A library, and the first part of the names of its channels. */
@@ -50,11 +75,13 @@ interface PoolLibrary {
  * the last part of the name of its channel. A pool passes a connection to the next waiting caller
  * while the request runs that has released it. So the request is taken when a connection is asked for, and is current
  * again when the connection is there; for other code, no request is current then. The same is true of callbacks of queries.
+ * `stateOf` reads the state of the pool that is asked, if the library reports it.
  */
 function watchPools(
   { callers, context, queries }: WatchServices,
   { library, prefix, system }: PoolLibrary,
   operations: Readonly<Record<string, (query: SqlQuery) => SqlQuery['values']>>,
+  stateOf: (message: PoolReport) => PoolReport,
 ): () => void {
   const connecting = `${prefix}:pool:connect`
   const requests = new WeakMap<object, Request>()
@@ -63,8 +90,8 @@ function watchPools(
   let connected: Caller | undefined
   /** The code that has returned the connection, if it runs now. */
   let returning: Caller | undefined
-  /** When requests asked for connections, by `performance.now()`. Those for which the pool opens a connection are removed. */
-  const waits = new WeakMap<object, number>()
+  /** The requests for which the pool had no connection, or did not report its state. Those for which it opens one are removed. */
+  const waits = new WeakMap<object, Wait>()
   /** The connection that is being asked for, in the synchronous part. */
   let asked: object | undefined
   const latePlaces = new WeakMap<object, LatePlace>()
@@ -112,14 +139,17 @@ function watchPools(
     )
   }
   const stop = subscribeChannels({
-    [`tracing:${connecting}:start`]: listenTo<object>(message => {
+    [`tracing:${connecting}:start`]: listenTo<PoolReport>(message => {
       asked = message
       if (context.current === undefined) return
       keep(message)
       const caller = search()
       if (caller !== undefined) places.set(message, caller)
       else if (pooled !== undefined) latePlaces.set(message, pooled)
-      waits.set(message, performance.now())
+      const pool = stateOf(message)
+      const free = countFree(pool)
+      if (!(free > 0))
+        waits.set(message, { since: performance.now(), pool: free <= 0 ? (pool as PoolState) : undefined })
     }),
     [`tracing:${connecting}:end`]: () => {
       asked = undefined
@@ -132,10 +162,10 @@ function watchPools(
       connected = places.get(message)
       late = latePlaces.get(message)
       returning = search()
-      const since = waits.get(message)
-      if (since === undefined) return
-      const duration = performance.now() - since
-      queries.noteWait({ system, request: requests.get(message), duration, caller: connected })
+      const wait = waits.get(message)
+      if (wait === undefined) return
+      const duration = performance.now() - wait.since
+      queries.noteWait({ system, request: requests.get(message), duration, caller: connected, pool: wait.pool })
     }),
     [`tracing:${connecting}:asyncEnd`]: () => {
       connected = undefined

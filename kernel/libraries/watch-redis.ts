@@ -135,6 +135,8 @@ function countValues(result: unknown): number | undefined {
 /** The part of the class of a pool that is used. */
 interface Pool {
   readonly idleClients: number
+  readonly totalClients: number
+  readonly tasksQueueLength: number
   execute(task: (client: unknown) => unknown): Promise<unknown>
 }
 
@@ -184,13 +186,19 @@ class NodeRedisPools {
 
   #bind(prototype: Pool): () => void {
     const { execute } = prototype
-    const { callers, context } = this.#services
+    const { callers, context, queries } = this.#services
     const pools = this
     let isStopped = false
     function executeBound(this: Pool, task: (client: unknown) => unknown): Promise<unknown> {
       if (isStopped || this.idleClients > 0) return execute.call(this, task)
       const caller = context.current && callers.find(executeBound)
+      const { idleClients: idle, tasksQueueLength: waiting, totalClients: total } = this
+      const since = performance.now()
+      let isFull = false
       const bound = AsyncResource.bind((client: unknown) => {
+        const duration = performance.now() - since
+        if (isFull)
+          queries.noteWait({ system: 'redis', duration, caller, pool: { idle, total, limit: total, waiting } })
         pools.#caller = caller
         try {
           return task(client)
@@ -198,7 +206,10 @@ class NodeRedisPools {
           pools.#caller = undefined
         }
       })
-      return execute.call(this, bound)
+      const result = execute.call(this, bound)
+      // Below its limit, the pool opens a connection at once.
+      isFull = this.totalClients === total
+      return result
     }
     prototype.execute = executeBound
     return () => {

@@ -21,8 +21,9 @@ export async function startMongodb(t: Test): Promise<string> {
       while (received.length >= 16 && received.length >= received.readInt32LE(0)) {
         const message = received.subarray(0, received.readInt32LE(0))
         received = received.subarray(message.length)
-        // A server needs time: the next command on this connection waits.
-        setTimeout(() => socket.write(answer(message, collections, BSON)), 1)
+        // A server needs time: the next command on this connection waits. `$where` may ask for more of it.
+        const [, time = 1] = /\bsleep\((\d+)\)/.exec(message.toString('latin1')) ?? []
+        setTimeout(() => socket.write(answer(message, collections, BSON)), Number(time))
       }
     })
   }).listen(0, '127.0.0.1')

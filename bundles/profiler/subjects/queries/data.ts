@@ -62,7 +62,7 @@ export const queriesSchema = v.object({
   omitted: count,
   /** Their times. */
   more: maybe(v.object({ database: maybe(moreWorkSchema), cache: maybe(moreWorkSchema) })),
-  /** Waits of 10 ms or more for a free connection of a pool, where the library reports them; at most 100. */
+  /** Waits of 10 ms or more for a connection of a pool, where the library reports them; at most 100. */
   waits: maybe(
     list(
       v.object({
@@ -71,6 +71,19 @@ export const queriesSchema = v.object({
         start: number,
         duration: amount,
         caller: maybe(caller),
+        /** The pool when the connection was asked for: all connections were in use. Absent if the library does not report it. */
+        pool: maybe(
+          v.object({
+            /** Connections that nothing used. */
+            idle: count,
+            /** All of its connections. */
+            total: count,
+            /** How many it may have. */
+            limit: count,
+            /** How many callers waited already. */
+            waiting: count,
+          }),
+        ),
       }),
     ),
   ),

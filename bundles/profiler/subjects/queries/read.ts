@@ -319,29 +319,30 @@ function findTransactions(queries: readonly OrderedQuery[]): Members[] {
 
 /** A wait of a profile. */
 interface StoredWait extends ConnectionWaitData {
+  /** The times in which the event loop could have continued the request. */
+  readonly own: readonly Period[]
   readonly caller: Caller
 }
 
-/** Milliseconds: a connection that is free takes less. */
-const leastWait = 1
+/** Milliseconds: shorter delays are none that a caller notices. */
+export const leastWait = 10
 
-/** The waits of a profile for free connections of pools. */
+/** The waits of a profile for connections of pools. */
 interface StoredWaits {
   readonly waits: readonly StoredWait[]
   /** Milliseconds in which at least one part of the request waited. */
   readonly time: number
 }
 
-/** Reads the waits of a profile for free connections: empty lists if nothing was recorded. */
+/** Reads the waits of a profile for connections: empty lists if nothing was recorded. */
 export const readWaits: (profile: Profile) => StoredWaits = oncePerProfile(collectors => {
   const stops = readStops({ collectors })
   const waits = (collectors.queries?.waits ?? []).flatMap(({ caller = {}, ...wait }) => {
-    const { duration, start } = wait
-    const own = duration - stoppedTime({ start, end: start + duration }, stops)
-    return own < leastWait ? [] : { ...wait, duration: own, caller }
+    const own = subtractPeriods([wait], stops)
+    const duration = totalOf(own)
+    return duration < leastWait ? [] : { ...wait, own, duration, caller }
   })
-  const periods = joinPeriods(collectors.queries?.waits ?? [])
-  return { waits, time: totalOf(subtractPeriods(periods, stops)) }
+  return { waits, time: totalOf(joinPeriods(waits.flatMap(({ own }) => own))) }
 })
 
 /** All queries of a statement shape. */

@@ -16,7 +16,7 @@ import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../rec
 import type { ConnectionWaitData, QueryData } from './data.ts'
 import { captureQuery, type DescribedQuery, identityOf, QueryDescriber } from './describe-query.ts'
 import { type PackedQueries, type PackedQuery, StatementList } from './pack.ts'
-import { controlOperations, operationOf } from './read.ts'
+import { controlOperations, leastWait, operationOf } from './read.ts'
 
 /** The queries of databases and caches. */
 export const queriesSubject: RecordedSubject = {
@@ -29,9 +29,6 @@ export const queriesSubject: RecordedSubject = {
 
 /** Characters of the message of an error. */
 const messageLimit = 4000
-
-/** Milliseconds: a connection that is free is there at once. */
-const leastWait = 10
 
 /** The parts that the recorder works with. */
 interface QueryRecorderServices {
@@ -66,10 +63,10 @@ export class QueryRecorder implements QueryObserver {
     return result => query.finish(result, text => maskAndCut(text, messageLimit, redactor))
   }
 
-  noteWait({ caller, duration, request, system }: ConnectionWait): void {
+  noteWait({ caller, duration, pool, request, system }: ConnectionWait): void {
     const trace = duration < leastWait ? undefined : this.#services.findTrace(request)
     if (trace === undefined) return
-    queryPart.of(trace).addWait({ system, start: trace.elapsed() - duration, duration, caller })
+    queryPart.of(trace).addWait({ system, start: trace.elapsed() - duration, duration, caller, pool })
   }
 
   isRecorded(request: Request): boolean {
@@ -202,9 +199,9 @@ export class QueryTrace {
   }
 
   /** Records that the request has waited for a connection. */
-  addWait({ caller, duration, start, system }: ConnectionWaitData): void {
+  addWait({ caller, duration, pool, start, system }: ConnectionWaitData): void {
     if (this.waits.length === waitLimit) return
-    this.waits.push({ system, start: roundTime(start), duration: roundTime(duration), caller })
+    this.waits.push({ system, start: roundTime(start), duration: roundTime(duration), caller, pool })
   }
 
   /** Milliseconds in which at least one query ran. Queries that have not ended do not count. */

@@ -1,5 +1,6 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
+import { isCache } from '../../../../lib/sql/tokens.ts'
 import { describePlaces, findRuns } from '../../insight/findings/finding.ts'
 import {
   formatCount,
@@ -269,29 +270,38 @@ function isEnded({ code = '', error = '' }: Partial<StoredQuery> = {}): boolean 
   return error !== '' && !answers.test(code)
 }
 
-/** Finds requests that have waited for a free connection, because all connections of the pool were in use. */
+/** Finds requests that have waited for a connection. The cause is known only of a pool that reports its state. */
 export const starvedPoolRule: FindingRule<Profile> = {
   name: 'starved-pool',
-  title: 'No free connection',
+  title: 'Wait for a connection',
   find(profile) {
     const { time, waits } = readWaits(profile)
     if (time < leastWaiting) return []
     const longest = Math.max(...waits.map(({ duration }) => duration))
+    const isKnown = waits.every(({ pool }) => pool !== undefined)
     return [
       {
         severity: 'warning',
-        problem: `The request waited ${formatDuration(time)} for free connections of a pool (${formatCount(waits.length, 'time')}, at most ${formatDuration(longest)}).`,
+        problem: `The request waited ${formatDuration(time)} for connections of a pool (${formatCount(waits.length, 'time')}, at most ${formatDuration(longest)}): ${isKnown ? describeUse(waits) : 'whether all connections were in use is not known'}.`,
         ...describePlaces(
           waits,
           {},
-          'Release connections earlier, run fewer queries at the same time, or make the pool larger',
+          isKnown
+            ? 'Release connections earlier, run fewer queries at the same time, or make the pool larger'
+            : 'Look at how many connections the pool has and may have',
         ),
-        place: { panel: 'database' },
+        place: { panel: waits.every(({ system }) => isCache(system)) ? 'cache' : 'database' },
         evidence: { count: waits.length, time },
       },
     ]
   },
   measure: { unit: 'ms', read: (_, profile) => readWaits(profile).time },
+}
+
+function describeUse(waits: ReturnType<typeof readWaits>['waits']): string {
+  const [limit = 0, ...others] = new Set(waits.map(({ pool }) => pool?.limit))
+  if (limit === 1) return 'its only connection was in use'
+  return `all ${others.length > 0 ? '' : `${limit} `}connections were in use`
 }
 
 /** Queries with one cause, in the order in which they began. */
