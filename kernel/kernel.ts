@@ -77,8 +77,7 @@ export class Kernel {
       await kernel.#start(options)
       return kernel
     } catch (error) {
-      // A failure to close would hide the first one.
-      await kernel.close().catch(() => undefined)
+      logFailures(options.logger, await kernel.#closeBundles())
       throw error
     }
   }
@@ -106,7 +105,7 @@ export class Kernel {
     try {
       return await Kernel.#assemble(options, steps)
     } catch (error) {
-      await steps.close()
+      logFailures(options.logger, await steps.close())
       throw error
     }
   }
@@ -207,12 +206,22 @@ export class Kernel {
    * @throws KERNEL_BUNDLE_FAILED of the first failure
    */
   async close(): Promise<void> {
+    const failures = await this.#closeBundles()
+    if (failures.length > 0) throw failures[0]
+  }
+
+  async #closeBundles(): Promise<Error[]> {
     this.#stopWatches()
     const failures = await this.#steps.close()
     this.#uncorrelate()
     this.app.context.end()
-    if (failures.length > 0) throw failures[0]
+    return failures
   }
+}
+
+/** The error of the start is thrown: a failure to close must not hide it. */
+function logFailures(logger: Logger, failures: readonly Error[]): void {
+  for (const exception of failures) logger.error('A bundle could not be closed after a failed start.', { exception })
 }
 
 /**

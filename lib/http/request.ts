@@ -1,6 +1,6 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
-import { ARGUMENT_INVALID } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import { EmptySession, type Session } from '../session/session.ts'
@@ -295,9 +295,11 @@ export class Request {
 
   /**
    * A sub-request: this request with another method or target and new attributes, of which it has the `_locale`. Session and
-   * body are shared.
+   * body are shared. @throws ARGUMENT_INVALID
    */
-  duplicate({ method = this.method, target = this.target }: Partial<Pick<Request, 'method' | 'target'>> = {}): Request {
+  duplicate(changes: Partial<Pick<Request, 'method' | 'target'>> = {}): Request {
+    checkOptions('request.duplicate()', changes, { method: 'string', target: 'string' })
+    const { method = this.method, target = this.target } = changes
     const { connection, headers, httpVersion } = this
     const init = { method, target, headers, httpVersion, connection, trustedProxies: this.#trustedProxies }
     const duplicate = new Request(init, this)

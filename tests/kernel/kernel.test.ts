@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { mock } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { asInteger, type Bundle, HttpError } from 'sinfonietta'
+import { asInteger, type Bundle, HttpError, type Logger } from 'sinfonietta'
 import { createRequest, createTestKernel, silentLogger } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { toController } from '#kernel/controller.ts'
@@ -11,11 +11,25 @@ import { defineSettings, Settings } from '#lib/env/settings.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { muteWarnings } from '#tests/support/mute-warnings.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {
     'test.kernel': undefined
   }
+}
+
+/** Boots with a logger of the test. */
+function bootLogged(directory: string, bundles: readonly Bundle[], logger: Logger): Promise<Kernel> {
+  const settings = new Settings({ variables: { APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough' } })
+  return Kernel.boot({
+    settings,
+    config: readConfig(settings),
+    directory,
+    bundles,
+    logger,
+    redactor: new Redactor({}),
+  })
 }
 
 function boot(t: Test, bundles: readonly Bundle[], templates: Record<string, string> = {}) {
@@ -144,8 +158,15 @@ t.test(
     ]
     for (const [message, closed, bundles, templates] of starts) {
       calls.length = 0
-      await t.rejects(boot(t, bundles, templates), { message })
+      const { logger, records } = createRecorder()
+      await t.rejects(bootLogged(t.testdir({ templates: templates ?? {} }), bundles, logger), { message })
       t.strictSame(calls, closed, `${message}`)
+      const logged = records.map(({ context }) => JSON.stringify(context.exception))
+      t.match(
+        logged,
+        closed.map(name => `failed in close(): Error: ${name} is stuck`),
+        'each failure is logged',
+      )
     }
   },
 )
@@ -320,15 +341,7 @@ t.test('bundles read their settings, and a kernel with wrong settings does not b
 
 t.test('a folder for assets that appears later is read with a reload', async t => {
   const directory = t.testdir({})
-  const settings = new Settings({ variables: { APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough' } })
-  const kernel = await Kernel.boot({
-    settings,
-    config: readConfig(settings),
-    directory,
-    bundles: [{ name: 'home', register() {} }],
-    logger: silentLogger,
-    redactor: new Redactor({}),
-  })
+  const kernel = await bootLogged(directory, [{ name: 'home', register() {} }], silentLogger)
   t.equal(kernel.app.files.url('home/home.css'), undefined)
   mkdirSync(`${directory}/bundles/home/assets`, { recursive: true })
   writeFileSync(`${directory}/bundles/home/assets/home.css`, '')

@@ -237,6 +237,19 @@ t.test('a duplicate shares all but the attributes', async t => {
   t.equal(other.headers.get('x-a'), '1')
 })
 
+t.test('a duplicate takes no path, and no other options', t => {
+  const request = new Request({ target: '/' })
+  const mistakes: [changes: object, message: RegExp][] = [
+    ['/b' as never, /its options are an object with method, target, not .*/],
+    [{ path: '/b' }, /there is no option "path"/],
+    [{ target: 7 }, /"target" must be a string, not a number/],
+  ]
+  for (const [changes, message] of mistakes) {
+    t.throws(() => request.duplicate(changes), { code: 'ARGUMENT_INVALID', message })
+  }
+  t.end()
+})
+
 t.test('a duplicate has the language of its request', async t => {
   const request = new Request({ target: '/' })
   request.attributes.set('_locale', 'de')
