@@ -31,6 +31,7 @@ app.use(express.json())
 app.use('/api', router)
 app.use('/sub/:secret', express.Router().get('/page', (request, response) => response.end()))
 app.get(['/one', '/two'], (request, response) => response.send('some'))
+app.all('/{*rest}', function rest(request, response) { response.status(404).send() })
 app.use(function answer(error, request, response, next) { response.status(error.status ?? 500).send('handled') })
 const server = app.listen(0, '127.0.0.1', () => report(server))
 `
@@ -49,6 +50,7 @@ app.register(async api => {
   api.get('/next', async () => { throw new TypeError('The next page is broken.') })
   api.get('/gone', async () => { throw Object.assign(new Error('It is gone.'), { status: 404 }) })
 }, { prefix: '/api' })
+app.all('*', function rest(request, reply) { reply.status(404).send() })
 app.setErrorHandler((error, request, reply) => reply.status(error.status ?? 500).send('handled'))
 app.listen({ host: '127.0.0.1', port: 0 }).then(() => report(app.server))
 `
@@ -69,6 +71,7 @@ router.get('/fail', () => { throw new RangeError('The page is broken.') })
 router.get('/next', async () => { throw new TypeError('The next page is broken.') })
 router.get('/gone', context => context.throw(404, 'It is gone.'))
 app.use(router.routes())
+app.use(new Router().all('/{*rest}', function rest(context) { context.status = 404 }).routes())
 const server = app.listen(0, '127.0.0.1', () => report(server))
 `
 const hono = `
@@ -91,6 +94,7 @@ const own = new Hono()
 own.get('/next', () => { throw new TypeError('The next page is broken.') })
 own.onError((error, context) => context.text('handled', 500))
 app.route('/api', own)
+app.all('*', function rest(context) { return context.text('', 404) })
 app.onError((error, context) => error.getResponse?.() ?? context.text('handled', 500))
 const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, () => report(server))
 `
@@ -252,7 +256,7 @@ const inNest = [
 const frameworks: Readonly<Record<string, Framework>> = {
   'Express 5': { source: express, packages: same('express'), calls: inExpress, handler: 'showUser' },
   'Express 4': {
-    source: express,
+    source: express.replace('/{*rest}', '*'),
     packages: { express: 'express4' },
     calls: ['middleware:', 'query FILE', 'expressInit FILE', ...inExpress.slice(1)],
     handler: 'showUser',
@@ -324,7 +328,7 @@ async function checkProfiles(
   t: Test,
   name: string,
   file: string,
-  { calls, handler, source }: Framework,
+  { calls, handler }: Framework,
   find: Awaited<ReturnType<typeof profile>>['find'],
 ) {
   const shown = await find(file, '/api/users/7')
@@ -352,9 +356,10 @@ async function checkProfiles(
     t.match(reset.stored, /"text":"reset"/)
     t.notMatch(reset.stored, /S3cr/, 'the token is masked in its URL, the log and the Referer')
   }
-  if (source === express)
+  if (name.startsWith('Express'))
     t.match(await find(file, '/sub/S3cretKq/page', '/sub/******/page'), { route: 'GET /sub/******/page' })
-  t.match(await find(file, '/missing/12'), { route: 'GET /missing/*', status: 404 })
+  const missing = { route: 'GET /missing/*', status: 404, ...(!name.startsWith('Nest') && { controller: 'rest' }) }
+  t.match(await find(file, '/missing/12'), missing, 'a route for all paths is not the same page for each')
   if (name.startsWith('Nest')) {
     const { calls, ...refused } = await find(file, '/api/users/odd')
     t.match(refused, { status: 400, exceptions: [{ status: 400 }] })
@@ -362,6 +367,49 @@ async function checkProfiles(
   }
   if (name.startsWith('Express')) t.match(await find(file, '/two'), { text: 'some', route: /^GET \/one,\/two$/ })
 }
+
+t.test('a framework that a package wraps is recorded, too', async t => {
+  const source = `
+import { Koa, Router, express } from 'wrapper'
+const router = new Router().get('/users/:id', function showUser() { throw new RangeError('The page is broken.') })
+const app = new Koa()
+app.use(async (context, next) => next().catch(() => { context.status = 500 }))
+app.use(router.routes())
+const other = express()
+other.get('/books/:id', function showBook() { throw new RangeError('The page is broken.') })
+other.use((error, request, response, next) => response.status(500).end())
+app.use(context => { context.respond = false; other(context.req, context.res) })
+const server = app.listen(0, '127.0.0.1', () => process.stdout.write('[' + server.address().port + ']\\n'))
+process.stdin.on('end', () => process.exit()).resume()
+`
+  const wrapper = {
+    'package.json': JSON.stringify({
+      name: 'wrapper',
+      exports: './index.mjs',
+      dependencies: same('koa', '@koa/router', 'express'),
+    }),
+    'index.mjs': `
+export { default as Koa } from 'koa'
+export { default as Router } from '@koa/router'
+export { default as express } from 'express'
+`,
+    node_modules: { express: t.fixture('symlink', path.join(root, 'node_modules/express4')) },
+  }
+  const cwd = t.testdir({
+    'package.json': JSON.stringify({ dependencies: { ...same('wrapper'), 'not-installed': '*' } }),
+    node_modules: { wrapper },
+  })
+  const { stop, url, viewer } = await startProfiled(t, source, {}, cwd)
+  for (const [page, name] of [
+    ['users', 'showUser'],
+    ['books', 'showBook'],
+  ] as const) {
+    await (await fetch(`${url}/${page}/7`)).text()
+    const { summary } = await findProfile(viewer, `/${page}/7`)
+    t.match(summary, { route: `GET /${page}/:id`, controller: name, exception: 'RangeError', status: 500 })
+  }
+  await stop()
+})
 
 t.test('a call that no stack names is in the function that runs', async t => {
   const source = `

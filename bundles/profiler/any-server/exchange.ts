@@ -12,7 +12,7 @@ import { isBodiless, Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
 import { isOwnPath, profileLink } from '../profile/links.ts'
-import { middlewarePart } from '../record/middleware-trace.ts'
+import { middlewarePart, routePatternOf } from '../record/middleware-trace.ts'
 import type { Profiler } from '../record/profiler.ts'
 import { replayAttribute } from '../record/recording-policy.ts'
 import type { Trace } from '../record/trace.ts'
@@ -191,12 +191,9 @@ class ServerExchange implements ObservedExchange {
     if (!this.#message.readableDidRead) request.observed?.ignore()
     const part = middlewarePart.find(trace)
     const route = part?.route ?? readExpressRoute(this.#message)
-    const { handler, parameters, pattern } = route ?? {
-      handler: '',
-      // Small routers do as Express does.
-      parameters: readProperty(this.#message, 'params'),
-      pattern: foldPath(request.path),
-    }
+    // Small routers do as Express does.
+    const { handler, parameters } = route ?? { handler: '', parameters: readProperty(this.#message, 'params') }
+    const pattern = routePatternOf(route, request.path)
     request.attributes.set('_route', `${request.method} ${pattern}`)
     request.attributes.set('_route_pattern', pattern)
     if (typeof parameters === 'object' && parameters !== null)
@@ -281,11 +278,6 @@ function showFields(headers: object): [string, string][] {
   // Node does not check the values of HTTP/2.
   const show = (value: unknown) => String(value).replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
   return fields.flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, show(each)]))
-}
-
-/** Without the pattern of a route, paths that differ in numbers and ids only are one route. */
-function foldPath(path: string): string {
-  return path.replace(/\/(?:\d+|[\da-f]{8}-[\da-f-]{27}|[\da-f]{24,})(?=\/|$)/gi, '/*')
 }
 
 /** A request that another server answers. The profiler only looks at it. */

@@ -15,18 +15,21 @@ export function listenToFrameworks(): void {
 }
 
 /**
- * Lets Express 4, Koa, Hono and Nest report what they publish nowhere. A framework is changed if it is a dependency in the package.json
- * of one of the directories: then the application imports it anyway. It must be called before that.
+ * Lets Express 4, Koa, Hono and Nest report what they publish nowhere. A framework is changed if it is a dependency of one of the
+ * directories, or of a package that is one, such as Feathers: then the application imports it anyway. It must be called before that.
  */
 export async function openFrameworks(directories: readonly string[]): Promise<void> {
   listenToFrameworks()
   for (const folder of new Set(directories.map(findProject))) {
-    const names = readNames(folder)
+    const packages = [folder, ...[...readNames(folder)].flatMap(name => findPackage(folder, name) ?? [])]
+    const dependencies = packages.map(each => [each, readNames(each)] as const)
     for (const [name, open] of Object.entries(openers)) {
-      const found = names.has(name) ? findPackage(folder, name) : undefined
-      if (found === undefined || opened.has(found)) continue
-      opened.add(found)
-      await open(found)
+      for (const [owner, names] of dependencies) {
+        const found = names.has(name) ? findPackage(owner, name) : undefined
+        if (found === undefined || opened.has(found)) continue
+        opened.add(found)
+        await open(found)
+      }
     }
   }
 }

@@ -18,7 +18,7 @@ import {
 import type { SpanRow } from '../profile/span-rows.ts'
 import type { ProfileStorage, SerializedProfile } from '../store/profile-storage.ts'
 import { packData } from '../subjects/pack.ts'
-import { middlewarePart } from './middleware-trace.ts'
+import { middlewarePart, routePatternOf } from './middleware-trace.ts'
 import { type CollectedData, type Trace, withDescendants } from './trace.ts'
 
 /** An entry of the header `server-timing`: its name, a description, and milliseconds. */
@@ -139,9 +139,9 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
 
 /** The masked name of the route of a request, in a mounted handler that of its framework; `null` without a route. */
 export function routeNameOf(trace: Trace, redactor: Redactor): string | null {
-  const { attributes, method } = trace.request
+  const { attributes, method, path } = trace.request
   const { route: inner } = middlewarePart.find(trace) ?? {}
-  const route = inner === undefined ? attributes.get('_route') : `${method} ${inner.pattern}`
+  const route = inner === undefined ? attributes.get('_route') : `${method} ${routePatternOf(inner, path)}`
   return typeof route === 'string' ? redactor.knownSecrets(route) : null
 }
 

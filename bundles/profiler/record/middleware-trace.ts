@@ -25,6 +25,22 @@ export interface FrameworkRoute {
   readonly handler: string
 }
 
+/**
+ * The pattern by which a request is counted. Without a route, or where a wildcard is all of its pattern, it is the path: paths that
+ * differ in numbers and ids only are one.
+ */
+export function routePatternOf(route: Pick<FrameworkRoute, 'pattern'> | undefined, path: string): string {
+  if (route !== undefined && !isWildcard(route.pattern)) return route.pattern
+  return path.replace(/\/(?:\d+|[\da-f]{8}-[\da-f-]{27}|[\da-f]{24,})(?=\/|$)/gi, '/*')
+}
+
+/** Whether a pattern matches all paths: `*`, `/{*splat}`, `(.*)`, `/:page(.*)`, or `/^\/(?!api).+$/i`. */
+function isWildcard(pattern: string): boolean {
+  if (!/\*|\.\+/.test(pattern)) return false
+  const rest = pattern.replace(/\(\?<?[!=][^)]*\)|(?<=[*+)$])\/[dgimsuvy]+$|\*\w+|:\w+(?=\(\.[*+]\)|[*+])/g, '')
+  return !/\w/.test(rest)
+}
+
 /** Where a function was passed to a framework: the captured stack, and what was found in it. */
 interface Registration {
   readonly message: string
