@@ -5,6 +5,7 @@ import { readsBody } from '../../kernel/controller.ts'
 import { ThrownFrames } from '../../kernel/thrown-frames.ts'
 import { sweepTemporaryFiles } from '../../lib/body/form-data.ts'
 import { type BundleSettings, defineSettings } from '../../lib/env/settings.ts'
+import { isRetrieval } from '../../lib/http/conditions.ts'
 import { packageDirectory } from '../../lib/package.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/hidden-routes.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
@@ -154,7 +155,7 @@ function warnOfRoutes({ logger, routes }: Application): void {
     logger.warning('{problem}.', { problem: describeHiddenRoute(hidden) })
   }
   for (const { controller, methods, name, path } of routes) {
-    if (methods.length === 0 || methods.some(method => method !== 'GET' && method !== 'HEAD')) continue
+    if (methods.length === 0 || methods.some(method => !isRetrieval(method))) continue
     if (!readsBody(controller)) continue
     const message = 'The route "{route}" ({path}) reads a body, but clients send none with GET: use routes.post().'
     logger.warning(message, { route: name, path: path.source })

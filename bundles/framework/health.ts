@@ -5,6 +5,7 @@ import { RequestEvent } from '../../kernel/events.ts'
 import { after, type Eventual } from '../../kernel/steps.ts'
 import { messageOfError } from '../../lib/errors/flat-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import { isRetrieval } from '../../lib/http/conditions.ts'
 import { isSafe } from '../../lib/http/request-target.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { Logger } from '../../lib/log/logger.ts'
@@ -48,7 +49,7 @@ export class HealthListener {
 
   onRequest(event: RequestEvent): Eventual<void> {
     const { method, path } = event.request
-    if (!path.startsWith('/_health') || (method !== 'GET' && method !== 'HEAD')) return
+    if (!path.startsWith('/_health') || !isRetrieval(method)) return
     if (path === '/_health/live') return respond(event, 200, { status: 'live' })
     if (path !== '/_health') return
     if (this.#isDraining) return respond(event, 503, { status: 'draining' })

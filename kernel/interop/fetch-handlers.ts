@@ -1,6 +1,7 @@
 import { Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { checkOptions } from '../../lib/errors/arguments.ts'
+import { isRetrieval } from '../../lib/http/conditions.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import { type Connection, Request, type RequestInit } from '../../lib/http/request.ts'
 import { discard, Response } from '../../lib/http/response.ts'
@@ -306,7 +307,7 @@ export function mountFetchHandler(
  */
 function toFetchRequest(request: Request): globalThis.Request {
   const { headers, method, signal } = request
-  const body = method === 'GET' || method === 'HEAD' || !hasOwnBody(request) ? null : toWebStream(request.body.stream())
+  const body = isRetrieval(method) || !hasOwnBody(request) ? null : toWebStream(request.body.stream())
   const init = { method, headers: toFetchHeaders(headers, body !== null), signal }
   return new globalThis.Request(toUrl(request), body === null ? init : { ...init, body, duplex: 'half' })
 }

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { CookieJar as ToughCookieJar } from 'tough-cookie'
 import { checkOptions } from '../../lib/errors/arguments.ts'
+import { isRetrieval } from '../../lib/http/conditions.ts'
 import { parseCookies, setCookie } from '../../lib/http/cookies.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import type { Request, RequestInit } from '../../lib/http/request.ts'
@@ -166,7 +167,7 @@ export class TestClient {
     if (url.hostname !== request.hostname) {
       throw new TypeError(`The redirect leads to another site, ${url.href}: look at its Location instead.`)
     }
-    const isKept = status === 307 || status === 308 || request.method === 'GET' || request.method === 'HEAD'
+    const isKept = status === 307 || status === 308 || isRetrieval(request.method)
     const init = this.#sent.get(request) ?? {}
     return this.#send(isKept ? request.method : 'GET', url.href.replace(/#.*/, ''), isKept ? init : withoutBody(init), [
       ...redirects,

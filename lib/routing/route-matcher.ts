@@ -1,3 +1,4 @@
+import { isRetrieval } from '../http/conditions.ts'
 import type { Request } from '../http/request.ts'
 import type { PatternForm } from './pattern.ts'
 import type { Route, RouteParameters, RouteScheme } from './route.ts'
@@ -48,7 +49,7 @@ export class RouteMatcher {
   }
 
   #findRedirect(request: Request, asSent: Missed): RouteMatch | undefined {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+    if (!isRetrieval(request.method)) return undefined
     // Without a host there is no absolute URL, and a path alone (`//evil/`) could lead to another host.
     if (request.hostname === '') return undefined
     const otherScheme = request.scheme === 'http' ? 'https' : 'http'

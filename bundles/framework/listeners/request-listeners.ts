@@ -1,5 +1,6 @@
 import { RequestEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { isRetrieval } from '../../../lib/http/conditions.ts'
 import { HTTP_HOST_FOREIGN } from '../../../lib/http/errors.ts'
 import { StaticFileResponses } from '../../../lib/http/file-response.ts'
 import { findProblem } from '../../../lib/http/request-checks.ts'
@@ -61,7 +62,7 @@ export class StaticFileListener {
 
   onRequest(event: RequestEvent): Promise<void> | undefined {
     const { request } = event
-    if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+    if (!isRetrieval(request.method)) return undefined
     const file = this.#files.find(request.path)
     return file === undefined ? undefined : this.#answer(event, file)
   }

@@ -1,4 +1,5 @@
 import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
+import { isRetrieval } from '../../../lib/http/conditions.ts'
 import { quoteForShell, toVisibleJson } from '../../../lib/text/escapes.ts'
 import { type BodyData, type ContentData, type FormPart, readFormParts, serializeForm } from '../profile/content.ts'
 import { formatText } from '../profile/format.ts'
@@ -180,7 +181,7 @@ export function toFetch({ collectors, summary }: Pick<Profile, 'collectors' | 's
   const { method, url } = summary
   const { body, headers: pairs } = collectors.request ?? {}
   const name = method || 'GET'
-  const canHaveBody = name !== 'GET' && name !== 'HEAD'
+  const canHaveBody = !isRetrieval(name)
   const isMultipart = body?.type === 'multipart/form-data' || (body?.files ?? []).length > 0
   const content = canHaveBody && body !== undefined ? writeContent(body, isMultipart) : ''
   const headers = toFields(pairs)

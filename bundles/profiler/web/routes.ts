@@ -2,6 +2,7 @@ import { currentRequest } from '../../../kernel/argument-sources.ts'
 import type { SourceProblem } from '../../../kernel/bundle.ts'
 import { type Controller, defineController } from '../../../kernel/controller.ts'
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import { isRetrieval } from '../../../lib/http/conditions.ts'
 import { findCrossOrigin } from '../../../lib/http/cors.ts'
 import { EventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
@@ -155,7 +156,7 @@ export function acceptsFetch(request: Fetch): boolean {
     const isLink = sign.value === 'cross-site' || sign.value === 'same-site'
     return isLink && method === 'GET' && isTopLevelNavigation(headers)
   }
-  return method === 'GET' || method === 'HEAD' || headers.has('sec-fetch-site') || headers.has('origin')
+  return isRetrieval(method) || headers.has('sec-fetch-site') || headers.has('origin')
 }
 
 /** Frames and embedded objects are navigated as well; their destination differs. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ResponseEvent } from '../../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
+import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import { probePath } from '../../client/browser-probes.ts'
@@ -113,7 +114,7 @@ const destinations: ReadonlySet<string> = new Set([
 /** The address of the page that refers to a file; `undefined` if the request is for no file of a page of this server. */
 function findPage({ headers, method, origin, path }: Request): string | undefined {
   const referer = headers.get('referer') ?? ''
-  if ((method !== 'GET' && method !== 'HEAD') || probePath.test(path) || !URL.canParse(referer)) return undefined
+  if (!isRetrieval(method) || probePath.test(path) || !URL.canParse(referer)) return undefined
   const destination = headers.get('sec-fetch-dest')
   const isFile = destination === null ? /\.[a-z0-9]{2,5}$/i.test(path) : destinations.has(destination)
   const page = new URL(referer)

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import { type Coding, isCompressible, preferredCoding } from '../../../../lib/http/negotiation.ts'
 import { packageName } from '../../../../lib/package.ts'
 import { isSecretName } from '../../../../lib/redact/secret-names.ts'
@@ -195,7 +196,7 @@ export const redirectChainRule: FindingRule<Profile> = {
   // A replay follows no redirects.
   isRepeatable: false,
   find({ collectors, summary }) {
-    const redirects = (collectors.redirects ?? []).filter(({ method }) => method === 'GET' || method === 'HEAD')
+    const redirects = (collectors.redirects ?? []).filter(({ method }) => isRetrieval(method))
     const isRedirect = summary.status >= 300 && summary.status < 400
     const [first] = redirects
     if (first === undefined || redirects.length < (isRedirect ? leastEndless : leastRedirects)) return []
@@ -288,7 +289,7 @@ export const changedSessionRule: FindingRule<Profile> = {
   title: 'Session changed by a GET',
   find({ collectors, summary }) {
     const { method, status } = summary
-    if (method !== 'GET' && method !== 'HEAD') return []
+    if (!isRetrieval(method)) return []
     const changes = (collectors.session?.uses ?? []).filter(({ method }) => changing.has(method) && method !== 'flash')
     const end = changes.find(({ method }) => method === 'invalidate')
     // A login at another site ends with a GET that redirects.

@@ -1,3 +1,4 @@
+import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
@@ -32,7 +33,7 @@ export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(colle
       const name = `${method} ${url}`
       const twin = firsts.get(name)
       // Two calls that write may differ in their bodies.
-      if (method === 'GET' || method === 'HEAD') firsts.set(name, twin ?? index)
+      if (isRetrieval(method)) firsts.set(name, twin ?? index)
       const stopped = stoppedTime(call, stops)
       return { index, outcome: outcomeOf(call), twin, ...call, status, error, stopped, caller: places.get(call) ?? {} }
     }),

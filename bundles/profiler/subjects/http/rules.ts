@@ -1,4 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import { describePlaces, findRuns } from '../../insight/findings/finding.ts'
 import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
@@ -203,7 +204,7 @@ function group(calls: readonly StoredCall[], keyOf: (call: StoredCall) => string
 
 /** Whether a call reads and was answered: a repeated write is intended, and a retry after a failure is right. */
 function isAnswered({ end, error, method, status }: StoredCall): boolean {
-  const isRead = method === 'GET' || method === 'HEAD'
+  const isRead = isRetrieval(method)
   return isRead && end !== undefined && error === '' && status > 0 && status < 500 && status !== 429
 }
 
