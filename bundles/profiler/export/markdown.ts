@@ -1,5 +1,6 @@
 import { statusText } from '../../../lib/http/response.ts'
-import { type OverviewPart, summarizeProfile } from '../insight/overview/overview.ts'
+import { summarizeProfile } from '../insight/overview/overview.ts'
+import type { OverviewPart } from '../insight/overview/sentence.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { capitalize, formatBytes, formatDuration, formatMoment } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'

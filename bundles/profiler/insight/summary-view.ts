@@ -167,17 +167,6 @@ function badgesOf(summary: ProfileSummary): Badge[] {
   return badges
 }
 
-/** The badges of the page of a profile: also those of its findings and of its queries, for which the list has columns. */
-export function toHeadBadges(summary: ProfileSummary, findings: Badge | undefined): readonly Badge[] {
-  const { queries, queryTime, token } = summary
-  const count = `${formatCount(queries, 'query', 'queries')} · ${formatDuration(queryTime)}`
-  return [
-    ...badgesOf(summary),
-    ...(queries === 0 ? [] : [{ text: count, tone: 'plain' as const, link: profileLink(token, 'database') }]),
-    ...(findings === undefined ? [] : [{ ...findings, link: profileLink(token, 'findings') }]),
-  ]
-}
-
 /** Returns the view with an additional badge, or the same view without one. */
 export function withBadge<view extends SummaryView>(view: view, badge: Badge | undefined): view {
   return badge === undefined ? view : { ...view, badges: [...view.badges, badge] }

@@ -55,6 +55,14 @@ export interface MoreWork extends Omit<MoreWorkData, 'periods'> {
   readonly periods: readonly { readonly start: number; readonly end: number; readonly stopped: number }[]
 }
 
+/** How much of the work of a kind is bad. */
+export interface BadWork {
+  readonly count: number
+  /** Such as `2 failed`; empty if none is. */
+  readonly text: string
+  readonly tone: 'warning' | 'error'
+}
+
 /** Creates a piece of work. Fields that are not given are empty. */
 export function createWork(work: Pick<Work, 'end' | 'id' | 'name' | 'start'> & Partial<Work>): Work {
   return { text: '', stopped: 0, hasFailed: false, note: '', spanId: '', caller: {}, template: '', parts: [], ...work }

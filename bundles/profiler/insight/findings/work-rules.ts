@@ -98,15 +98,21 @@ export const failedQueryRule: FindingRule<Profile> = {
   name: 'failed-query',
   title: 'Query failed',
   find(profile) {
-    const { queries } = readQueries(profile)
-    const hasSucceeded = (failed: StoredQuery) =>
-      queries.some(query => query.index > failed.index && query.text === failed.text && isAnswered(query))
-    const swallowed = findSwallowed(profile, queries).filter(query => !isExpected(query) && !hasSucceeded(query))
-    return groupFailures(swallowed, ({ text }) => text).map(([first, ...others]) => ({
-      ...describe([first, ...others], '{statement}', { statement: shortenStatement(first.text) }),
-      place: toQueryPlace(first),
-    }))
+    return groupFailures(findSwallowed(profile, findUnexpected(profile)), ({ text }) => text).map(
+      ([first, ...others]) => ({
+        ...describe([first, ...others], '{statement}', { statement: shortenStatement(first.text) }),
+        place: toQueryPlace(first),
+      }),
+    )
   },
+}
+
+/** The queries and cache calls that have failed, were not expected to, and have not succeeded later. */
+export function findUnexpected(profile: Profile): StoredQuery[] {
+  const { queries } = readQueries(profile)
+  const hasSucceeded = (failed: StoredQuery) =>
+    queries.some(query => query.index > failed.index && query.text === failed.text && isAnswered(query))
+  return queries.filter(query => query.error !== '' && !isExpected(query) && !hasSucceeded(query))
 }
 
 /** Constraints (SQLSTATE class 23), a lock that is not waited for, and answers to which client libraries react. */

@@ -1,5 +1,4 @@
 import { type EventNode, findBundle, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
-import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
 import {
   formatCount,
   formatDuration,
@@ -7,24 +6,26 @@ import {
   formatNumber,
   formatPlace,
   readHeader,
-  shorten,
   toReadableUrl,
   toTarget,
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { coveredWorkTime, readStops, type Work, type WorkKind, workTime } from '../../profile/work.ts'
-import { readRouteLog } from '../../subjects/router/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
-import { linkToPlace, type SentencePart } from '../findings/finding.ts'
+import { linkToPlace } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { readEdits, readProcessStart } from '../since-edit.ts'
+import { findReason, findTrouble, hasThrown, type Reason } from './answer.ts'
+import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
 import { divideTime, type TimePart } from './time-parts.ts'
 
 /** The answer to the first questions about a request: where its time went, and what is wrong. */
 export interface Overview {
   readonly sentence: readonly OverviewPart[]
+  /** Why the request has failed; `undefined` if it has not, or if that is not known. */
+  readonly reason: Reason | undefined
   /** The longest first. They add up to the duration of the request. */
   readonly parts: readonly TimePart[]
   readonly usual: UsualTime
@@ -34,7 +35,8 @@ export interface Overview {
 export function summarizeProfile(shown: Pick<ShownProfile, 'earlier' | 'findings' | 'profile'>): Overview {
   const parts = divideTime(shown.profile)
   const usual = readUsualTime(shown.profile, shown.earlier)
-  return { sentence: writeSentence(shown, parts, usual), parts, usual }
+  const reason = findReason(shown.profile)
+  return { sentence: writeSentence(shown, parts, usual, reason), reason, parts, usual }
 }
 
 /** A part of a request to which much of its time went. */
@@ -206,19 +208,23 @@ type SentenceProfile = Pick<ShownProfile, 'findings' | 'profile'>
 
 /**
  * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts that took longest,
- * and the worst problem. For a failed request the exception is the only problem. The sentence has at most 240
+ * and the worst problem. For a failed request its reason is the only problem. The sentence has at most 240
  * characters: if it would be longer, the least important parts are left out.
  */
-function writeSentence(shown: SentenceProfile, parts: readonly TimePart[], usual: UsualTime): readonly OverviewPart[] {
+function writeSentence(
+  shown: SentenceProfile,
+  parts: readonly TimePart[],
+  usual: UsualTime,
+  reason: Reason | undefined,
+): readonly OverviewPart[] {
   const { profile } = shown
   const start = [...describeSubject(profile), ...describeEnding(profile)]
-  const failure = describeFailure(profile)
-  if (failure !== undefined) return fit([[...start, ': ', ...failure], start])
+  if (reason !== undefined) return fit([[...start, ': ', ...reason.details], start])
 
   const begin = [...start, ...describePace(profile, usual)]
   const causes = describeCauses(parts, profile)
   const [first] = causes
-  const problem = describeProblem(shown, first?.part.place.panel)
+  const problem = findTrouble(shown, first?.part.place.panel)
   const end = problem === undefined ? [] : ['; ', ...problem]
   if (first === undefined) return fit([[...begin, ...end], begin])
   const [, ...others] = causes.map(({ what, where }) => [', ', ...what, ...where])
@@ -262,41 +268,6 @@ function describeEnding(profile: Profile): Sentence {
   return [` took ${time}`]
 }
 
-function hasThrown(profile: Profile): boolean {
-  return profile.summary.exception !== null || readExceptions(profile).length > 0
-}
-
-const nameLimit = 40
-
-/** Describes the exception of a request that failed; `undefined` if there was none, or a listener handled it. */
-function describeFailure(profile: Profile): Sentence | undefined {
-  const { exception, outcome, status } = profile.summary
-  const isFailure = status === 0 || status >= 400 || outcome !== 'complete'
-  if (!isFailure || !hasThrown(profile)) return undefined
-  const exceptions = readExceptions(profile)
-  const [first] = exceptions
-  const { file, line } = findThrowFrame(profile) ?? {}
-  const place = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
-  return [
-    toValue(first?.name ?? exception ?? 'Error', nameLimit),
-    ...place,
-    ...(describeRouting(profile) ??
-      (first === undefined || first.message === ''
-        ? []
-        : [': ', toValue(first.message.replace(/\.$/, ''), messageLimit)])),
-  ]
-}
-
-/** Says what the router found instead; `undefined` if a route matched. The message of the exception repeats the URL. */
-function describeRouting(profile: Profile): Sentence | undefined {
-  const { allow = [], routes: [nearest] = [] } = readRouteLog(profile) ?? {}
-  if (allow.length > 0) return [': the path takes ', toValue(allow.join(', '), messageLimit)]
-  if (nearest === undefined) return undefined
-  return [': no route matches, the nearest is ', toValue(nearest.path, messageLimit)]
-}
-
-const messageLimit = 90
-
 /** A request is slower than usual, or, after an edit, faster than before it. */
 function describePace({ summary }: Profile, { beforeEdit, ...usual }: UsualTime): Sentence {
   const { duration, isCold, outcome } = summary
@@ -309,65 +280,6 @@ function describePace({ summary }: Profile, { beforeEdit, ...usual }: UsualTime)
 
 function formatFactor({ factor }: TimeRatio): string {
   return factor < 10 ? factor.toFixed(1).replace('.0', '') : factor.toFixed(0)
-}
-
-/** Describes the worst problem of a request that did not fail: of the findings, one in the panel of the cause comes first. */
-function describeProblem({ findings, profile }: SentenceProfile, cause: string | undefined): Sentence | undefined {
-  const { errors, exception, warnings } = profile.summary
-  if (exception !== null) return ['exception: ', toValue(exception, nameLimit)]
-  if (errors > 0) return [`${formatCount(errors, 'error')} logged`]
-  const serious = findings.filter(({ severity }) => severity !== 'info')
-  const found = serious.find(({ place }) => place?.panel === cause) ?? serious[0]
-  if (found !== undefined) return ['finding: ', toValue(found.title, nameLimit)]
-  return warnings > 0 ? [`${formatCount(warnings, 'warning')} logged`] : undefined
-}
-
-/** A sentence: its own texts, links, and the recorded values in it. */
-type Sentence = readonly (string | LinkedText | RecordedText)[]
-
-/** An own text of a sentence that leads to its details. */
-interface LinkedText {
-  readonly text: string
-  readonly link: string
-}
-
-/** A recorded value in a sentence. Pages and reports show it as code. */
-interface RecordedText {
-  readonly value: string
-}
-
-/** Creates a recorded value of a sentence: on one line, not empty, and not longer than the limit. */
-export function toValue(text: string, limit: number): RecordedText {
-  return { value: shorten(text.replace(/[\s\p{Cc}]+/gu, ' ').trim() || '…', limit - 1) }
-}
-
-const placeLimit = 40
-
-/** Creates the value for a place in the source. Of a long path it has the last folders and the name of the file. */
-function toPlaceValue(file: string, line: number | undefined): RecordedText {
-  const place = formatPlace({ file, line })
-  if (place.length <= placeLimit) return toValue(place, placeLimit + 1)
-  const end = place.slice(2 - placeLimit)
-  return toValue(`…${end.slice(Math.max(0, end.indexOf('/')))}`, placeLimit + 1)
-}
-
-/** A part of the sentence of an overview. */
-export interface OverviewPart extends SentencePart {
-  /** The place of its details; empty without one. */
-  readonly link: string
-}
-
-/** Divides a sentence into its own texts and the recorded values. */
-function toParts(sentence: Sentence): OverviewPart[] {
-  return sentence.map(part => {
-    if (typeof part === 'string') return { text: part, isValue: false, link: '' }
-    return 'link' in part ? { ...part, isValue: false } : { text: part.value, isValue: true, link: '' }
-  })
-}
-
-/** Writes a sentence as plain text. */
-export function toPlainText(parts: readonly Pick<SentencePart, 'text'>[]): string {
-  return parts.map(({ text }) => text).join('')
 }
 
 /** The durations of earlier, warm requests that are similar to the request of a profile, in milliseconds. */

@@ -15,6 +15,7 @@ import type { EditorLinks } from '../../web/editor-links.ts'
 import type { PanelModel, SubjectView } from '../../web/panels/subject-view.ts'
 import { item, itemRowLimit, limitRows, row, rowLimit } from '../../web/toolbar/toolbar-items.ts'
 import type { ConsoleEntry, ConsoleMethod } from './data.ts'
+import { countComplaints } from './read.ts'
 
 /** The most entries of the trees of all calls: the page is at most 60 kB. */
 const entryLimit = 400
@@ -28,6 +29,8 @@ export const consoleView: SubjectView = {
 
   badge({ profile }) {
     const { dumps } = profile.summary
+    const bad = countComplaints(profile)
+    if (bad.count > 0) return { text: String(bad.count), level: bad.tone }
     return { text: dumps === 0 ? '' : String(dumps), level: 'plain' }
   },
 
@@ -54,6 +57,7 @@ export const consoleView: SubjectView = {
     if (dumps === 0) return []
     const { entries = [] } = profile.collectors.console ?? {}
     const link = profileLink(summary.token, 'console')
+    const bad = countComplaints(profile)
     const rows = entries.map(({ label, method, site, values }, index) => {
       const text = values.map(value => toOneLine(formatTree(value))).join(' ')
       return row(label ?? method, shorten(text, rowLimit), {
@@ -63,7 +67,8 @@ export const consoleView: SubjectView = {
     })
     return [
       item('console', 'Console', {
-        text: formatCount(dumps, 'call'),
+        text: [formatCount(dumps, 'call'), bad.text].filter(Boolean).join(', '),
+        tone: bad.count === 0 ? 'plain' : bad.tone,
         link,
         rows: limitRows(rows, link, dumps - itemRowLimit),
       }),

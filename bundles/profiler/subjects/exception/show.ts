@@ -1,5 +1,6 @@
 import { writeErrorPrompt } from '../../export/conclusions.ts'
 import { toBlock, toList, toSpan, writeLine } from '../../export/markdown-text.ts'
+import { writeReason } from '../../insight/overview/answer.ts'
 import type { RecordedFrame } from '../../profile/code.ts'
 import {
   findThrowFrame,
@@ -51,7 +52,7 @@ export const exceptionView: SubjectView = {
     ]
   },
 
-  toItems({ editor, profile, summary }) {
+  toItems({ editor, overview: { reason }, profile, summary }) {
     const { exception } = profile.summary
     if (exception === null) return []
     const link = profileLink(summary.token, 'exception')
@@ -59,7 +60,8 @@ export const exceptionView: SubjectView = {
     const rows = (profile.collectors.exception?.exceptions ?? []).map(({ message, name }, index) =>
       row(name || 'Error', cutText(message), { link, tone: 'error', place: index === 0 && place }),
     )
-    return [item('exception', 'Exception', { text: exception, tone: 'error', link, rows: limitRows(rows, link) })]
+    const text = reason?.panel === 'exception' ? writeReason(reason, exception) : exception
+    return [item('exception', 'Exception', { text, tone: 'error', link, rows: limitRows(rows, link) })]
   },
 
   onErrorPage: {

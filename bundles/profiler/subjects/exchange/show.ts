@@ -1,6 +1,7 @@
 import { statusText } from '../../../../lib/http/response.ts'
 import { toList, toSpan, writeContentBlocks, writePairs } from '../../export/markdown-text.ts'
 import { createCurl } from '../../export/snippets.ts'
+import { writeReason } from '../../insight/overview/answer.ts'
 import { outcomes } from '../../insight/summary-view.ts'
 import type { BodyData } from '../../profile/content.ts'
 import { isOfKernel, nameHandler } from '../../profile/event-tree.ts'
@@ -482,18 +483,20 @@ function writeUse({ at, method, trace: [site = ''] }: SessionUseData): string {
   return `+${formatDuration(at)} ${toSpan(method)} ${toSpan(site)}`
 }
 
-function toResponseItem({ children, editor, profile, summary }: ToolbarProfile): ToolbarItem {
+function toResponseItem({ children, editor, overview, profile, summary }: ToolbarProfile): ToolbarItem {
   const { contentType, outcome } = profile.summary
   const forwarded = readForwarded(profile)
   const child = children.find(({ token }) => token === forwarded)
   const place = viewAnswer(profile, editor)
+  const reason = overview.reason?.panel === 'exception' ? '' : writeReason(overview.reason)
   return item('request', 'Response', {
     pill: summary.status,
-    text: summary.route === '' ? 'no route' : `@${summary.route}`,
+    text: reason || (summary.route === '' ? 'no route' : `@${summary.route}`),
     tone: summary.tone,
     link: profileLink(summary.token, 'request'),
     rows: [
       row('Status', summary.statusText),
+      ...(reason === '' ? [] : [row('Reason', reason, { tone: 'error' })]),
       row('Request', `${summary.method} ${cutText(summary.target)}`),
       row('Route', summary.route || 'n/a', { link: profileLink(summary.token, 'router') }),
       summary.controller === ''

@@ -1,8 +1,17 @@
 import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
+import { formatNumber } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import { createWork, type MoreWork, readMoreWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
+import {
+  type BadWork,
+  createWork,
+  type MoreWork,
+  readMoreWork,
+  readStops,
+  stoppedTime,
+  type WorkKind,
+} from '../../profile/work.ts'
 import type { HttpCall } from './data.ts'
 
 /** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */
@@ -49,6 +58,18 @@ interface StoredCalls {
   readonly omitted: number
   /** The times of those. */
   readonly more: MoreWork
+}
+
+/** How many calls have failed, had no response, or were answered with an error; empty without one. */
+export function countBadCalls(profile: Profile): BadWork {
+  const { calls, more } = readCalls(profile)
+  const failed = calls.filter(({ outcome }) => outcome.level === 'error').length + more.failed
+  if (failed > 0) return { text: `${formatNumber(failed)} failed`, count: failed, tone: 'error' }
+  const refused = calls.filter(({ outcome }) => outcome.level === 'warning')
+  const statuses = [...new Set(refused.map(({ status }) => status))]
+  const status = statuses.length === 1 ? statuses[0] : '4xx'
+  const { length } = refused
+  return { text: length === 0 ? '' : `${formatNumber(length)} answered ${status}`, count: length, tone: 'warning' }
 }
 
 /** The HTTP client calls as work. */

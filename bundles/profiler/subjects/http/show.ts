@@ -9,7 +9,7 @@ import type { EditorLinks } from '../../web/editor-links.ts'
 import { toBar, viewContent } from '../../web/panels/parts.ts'
 import type { SubjectView } from '../../web/panels/subject-view.ts'
 import { cutText, item, itemRowLimit, limitRows, row, type ToolbarRow } from '../../web/toolbar/toolbar-items.ts'
-import { callWork, patternOf, phasesOf, readCalls, type StoredCall } from './read.ts'
+import { callWork, countBadCalls, patternOf, phasesOf, readCalls, type StoredCall } from './read.ts'
 
 /** The HTTP client calls, with their outcomes and phases. */
 export const callsView: SubjectView = {
@@ -20,11 +20,10 @@ export const callsView: SubjectView = {
   hasContent: ({ profile }) => readCalls(profile).calls.length > 0,
 
   badge({ profile }) {
-    const { calls } = readCalls(profile)
-    return {
-      text: calls.length === 0 ? '' : String(callWork.count(profile)),
-      level: calls.some(({ outcome }) => outcome.level === 'error') ? 'error' : 'plain',
-    }
+    const bad = countBadCalls(profile)
+    if (bad.count > 0) return { text: String(bad.count), level: bad.tone }
+    const count = callWork.count(profile)
+    return { text: count === 0 ? '' : String(count), level: 'plain' }
   },
 
   toView({ profile }, { editor }) {
@@ -55,14 +54,15 @@ export const callsView: SubjectView = {
     const { calls } = readCalls(profile)
     const count = Math.max(profile.summary.calls, calls.length)
     if (count === 0) return []
+    const bad = countBadCalls(profile)
     const link = profileLink(summary.token, 'http')
     const groups = [...groupBy(calls, call => `${call.outcome.text} ${patternOf(call)}`).values()]
     const shown = groups.sort((one, other) => failuresIn(other) - failuresIn(one)).slice(0, itemRowLimit)
     const rows = shown.map(group => toCallRow(group, link, editor))
     return [
       item('http', 'HTTP client', {
-        text: formatCount(count, 'HTTP client call'),
-        tone: calls.some(hasFailed) ? 'error' : 'plain',
+        text: [formatCount(count, 'HTTP client call'), bad.text].filter(Boolean).join(', '),
+        tone: bad.count === 0 ? 'plain' : bad.tone,
         link,
         rows: limitRows(rows, link, count - shown.flat().length),
       }),

@@ -1,10 +1,11 @@
 import { readStatement } from '../../../../lib/sql/statement.ts'
 import { isCache, isDocumentStore } from '../../../../lib/sql/tokens.ts'
 import { type Caller, type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
-import { toOneLine } from '../../profile/format.ts'
+import { formatNumber, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import {
+  type BadWork,
   coveredWorkTime,
   createWork,
   joinPeriods,
@@ -211,6 +212,13 @@ export function timeOf(queries: readonly StoredQuery[]): number {
 export function countQueries(kind: StoredQuery['kind'], profile: Profile): number {
   const { cacheCalls, queries } = profile.summary
   return Math.max(readQueries(profile)[kind].queries.length, kind === 'cache' ? cacheCalls : queries)
+}
+
+/** How many queries of a kind have failed, also of those that were only counted. */
+export function countFailedQueries(kind: StoredQuery['kind'], profile: Profile): BadWork {
+  const { more, queries } = readQueries(profile)[kind]
+  const count = queries.filter(({ error }) => error !== '').length + more.failed
+  return { count, text: count === 0 ? '' : `${formatNumber(count)} failed`, tone: 'error' }
 }
 
 const skipped = /^(?:\s|\(|--[^\n]*|\/\*[\s\S]*?\*\/)+/

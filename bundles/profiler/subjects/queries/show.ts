@@ -15,7 +15,7 @@ import {
   type ToolbarItem,
   type ToolbarProfile,
 } from '../../web/toolbar/toolbar-items.ts'
-import { countQueries, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
+import { countFailedQueries, countQueries, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
 import {
   countOmitted,
   type Kind,
@@ -94,12 +94,10 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
     hasContent: ({ profile }) => readQueries(profile)[kind].queries.length > 0,
 
     badge({ profile }) {
-      const { queries } = readQueries(profile)[kind]
-      const hasFailed = queries.some(({ error }) => error !== '')
-      return {
-        text: queries.length === 0 ? '' : String(countQueries(kind, profile)),
-        level: hasFailed ? 'error' : 'plain',
-      }
+      const failed = countFailedQueries(kind, profile).count
+      if (failed > 0) return { text: String(failed), level: 'error' }
+      const count = countQueries(kind, profile)
+      return { text: count === 0 ? '' : String(count), level: 'plain' }
     },
 
     toView: (shown, app) => viewQueries(kind, shown, app),

@@ -1,6 +1,4 @@
 import * as v from 'valibot'
-import type { ValueTree } from '../../../../lib/redact/value-tree.ts'
-import { formatCount } from '../../profile/format.ts'
 import { check, count, list, maybe, number, oneOf, texts, treeSchema } from '../../profile/schema.ts'
 
 /** The validations of the input of a request. */
@@ -44,38 +42,3 @@ export const validationsSchema = v.object({
   /** How many were only counted because there were too many. */
   omitted: count,
 })
-
-/** The number of issues of a validation, with those that are not listed. */
-export function countIssues({ issues, omittedIssues }: ValidationData): number {
-  return issues.length + omittedIssues
-}
-
-/** How an input is called on screens. */
-export const inputNames: Readonly<Record<ValidationData['source'], string>> = {
-  json: 'JSON body',
-  form: 'Form',
-  query: 'Query',
-  route: 'Route parameters',
-}
-
-/** The result of a validation as a text. */
-export function describeValidation(validation: ValidationData): string {
-  const { end, error } = validation
-  const count = countIssues(validation)
-  if (error !== undefined) return 'failed'
-  if (count > 0) return `refused, ${formatCount(count, 'issue')}`
-  return end === undefined ? 'not over' : 'accepted'
-}
-
-/** The library of a schema, and its title. */
-export function describeSchema({ schema, vendor }: ValidationData): string {
-  return schema === undefined ? vendor : `${schema} (${vendor})`
-}
-
-/** The value that was received at a path, on one line; empty where there was none. */
-export function receivedAt({ input }: ValidationData, path: readonly string[]): string {
-  let found: ValueTree | undefined = input
-  for (const key of path) found = found?.entries?.find(({ name }) => name === key)?.value
-  if (found === undefined) return ''
-  return found.kind === 'text' ? JSON.stringify(found.text) : found.text
-}

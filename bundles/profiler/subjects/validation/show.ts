@@ -5,7 +5,8 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { SubjectView } from '../../web/panels/subject-view.ts'
 import { cutText, item, limitRows, row } from '../../web/toolbar/toolbar-items.ts'
-import { countIssues, describeSchema, describeValidation, inputNames, receivedAt, type ValidationData } from './data.ts'
+import type { ValidationData } from './data.ts'
+import { countIssues, describeSchema, describeValidation, inputNames, receivedAt } from './read.ts'
 
 /** The inputs that schemas have validated, in their order: result, issues, and the values as they were received. */
 export const validationView: SubjectView = {
@@ -16,7 +17,7 @@ export const validationView: SubjectView = {
 
   badge({ profile }) {
     const count = countAllIssues(profile)
-    return { text: count === 0 ? '' : formatNumber(count), level: 'warning' }
+    return { text: count === 0 ? '' : formatNumber(count), level: profile.summary.status < 400 ? 'warning' : 'error' }
   },
 
   toView({ profile }) {

@@ -2,8 +2,9 @@ import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { toSpan } from '../../export/markdown-text.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
+import { toHeadBadges } from '../../insight/overview/head-badges.ts'
 import { findLatest, type Relatives, type ShownProfile, showProfile } from '../../insight/relatives.ts'
-import { toHeadBadges, toSummaryView } from '../../insight/summary-view.ts'
+import { toSummaryView } from '../../insight/summary-view.ts'
 import { type ContentData, writeContent } from '../../profile/content.ts'
 import { nameHandler, readHandledTime } from '../../profile/event-tree.ts'
 import { formatDuration, formatNumber, formatTime, formatValue } from '../../profile/format.ts'
@@ -78,7 +79,7 @@ export async function renderProfile(
     title: `${summary.status} ${summary.method} ${summary.target}`,
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
     summary,
-    badges: toHeadBadges(profile.summary, toBadge(findings)),
+    badges: toHeadBadges(profile, toBadge(findings)),
     handlerLabel: nameHandler(profile),
     controllerPlace: app.editor.viewController(summary.controller),
     routePlace: app.editor.viewFile(app.editor.findRoute(readMatchedRoute(profile))),

@@ -2,10 +2,12 @@ import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { HtmlFragment } from '../../../../lib/view/view.ts'
 import { compareWithPrevious } from '../../insight/compare/judge-comparison.ts'
+import { divideTime } from '../../insight/overview/time-parts.ts'
 import { findChildren, findOccurrences, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
 import { findDistributedTrace } from '../../insight/timeline/services.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
@@ -68,6 +70,8 @@ interface MenuEntry {
   readonly link: string
   readonly isCurrent: boolean
   readonly isEmpty: boolean
+  /** Whether it shows a tenth of the time of the request. */
+  readonly isLong: boolean
   /** At most one. */
   readonly badges: readonly Badge[]
 }
@@ -78,31 +82,41 @@ export function createMenu(
   shown: Inspected,
   current: SubjectView | undefined,
 ): MenuEntry[] {
+  const long = listLongPanels(shown.profile)
   return panels.map(panel => ({
     label: panel.label,
     // The page stays where it is: the panel begins below the head.
     link: `${profileLink(shown.profile.summary.token, panel.name)}#panel`,
     isCurrent: panel === current,
     isEmpty: !hasContent(panel, shown),
+    isLong: long.includes(panel.name),
     badges: badgesOf(panel, shown),
   }))
+}
+
+/** A panel with this share of the time is an answer to where the time went. */
+const leastShare = 0.1
+
+function listLongPanels(profile: Profile): string[] {
+  const panels = groupBy(divideTime(profile), ({ place }) => place.panel)
+  const least = profile.summary.duration * 1000 * leastShare
+  return [...panels]
+    .filter(([, parts]) => parts.reduce((sum, { time }) => sum + time, 0) >= least)
+    .map(([name]) => name)
 }
 
 /** The panels that are in sight if they have content. The others are behind "More". */
 const menuLimit = 8
 
-/** Divides a menu: a panel without content is never in sight. `badges` has the worst one that is out of sight. */
+/** Divides a menu: a panel without content is never in sight, one with a failure or a tenth of the time always. */
 export function divideMenu(entries: readonly MenuEntry[]) {
-  const first = entries.slice(0, menuLimit).filter(({ isCurrent, isEmpty }) => isCurrent || !isEmpty)
+  const isInSight = ({ badges, isCurrent, isEmpty, isLong }: MenuEntry, index: number) =>
+    index < menuLimit
+      ? isCurrent || !isEmpty
+      : !isEmpty && (isLong || badges.some(({ tone }) => tone === 'error' || tone === 'warning'))
+  const first = entries.filter(isInSight)
   const more = entries.filter(entry => !first.includes(entry))
-  const hidden = more.flatMap(({ badges }) => badges)
-  const badge = hidden.find(({ tone }) => tone === 'error') ?? hidden.find(({ tone }) => tone === 'warning')
-  return {
-    first,
-    more,
-    isOpen: more.some(({ isCurrent }) => isCurrent),
-    badges: badge === undefined ? [] : [badge],
-  }
+  return { first, more, isOpen: more.some(({ isCurrent }) => isCurrent) }
 }
 
 /** Lists the names of the parts of a profile: the panels, and the collectors of its data that have no panel here. */

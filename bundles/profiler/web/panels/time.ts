@@ -1,6 +1,6 @@
 import { toList, toSpan } from '../../export/markdown-text.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
-import { toPlainText } from '../../insight/overview/overview.ts'
+import { toPlainText } from '../../insight/overview/sentence.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
 import { describeDuration, toSummaryView } from '../../insight/summary-view.ts'
 import { type Category, createRequestSpans } from '../../insight/timeline/request-spans.ts'

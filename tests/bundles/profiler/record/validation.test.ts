@@ -89,11 +89,13 @@ t.test('a refused JSON body is in the profile, the panel, the toolbar and the ex
   t.match(html, '<code>&quot;&lt;5&gt;&quot;</code>')
   t.match(html, '<td class="full" data-label="received"><code>******</code></td>', 'a received password')
   t.match(html, '<span class="soft">(none)</span>')
-  t.strictSame(kernel.panel('validation').badge?.(profile), { text: '4', level: 'warning' })
+  t.strictSame(kernel.panel('validation').badge?.(profile), { text: '4', level: 'error' })
 
   const bar = toText(plainEquals((await kernel.client.get(`/_wdt/${token}`)).text))
   t.match(bar, 'Validation 4 issues Validation items.0.price Invalid type: Expected number but received "<5>"')
+  t.match(bar, 'Response 422 items.0.price: Invalid type: Expected number but received "<5>", and 3 more Response')
   const markdown = (await kernel.client.get(`/_profiler/${token}.md?panel=validation`)).text
+  t.match(markdown, '`items.0.price`: `Invalid type: Expected number but received "<5>"`, and 3 more.')
   t.match(markdown, /\n\nJSON body: refused, 4 issues by `Cart \(valibot\)`, took [\d.]+ m?s\n\n- `items\.0\.price`: /)
   t.match(markdown, '`Invalid type: Expected number but received "<5>"`, received `"<5>"`\n')
   t.match((await kernel.client.get(`/_profiler/${token}.md`)).text, '## Validation')
@@ -115,6 +117,8 @@ t.test('a form has no secrets in its profile, and one that is shown again is ref
     ])
     const text = toText(plainEquals(await kernel.show('validation', profile)))
     t.match(text, 'Form refused, 2 issues')
+    const overview = toText(plainEquals(await kernel.show('overview', profile)))
+    t.match(overview, /(?:422 after .*|; input refused) ?: name : Too small: .* , and 1 more\./)
     t.match(text, 'Object name : "A" password : ****** token : ****** tag : Array(2) 0 : "a" 1 : "b"')
   }
 })

@@ -302,8 +302,8 @@ t.test('the order of the menu is always the same, and empty panels are behind Mo
   t.notMatch(empty, 'More', 'the panel of the page is in sight')
 })
 
-t.test('the menu has eight panels, and the others behind More, which has their worst badge', async t => {
-  const names = [...'abcdefghij']
+t.test('the menu has eight panels and those with trouble; the others are behind More', async t => {
+  const names = [...'abcdefghijk']
   const badgeOf = (level: 'error' | 'warning') => ({ badge: () => ({ text: '7', level }) })
   const panels = names.map(name =>
     panel(name, name === 'i' ? badgeOf('warning') : name === 'j' ? badgeOf('error') : {}),
@@ -314,12 +314,11 @@ t.test('the menu has eight panels, and the others behind More, which has their w
     const html = plainEquals(await show(`/abc123?panel=${name}`))
     return /<details class="more-panels"( open)?>\s*<summary[^>]*>(.*?)<\/summary>(.*?)<\/details>/s.exec(html) ?? []
   }
-  const [, isOpen, summary, links = ''] = await moreOf('a')
+  const [, isOpen, summary = '', links = ''] = await moreOf('a')
   t.equal(isOpen, undefined)
-  t.match(summary, /More.*badge-error[^>]*>7/s)
-  t.match(textOf(links), /The i\s*7\s+The j\s*7/)
-  t.notMatch(links, 'The h')
-  t.equal((await moreOf('j'))[1], ' open', 'the current panel is in sight')
+  t.equal(textOf(summary).trim(), 'More')
+  t.equal(textOf(links).trim(), 'The k')
+  t.equal((await moreOf('k'))[1], ' open', 'the current panel is in sight')
 })
 
 t.test('the numbers of the head lead to their panels', async t => {

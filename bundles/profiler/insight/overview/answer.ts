@@ -1,0 +1,231 @@
+import { severityOf } from '../../../../lib/log/create-logger.ts'
+import { mask } from '../../../../lib/redact/secret-names.ts'
+import { formatTree } from '../../../../lib/redact/value-tree.ts'
+import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
+import { formatCount, readHeader, toOneLine } from '../../profile/format.ts'
+import { profileLink } from '../../profile/links.ts'
+import type { Profile } from '../../profile/profile.ts'
+import type { ConsoleMethod } from '../../subjects/console/data.ts'
+import { readResponseContent } from '../../subjects/exchange/read.ts'
+import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
+import { readLogs } from '../../subjects/logs/read.ts'
+import { readRouteLog } from '../../subjects/router/read.ts'
+import { inputNames, type RefusedField, type RefusedInput, readRefused } from '../../subjects/validation/read.ts'
+import { findUnexpected } from '../findings/work-rules.ts'
+import type { ShownProfile } from '../relatives.ts'
+import { type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
+
+/** Why a request has failed. */
+export interface Reason {
+  /** Such as `email must be an address, and 2 more`. */
+  readonly words: Sentence
+  /** The same with the name and the place of an exception. */
+  readonly details: Sentence
+  /** Where the profile says more. */
+  readonly panel: string
+}
+
+/**
+ * Finds the reason of a request that has failed: the refused fields, the methods or the nearest route of its path, or the exception.
+ * `undefined` if the request has not failed, or its reason is not certain.
+ */
+export function findReason(profile: Profile): Reason | undefined {
+  const { outcome, status } = profile.summary
+  if (status > 0 && status < 400 && outcome === 'complete') return undefined
+  const refusal = status >= 400 && status < 500 ? (findRefusal(profile) ?? readProblem(profile).refusal) : undefined
+  if (refusal !== undefined) return { ...refusal, details: refusal.words }
+  const words = describeRouting(profile)
+  if (hasThrown(profile)) return describeException(profile, words)
+  const { detail } = readProblem(profile)
+  const known = words ?? (detail === undefined ? undefined : [toValue(detail, messageLimit)])
+  return known && { words: known, details: known, panel: words === undefined ? 'request' : 'router' }
+}
+
+/** The reason of a failed request as a text, for places with little room; empty without one. `exception` is put before its message. */
+export function writeReason(reason: Reason | undefined, exception: string | null = null): string {
+  const text = reason === undefined ? '' : toPlainText(toParts(reason.words))
+  return reason?.panel === 'exception' && exception !== null && text !== exception ? `${exception}: ${text}` : text
+}
+
+/** Whether an exception was recorded, handled or not. */
+export function hasThrown(profile: Profile): boolean {
+  return profile.summary.exception !== null || readExceptions(profile).length > 0
+}
+
+const nameLimit = 40
+
+const messageLimit = 90
+
+function describeException(profile: Profile, routing: Sentence | undefined): Reason {
+  const [first] = readExceptions(profile)
+  const name = toValue(first?.name ?? profile.summary.exception ?? 'Error', nameLimit)
+  const { file, line } = findThrowFrame(profile) ?? {}
+  const place = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
+  const message = (first?.message ?? '').replace(/\.$/, '')
+  const words = routing ?? (message === '' ? [] : [toValue(message, messageLimit)])
+  const details = [name, ...place, ...(words.length === 0 ? [] : [': ', ...words])]
+  return { words: words.length === 0 ? [name] : words, details, panel: 'exception' }
+}
+
+/** Says what would have been found instead; `undefined` if a route matched. The message of the exception repeats the URL. */
+function describeRouting(profile: Profile): Sentence | undefined {
+  const { allow = [], routes: [nearest] = [] } = readRouteLog(profile) ?? {}
+  const declared = profile.summary.status === 405 ? readHeader(profile.collectors.response, 'allow') : []
+  const methods = (allow.length > 0 ? allow : declared).join(', ')
+  if (methods !== '') return ['the path takes ', toValue(methods, messageLimit)]
+  return nearest && ['no route matches, the nearest is ', toValue(nearest.path, messageLimit)]
+}
+
+/** The last input that a schema has refused. The statuses are those with which refused inputs are answered. */
+function findRefusal(profile: Profile): Omit<Reason, 'details'> | undefined {
+  const { status } = profile.summary
+  const statusesOf = (source: string) => (source === 'route' ? [400, 404, 422] : [400, 422])
+  const words = describeInput(readRefused(profile).findLast(({ source }) => statusesOf(source).includes(status)))
+  return words && { words, panel: 'validation' }
+}
+
+function describeInput(input: RefusedInput | undefined): Sentence | undefined {
+  return input && describeRefused(input.issues, inputNames[input.source], input.omitted)
+}
+
+/** Names the first refused field, and counts the others. Of issues that are not listed, the fields are not known. */
+function describeRefused(all: readonly RefusedField[], input: string, omitted = 0): Sentence | undefined {
+  const [first] = all
+  if (first === undefined) return undefined
+  const name = first.field === '' ? input : toValue(first.field, nameLimit)
+  const text = first.message.replace(/\.$/, '')
+  // "email must be an address" says it all; "must be an address" continues the name.
+  const isWhole = text
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}_.-]+/u)
+    .includes(first.field.toLowerCase())
+  const joined = isWhole ? [] : [name, /^\p{Ll}/u.test(text) ? ' ' : ': ']
+  const words = text === '' || text === mask ? [name, ' is refused'] : [...joined, toValue(text, messageLimit)]
+  const fields = new Set(all.map(({ field }) => field)).size - 1
+  if (omitted > 0) return [...words, `, and ${formatCount(all.length + omitted - 1, 'more issue')}`]
+  return fields === 0 ? words : [...words, `, and ${fields} more`]
+}
+
+const problemType = /^application\/problem\+json\b/i
+
+/** What the body of the response says, if it is a problem (RFC 9457). Other bodies have no form that is certain. */
+function readProblem(profile: Profile): { readonly refusal?: Omit<Reason, 'details'>; readonly detail?: string } {
+  const { json, type = '' } = readResponseContent(profile) ?? {}
+  if (json === undefined || !problemType.test(type)) return {}
+  const { detail, errors, violations } = fieldsOf(json[0])
+  const words = describeRefused(listRefused(errors ?? violations), 'the input')
+  return {
+    ...(words && { refusal: { words, panel: 'request' } }),
+    ...(typeof detail === 'string' && detail !== '' && { detail: detail.replace(/\.$/, '') }),
+  }
+}
+
+/** Reads a list of objects with a place and a text, or an object of texts by their fields. */
+function listRefused(errors: unknown): RefusedField[] {
+  if (Array.isArray(errors)) return errors.flatMap(error => toRefused(fieldsOf(error)))
+  return Object.entries(fieldsOf(errors)).flatMap(([field, texts]) => {
+    const [message] = [texts].flat()
+    return typeof message === 'string' ? { field, message } : []
+  })
+}
+
+const places = ['pointer', 'parameter', 'header', 'propertyPath', 'field', 'path', 'name']
+
+const texts = ['detail', 'message', 'title', 'reason']
+
+function toRefused(error: Readonly<Record<string, unknown>>): RefusedField[] {
+  const find = (names: readonly string[]) => names.map(name => error[name]).find(value => typeof value === 'string')
+  const [place, message] = [find(places), find(texts)]
+  // A JSON pointer (RFC 6901), also in a fragment: #/items/0/price.
+  const field = place?.replace(/^#?\//, '').replaceAll('/', '.')
+  return field === undefined || message === undefined ? [] : [{ field, message }]
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}
+
+/**
+ * Describes the worst problem of a request that was answered: an exception that was handled, a failed query or call, a logged error, the
+ * worst finding (one in the panel of the cause comes first), a call that was refused, or a logged warning.
+ */
+export function findTrouble(
+  { findings, profile }: Pick<ShownProfile, 'findings' | 'profile'>,
+  cause: string | undefined,
+): Sentence | undefined {
+  const { exception } = profile.summary
+  if (exception !== null) return ['exception: ', toValue(exception, nameLimit)]
+  const serious = findings.filter(({ severity }) => severity !== 'info')
+  const found = serious.find(({ place }) => place?.panel === cause) ?? serious[0]
+  return (
+    describeFailedQuery(profile) ??
+    describeFailedCall(profile, 500) ??
+    describeLogged(profile, 'error') ??
+    (found && ['finding: ', toValue(found.title, nameLimit)]) ??
+    describeFailedCall(profile, 400) ??
+    describeRefusedInput(profile) ??
+    describeLogged(profile, 'warning')
+  )
+}
+
+/** The refused input of a form that is shown again. */
+function describeRefusedInput(profile: Profile): Sentence | undefined {
+  const words = describeInput(readRefused(profile).at(-1))
+  const link = profileLink(profile.summary.token, 'validation')
+  return words && [{ text: 'input refused', link }, ': ', ...words]
+}
+
+function describeFailedQuery(profile: Profile): Sentence | undefined {
+  const failed = findUnexpected(profile)
+  const [first] = failed
+  if (first === undefined) return undefined
+  const { error, index, kind } = first
+  const alike = failed.filter(query => query.kind === kind)
+  const link = `${profileLink(profile.summary.token, kind)}#query-${index}`
+  const text = `${kind === 'database' ? formatCount(alike.length, 'query', 'queries') : formatCount(alike.length, 'cache call')} failed`
+  return [{ text, link }, alike.length === 1 ? ': ' : ', the first: ', toValue(error, messageLimit)]
+}
+
+/** The first call without a response, or with this status or more. One that was repeated with success has not failed, nor has one that the application has ended. */
+function describeFailedCall(profile: Profile, least: number): Sentence | undefined {
+  const { calls } = readCalls(profile)
+  const isGood = ({ error, status }: StoredCall) => error === '' && status < 400
+  const nameOf = ({ method, url }: StoredCall) => `${method} ${url}`
+  const failed = calls.filter(
+    call =>
+      (call.error === '' ? call.status >= least : !call.isAborted) &&
+      !calls.some(later => later.index > call.index && nameOf(later) === nameOf(call) && isGood(later)),
+  )
+  const [first, ...others] = failed
+  if (first === undefined) return undefined
+  const { error, index, status } = first
+  const link = `${profileLink(profile.summary.token, 'http')}#call-${index}`
+  const text = `HTTP call ${index + 1} ${error === '' ? `answered ${status}` : 'failed'}`
+  const more = others.length === 0 ? [] : [`, and ${others.length} more failed`]
+  return [{ text, link }, ...(error === '' ? [] : [': ', toValue(error, messageLimit)]), ...more]
+}
+
+/** The methods of the console that say the same as a level. */
+const consoleMethods: Readonly<Record<'error' | 'warning', ConsoleMethod>> = { error: 'error', warning: 'warn' }
+
+/** The first message of a level, of the log, else of the console. */
+function describeLogged(profile: Profile, level: 'error' | 'warning'): Sentence | undefined {
+  const { [`${level}s` as const]: logged, token } = profile.summary
+  const log = readLogs(profile).logs.find(each => severityOf(each.level) === level)
+  const entries = profile.collectors.console?.entries ?? []
+  const entry = entries.findIndex(({ method }) => method === consoleMethods[level])
+  const [count, panel, anchor, message = ''] =
+    logged > 0
+      ? [logged, 'logger', `log-${log?.index}`, log?.message]
+      : [
+          Number(entry >= 0),
+          'console',
+          `dump-${entry}`,
+          entries[entry]?.values.map(value => (value.kind === 'text' ? value.text : formatTree(value))).join(' '),
+        ]
+  if (count === 0) return undefined
+  const text = panel === 'console' ? `console.${consoleMethods[level]}` : `${formatCount(count, level)} logged`
+  const link = message === '' ? profileLink(token, panel) : `${profileLink(token, panel)}#${anchor}`
+  const said = toOneLine(message).replace(/\.$/, '')
+  return [{ text, link }, ...(said === '' ? [] : [count > 1 ? ', the first: ' : ': ', toValue(said, messageLimit)])]
+}

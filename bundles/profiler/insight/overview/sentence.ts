@@ -1,0 +1,50 @@
+import { formatPlace, shorten } from '../../profile/format.ts'
+import type { SentencePart } from '../findings/finding.ts'
+
+/** A sentence: its own texts, links, and the recorded values in it. */
+export type Sentence = readonly (string | LinkedText | RecordedText)[]
+
+/** An own text of a sentence that leads to its details. */
+interface LinkedText {
+  readonly text: string
+  readonly link: string
+}
+
+/** A recorded value in a sentence. Pages and reports show it as code. */
+interface RecordedText {
+  readonly value: string
+}
+
+/** Creates a recorded value of a sentence: on one line, not empty, and not longer than the limit. */
+export function toValue(text: string, limit: number): RecordedText {
+  return { value: shorten(text.replace(/[\s\p{Cc}]+/gu, ' ').trim() || '…', limit - 1) }
+}
+
+const placeLimit = 40
+
+/** Creates the value for a place in the source. Of a long path it has the last folders and the name of the file. */
+export function toPlaceValue(file: string, line: number | undefined): RecordedText {
+  const place = formatPlace({ file, line })
+  if (place.length <= placeLimit) return toValue(place, placeLimit + 1)
+  const end = place.slice(2 - placeLimit)
+  return toValue(`…${end.slice(Math.max(0, end.indexOf('/')))}`, placeLimit + 1)
+}
+
+/** A part of the sentence of an overview. */
+export interface OverviewPart extends SentencePart {
+  /** The place of its details; empty without one. */
+  readonly link: string
+}
+
+/** Divides a sentence into its own texts and the recorded values. */
+export function toParts(sentence: Sentence): OverviewPart[] {
+  return sentence.map(part => {
+    if (typeof part === 'string') return { text: part, isValue: false, link: '' }
+    return 'link' in part ? { ...part, isValue: false } : { text: part.value, isValue: true, link: '' }
+  })
+}
+
+/** Writes a sentence as plain text. */
+export function toPlainText(parts: readonly Pick<SentencePart, 'text'>[]): string {
+  return parts.map(({ text }) => text).join('')
+}

@@ -1,0 +1,322 @@
+import { t } from 'tap'
+import { findReason, writeReason } from '#bundles/profiler/insight/overview/answer.ts'
+import { toHeadBadges } from '#bundles/profiler/insight/overview/head-badges.ts'
+import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
+import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { subjectViews } from '#bundles/profiler/subjects/views.ts'
+import { createMenu, divideMenu } from '#bundles/profiler/web/panels/render-panel.ts'
+import { createProfile, createQuery, createShown, type ProfileInit } from '#tests/support/create-profile.ts'
+
+const issue = (path: string, message: string) => ({ path: path === '' ? [] : path.split('.'), message })
+
+const refusedBy = (issues: object[], more: object = {}): Profile['data'] => ({
+  validation: {
+    validations: [
+      {
+        source: 'form',
+        vendor: 'zod',
+        start: 1,
+        end: 2,
+        issues,
+        omittedIssues: 0,
+        input: { kind: 'note', text: '' },
+        ...more,
+      },
+    ],
+    omitted: 0,
+  },
+})
+
+const problem = (json: object, type = 'application/problem+json; charset=utf-8'): Profile['data'] => ({
+  response: { headers: [], size: 9, isStreamed: false, content: { type, length: 9, json: [json] } },
+})
+
+const thrown = (name: string, message: string): Profile['data'] => ({
+  exception: {
+    exceptions: [{ name, message, frames: [{ call: 'pay', file: 'shop/pay.js', line: 3, origin: 'application' }] }],
+    excerpts: [],
+  },
+})
+
+const router = (outcome: string, allow?: string[]): Profile['data'] => ({
+  router: {
+    outcome,
+    allow,
+    nearest: [{ name: 'blog', path: '/blog', position: 1, reason: 'path', text: '' }],
+    total: 1,
+  },
+})
+
+const log = (level: string, message: string) => ({ at: 9, level, channel: 'app', message })
+
+const call = (status: number, more: object = {}) => ({
+  ...{ client: 'fetch', method: 'GET', url: `http://x/${status}`, start: 1, end: 2 },
+  ...(status > 0 && { status }),
+  ...more,
+})
+
+const three = [issue('email', 'must be an address'), issue('name', 'Required'), issue('items.0.price', 'Too small')]
+
+/** What is recorded, its status, and what the reason is; empty without one. */
+const reasons: [claim: string, status: number, data: Profile['data'], reason: string, init?: ProfileInit][] = [
+  ['the first field and the count of the others', 422, refusedBy(three), 'email must be an address, and 2 more'],
+  [
+    'a field with two issues is one',
+    422,
+    refusedBy([issue('email', 'Too short'), issue('email', 'No address')]),
+    'email: Too short',
+  ],
+  [
+    'issues that are not listed',
+    422,
+    refusedBy(three, { omittedIssues: 7 }),
+    'email must be an address, and 9 more issues',
+  ],
+  [
+    'a message that names its field',
+    422,
+    refusedBy([issue('email', '"Email" is no address.')]),
+    '"Email" is no address',
+  ],
+  [
+    'the whole input',
+    400,
+    refusedBy([issue('', 'Expected an object')], { source: 'json' }),
+    'JSON body: Expected an object',
+  ],
+  [
+    'a parameter of the route',
+    404,
+    refusedBy([issue('id', 'must be a number')], { source: 'route' }),
+    'id must be a number',
+  ],
+  ['a masked message', 422, refusedBy([issue('pin', '******')]), 'pin is refused'],
+  [
+    'the last refused input',
+    422,
+    {
+      validation: {
+        omitted: 0,
+        validations: [
+          ...[three, [issue('b', 'is late')]].flatMap(issues => Object(refusedBy(issues).validation).validations),
+        ],
+      },
+    },
+    'b is late',
+  ],
+  ['a form that is accepted', 422, refusedBy([]), ''],
+  [
+    'a form that is shown again, of a page that fails later',
+    500,
+    { ...refusedBy(three), ...thrown('TypeError', 'x is null.') },
+    'x is null',
+  ],
+  ['a refused form before a 403', 403, { ...refusedBy(three), ...thrown('Forbidden', 'Not yours') }, 'Not yours'],
+  [
+    'a refused form behind an exception',
+    422,
+    { ...refusedBy(three), ...thrown('KERNEL_INPUT_REFUSED', 'The form') },
+    'email must be an address, and 2 more',
+  ],
+  [
+    'errors with pointers',
+    422,
+    problem({
+      errors: [
+        { pointer: '#/items/0/price', detail: 'must be positive' },
+        { pointer: '/b', detail: 'x' },
+      ],
+    }),
+    'items.0.price must be positive, and 1 more',
+  ],
+  [
+    'errors with parameters',
+    400,
+    problem({ errors: [{ parameter: 'page', detail: 'must be a number' }] }),
+    'page must be a number',
+  ],
+  [
+    'violations',
+    422,
+    problem({ violations: [{ propertyPath: 'email', message: 'This is no address.' }] }),
+    'email: This is no address',
+  ],
+  [
+    'an object of lists',
+    400,
+    problem({ errors: { Email: ['The Email field is required.', 'x'], b: 'y' } }),
+    'The Email field is required, and 1 more',
+  ],
+  ['errors of another form', 422, problem({ errors: ['no', 7, null], detail: 'Two values.' }), 'Two values'],
+  ['a detail', 409, problem({ title: 'Conflict', detail: 'The order is closed.' }), 'The order is closed'],
+  ['a title says no more than the status', 409, problem({ title: 'Conflict' }), ''],
+  ['JSON that is no problem', 422, problem({ errors: [{ field: 'a', message: 'b' }] }, 'application/json'), ''],
+  [
+    'a problem of a server with its exception',
+    500,
+    { ...problem({ detail: 'Sorry' }), ...thrown('TypeError', 'x is null') },
+    'x is null',
+  ],
+  [
+    'the methods of a path',
+    405,
+    { ...router('method-not-allowed', ['GET', 'POST']), ...thrown('X', 'y') },
+    'the path takes GET, POST',
+  ],
+  ['the methods of the header', 405, { response: { headers: [['Allow', 'GET, HEAD']] } }, 'the path takes GET, HEAD'],
+  ['the header of another status', 200, { response: { headers: [['allow', 'GET, HEAD']] } }, ''],
+  [
+    'the nearest route',
+    404,
+    { ...router('not-found'), ...thrown('KERNEL_NO_ROUTE', 'No route') },
+    'no route matches, the nearest is /blog',
+  ],
+  ...[400, 401, 403, 413, 415, 429, 404].map(
+    status =>
+      [`${status}`, status, thrown('HttpError', 'Wait a minute.'), 'Wait a minute'] as [
+        string,
+        number,
+        Profile['data'],
+        string,
+      ],
+  ),
+  ['an exception without a message', 400, thrown('HttpError', ''), 'HttpError'],
+  ['an exception that was handled', 200, thrown('HttpError', 'handled'), ''],
+  ['a stream that broke off', 200, thrown('Error', 'in stream'), 'in stream', { outcome: 'stream-failed' }],
+  ['an error without any trace', 502, {}, ''],
+]
+
+t.test('the reason of a failure is named, or none if it is not certain', async t => {
+  for (const [claim, status, data, reason, init] of reasons) {
+    const profile = createProfile(data, { status, url: '/x', method: 'POST', ...init })
+    t.equal(writeReason(findReason(profile)), reason, claim)
+    const sentence = toPlainText(summarizeProfile({ profile, earlier: [], findings: [] }).sentence)
+    if (reason !== '') t.match(sentence, reason, `${claim}: the sentence`)
+    const badge = toHeadBadges(profile, undefined).find(({ text }) => text.endsWith(reason))
+    if (reason !== '') t.match(badge, { tone: 'error', link: /^\/_profiler/ }, `${claim}: the head`)
+  }
+})
+
+const finding = { rule: 'x', title: 'Slow', severity: 'warning', problem: '', advice: '', evidence: {} } as const
+
+/** What is recorded, and what the sentence says after the time; empty if it ends there. */
+const problems: [data: Profile['data'], text: string, init?: ProfileInit][] = [
+  [{ http: { calls: [call(200), call(200), call(503)] } }, 'HTTP call 3 answered 503'],
+  [
+    { http: { calls: [call(503), call(500), call(0, { error: 'reset' })] } },
+    'HTTP call 1 answered 503, and 2 more failed',
+  ],
+  [{ http: { calls: [call(0, { error: 'connect ECONNREFUSED' })] } }, 'HTTP call 1 failed: connect ECONNREFUSED'],
+  [{ http: { calls: [call(0, { error: 'aborted', isAborted: true })] } }, ''],
+  [{ http: { calls: [call(503, { url: 'http://x/' }), call(200, { url: 'http://x/' })] } }, ''],
+  [
+    { http: { calls: [call(503, { url: 'http://x/', method: 'POST' }), call(200, { url: 'http://x/' })] } },
+    'HTTP call 1 answered 503',
+  ],
+  [{ http: { calls: [call(404)] } }, 'HTTP call 1 answered 404'],
+  [{ http: { calls: [call(304), call(204)] } }, ''],
+  [{ http: { calls: [call(503)] } }, 'HTTP call 1 answered 503', { status: 502 }],
+  [
+    { http: { calls: [call(503)] }, logger: { records: [log('error', 'No price')] } },
+    'HTTP call 1 answered 503',
+    { errors: 1 },
+  ],
+  [{ queries: { queries: [createQuery({ error: 'no such table: x' })] } }, '1 query failed: no such table: x'],
+  [
+    { queries: { queries: [createQuery({ error: 'a' }), createQuery({ error: 'b', text: 'B' })] } },
+    '2 queries failed, the first: a',
+  ],
+  [
+    { queries: { queries: [createQuery({ system: 'redis', text: 'GET a', error: 'LOADING' })] } },
+    '1 cache call failed: LOADING',
+  ],
+  [{ queries: { queries: [createQuery({ error: 'x', code: '23505' })] } }, ''],
+  [{ queries: { queries: [createQuery({ error: 'x' }), createQuery()] } }, ''],
+  [
+    { logger: { records: [log('warning', 'Low'), log('critical', 'No\n stock.')] } },
+    '1 error logged: No stock',
+    { errors: 1, warnings: 1 },
+  ],
+  [
+    { logger: { records: [log('error', 'One'), log('error', 'Two')] } },
+    '3 errors logged, the first: One',
+    { errors: 3 },
+  ],
+  [{ logger: { records: [log('warning', 'Low')] } }, '1 warning logged: Low', { warnings: 1 }],
+  [{}, '2 warnings logged', { warnings: 2 }],
+  [
+    { console: { entries: [{ at: 1, method: 'error', values: [{ kind: 'text', text: 'boom' }] }] } },
+    'console.error: boom',
+    { dumps: 1 },
+  ],
+  [
+    { console: { entries: [{ at: 1, method: 'warn', values: [{ kind: 'text', text: 'hm' }] }] } },
+    'console.warn: hm',
+    { dumps: 1 },
+  ],
+  [{ console: { entries: [{ at: 1, method: 'log', values: [{ kind: 'text', text: 'fine' }] }] } }, '', { dumps: 1 }],
+]
+
+t.test('the sentence of an answered request names what has failed in it', async t => {
+  const say = (data: Profile['data'], init: ProfileInit = {}, findings: readonly (typeof finding)[] = []) =>
+    toPlainText(
+      summarizeProfile({ profile: createProfile(data, { url: '/x', duration: 50, ...init }), earlier: [], findings })
+        .sentence,
+    )
+  for (const [data, text, init] of problems) {
+    t.equal(say(data, init).replace(/^.*50 ms(?:; )?/, ''), `${text}.`, text)
+  }
+  t.match(say({ http: { calls: [call(404)] } }, {}, [finding]), 'finding: Slow', 'a finding is worse than a 404')
+  t.match(say({ http: { calls: [call(500)] } }, {}, [finding]), 'HTTP call 1 answered 500')
+})
+
+t.test('a badge says how many have failed, in its colour', async t => {
+  const badgesOf = (data: Profile['data'], init: ProfileInit) =>
+    toHeadBadges(createProfile(data, init), undefined).map(({ text, tone }) => `${tone}: ${text}`)
+  const calls = (...statuses: number[]) => ({ http: { calls: statuses.map(status => call(status)) } })
+  t.strictSame(badgesOf(calls(200, 503, 404), { calls: 3 }), ['error: 3 HTTP client calls, 1 failed'])
+  t.strictSame(badgesOf(calls(200, 404, 404), { calls: 3 }), ['warning: 3 HTTP client calls, 2 answered 404'])
+  t.strictSame(badgesOf(calls(401, 404), { calls: 2 }), ['warning: 2 HTTP client calls, 2 answered 4xx'])
+  t.strictSame(badgesOf(calls(200), { calls: 1 }), ['plain: 1 HTTP client call'])
+  const failed = [createQuery({ error: 'x' }), createQuery({ system: 'redis', text: 'GET a', error: 'y' })]
+  t.strictSame(badgesOf({ queries: { queries: failed } }, { queries: 1, cacheCalls: 2, queryTime: 2 }), [
+    'error: 2 cache calls, 1 failed',
+    'error: 1 query · 2.0 ms, 1 failed',
+  ])
+  t.strictSame(badgesOf(thrown('HttpError', 'No token'), { status: 401, exception: 'HttpError' }), [
+    'error: HttpError: No token',
+  ])
+  t.strictSame(badgesOf(refusedBy(three), { status: 422, exception: 'KERNEL_INPUT_REFUSED' }), [
+    'error: email must be an address, and 2 more',
+  ])
+})
+
+t.test('a panel with a failure or a tenth of the time is in sight', async t => {
+  const labels = (data: Profile['data'], init: ProfileInit = {}) => {
+    const shown = { ...createShown(data), profile: createProfile(data, { duration: 10, ...init }) }
+    const { first, more } = divideMenu(createMenu(subjectViews, shown, undefined))
+    return { first: first.map(({ label }) => label), more: more.map(({ label }) => label) }
+  }
+  const isHidden = (label: string, data: Profile['data'], init?: ProfileInit) => labels(data, init).more.includes(label)
+  t.equal(isHidden('HTTP Client', { http: { calls: [call(200, { end: 1.5 })] } }), true)
+  t.equal(isHidden('HTTP Client', { http: { calls: [call(404, { end: 1.5 })] } }), false)
+  t.equal(isHidden('HTTP Client', { http: { calls: [call(200, { end: 3 })] } }), false)
+  t.equal(isHidden('Validation', refusedBy([])), true)
+  t.equal(isHidden('Validation', refusedBy(three), { status: 422 }), false)
+  t.equal(
+    isHidden('Cache', {
+      queries: { queries: [createQuery({ system: 'redis', text: 'GET a', error: 'x', end: 1.1 })] },
+    }),
+    false,
+  )
+  const said = (method: string) => ({
+    console: { entries: [{ at: 1, method, values: [{ kind: 'text', text: 'x' }] }] },
+  })
+  t.strictSame(
+    toHeadBadges(createProfile(said('error'), { dumps: 3 }), undefined).map(({ text, tone }) => `${tone}: ${text}`),
+    ['error: 3 console calls, 1 error'],
+  )
+  t.equal(isHidden('Console', said('log'), { dumps: 1 }), true)
+  t.equal(isHidden('Console', said('error'), { dumps: 1 }), false)
+})
