@@ -436,7 +436,7 @@ t.test('the panel shows each call, its phases and its caller', async t => {
     { ...call, status: undefined, head: undefined, error: 'refused' },
   ]
   const profile = createProfile({ http: { calls, omitted: 2 } })
-  t.same(kernel.panel('http').badge?.(profile), { text: '8', level: 'error' })
+  t.same(kernel.panel('http').badge?.(profile), { text: '3', level: 'error' })
   const page = await kernel.show('http', profile)
   for (const text of [
     '<dt>Calls</dt><dd>8</dd>',
