@@ -1,4 +1,5 @@
 import { findGroupEnd, findLineEnd, findQuoteEnd, findWordEnd, quoteAt, skip } from './mask-credentials.ts'
+import { findWords } from './secret-forms.ts'
 import { mask, type NameTest, namingKeys, valueKeys } from './secret-names.ts'
 
 /** `=`, `:`, `=>`, comparisons, and the encoded `=` of a URL within a query. */
@@ -9,13 +10,16 @@ const namingName = new RegExp(`^(?:${namingKeys.join('|')})$`, 'i')
 const valueNames = `(?:${valueKeys.join('|')})`
 const namedValue = new RegExp(`^${valueNames}$`, 'i')
 const namedDistance = 300
+const isKey = new RegExp(`(?:${[...namingKeys, ...valueKeys].join('|')})[^\\w.-]{0,9}$`, 'i')
+/** A value and its name behind it are within these characters. */
+const reach = 2 * namedDistance
 
 /**
  * Masks the values of secret names in queries, forms, headers, JSON, the output of `util.inspect` and other languages, YAML,
  * INI and assignments. It looks for separators, and reads the name before each. A regular expression would try every start
  * of every name; here each character is read a bounded number of times.
  */
-export function maskPairs(text: string, isSecret: NameTest): string {
+export function maskPairs(text: string, isSecret: NameTest, places = placesOf(text)): string {
   let masked = ''
   let done = 0
   let after = 0
@@ -29,10 +33,19 @@ export function maskPairs(text: string, isSecret: NameTest): string {
     unnamed = undefined
     named = undefined
   }
+  let next = 0
   for (const { 0: separator, index } of text.matchAll(separators)) {
     const from = Math.max(after, done)
     after = index + separator.length
     if (index < done || separator === '::') continue
+    // Most separators are far from each part of a secret name, and few others are behind a key such as `value`.
+    while ((places[next] ?? index) < from) next++
+    const place = places[next] ?? text.length
+    if (
+      place >= index &&
+      ((named === undefined && place >= index + reach) || !isKey.test(text.slice(from, index).slice(-20)))
+    )
+      continue
     const name = readName(text, from, index)
     if (name === undefined || isNameOfKeys(text, name)) continue
     if (separator === ':' && (isNameOfError(name) || isCodeOfError(text, name, after))) continue
@@ -52,6 +65,13 @@ export function maskPairs(text: string, isSecret: NameTest): string {
     }
   }
   return masked + text.slice(done)
+}
+
+/** The ends of the parts of secret names. */
+function placesOf(text: string): number[] {
+  const places: number[] = []
+  findWords(text, places)
+  return places
 }
 
 /** Whether two places are in the same braces or the same tag. */

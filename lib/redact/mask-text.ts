@@ -1,6 +1,7 @@
-import { maskSchemes, maskTokens, maskUserinfo, mayHaveCredential } from './mask-credentials.ts'
+import { maskSchemes, maskUserinfo } from './mask-credentials.ts'
 import { maskPairs } from './mask-pairs.ts'
-import { isSecretCode, isSecretName, mask, mayHaveSecretName, type NameTest } from './secret-names.ts'
+import { findWords, maskForms, maskTokens } from './secret-forms.ts'
+import { isSecretCode, isSecretName, mask, type NameTest } from './secret-names.ts'
 
 const depthLimit = 3
 const passLimit = 8
@@ -34,27 +35,24 @@ export function stripColors(text: string): string {
 const escapeCharacter = '\u001b'
 const controlSequences = new RegExp(`(?:${escapeCharacter}\\[|\u009b)[\\d;:?]{0,40}[A-Za-z]`, 'g')
 
-/** Whether a text may contain a secret. Most texts have none, and this test is ten times faster than masking. */
-export function mayHaveSecret(text: string): boolean {
-  return mayHaveSecretName(text) || mayHaveCredential(text)
-}
-
 function maskOnce(given: string, isSecret: NameTest, depth: number): string {
   const text = stripColors(given)
   if (text !== given) {
     const masked = maskOnce(text, isSecret, depth)
     return masked === text ? given : masked
   }
-  const hasName = mayHaveSecretName(text)
-  if (!hasName && !mayHaveCredential(text)) return text
-  let masked = maskTokens(maskLiterals(text, isSecret, depth))
+  const places: number[] = []
+  const found = findWords(text, places)
+  if (found === 0) return text
+  const hasName = (found & 1) !== 0
+  let masked = maskTokens(maskLiterals(text, isSecret, depth), found)
   if (hasName) {
     if (masked.includes('<')) masked = maskElements(masked, isSecret)
     masked = maskEncoded(masked, isSecret, depth)
     if (/into\s/i.test(masked)) masked = maskInserts(masked, isSecret)
-    masked = maskPairs(masked, isSecret)
+    masked = maskPairs(masked, isSecret, masked === text ? places : undefined)
   } else if (masked.includes('+')) masked = maskEncoded(masked, isSecret, depth)
-  return maskUserinfo(maskSchemes(maskForms(masked, isSecret)))
+  return maskUserinfo(maskSchemes(maskForms(masked, isSecret, found)))
 }
 
 /** Decodes values of queries, masks them and encodes them again: `?filter=%7B%22password%22%3A%22x%22%7D`, `?next=%252Fcb…`. */
@@ -121,106 +119,6 @@ function maskInserts(text: string, isSecret: NameTest): string {
   return masked + text.slice(done)
 }
 
-/** A quote or an escaped one of HTML. */
-const entity = '&(?:quot|apos|#34|#39|#x22);'
-
-/**
- * The forms in which texts contain secrets, by the texts that all of a group contain. The part `before` stays, and the mask
- * replaces the rest of the match. With a part `name` one of its words must be the name of a secret. Repetitions have limits, so
- * that the time grows only as the text does. MySQL cuts values in its messages at 128 or 192 characters.
- */
-const forms: readonly (readonly [shared: RegExp, ...forms: RegExp[]])[] = [
-  [
-    /pass|identified|api[ _-]?key|secret|token|jwt|otp|credential|pin |code|key | --/i,
-    // `Incorrect API key provided: aB3…`, `OTP for ada: 482913`
-    /(?<before>\b(?:pass(?:word|wd|phrase|code)|(?:api|license|access)[ _-]?key|secret|token|jwt|otp|pin|credentials?)(?: (?:is|was|(?:for|from) [\w@.-]{1,64}|entered|given|invalid|malformed|provided|received|rejected|sent|submitted|supplied|typed|used)){1,2}: ["']?)(?=[^\s"'`\\]{0,300}\d)(?!\d{1,3}(?![^\s.])|\d{4}-\d\d|[a-z]{1,30}-\d{1,4}(?!\S))[^\s"'`\\]{4,}/gi,
-    // `password "x"`, `IDENTIFIED BY 'x'`, `--password x`, `the password is hunter2`, `the API key aB3…`
-    /(?<before>\b(?:pass(?:word|wd|phrase|code)|identified by)\s{1,9}(?:is |was |to )?(["']))(?:(?!\2)[^\\\r\n]|\\.)+(?=\2)/gi,
-    /(?<before>(?:^|\s)--[\w-]{0,40}(?:passw|passphrase|secret|token|key|pwd|auth)[\w-]{0,40}[ \t](?![-\s<[{|]))[^\s"']+/gi,
-    /(?<before>\b(?:pass(?:word|wd|phrase|code)|(?:api|license)[ _-]?key|secret|token|pin|(?:one-time|recovery|verification) code) (?:is|was) (?:(?:changed|reset|set) to )?)(?=\S*\d)(?![\d.,]+(?:\s|$))(?!(?:sha|md|base|utf|v|aes|hs|rs|es)-?\d)[^\s"']{4,}/gi,
-    /(?<before>\b(?:[Pp]assword|[Pp]assphrase|[Aa][Pp][Ii][ _-]?[Kk]ey|[Ss]ecret|(?<!nexpected )[Tt]oken|[Kk]ey) )(?=\S*\d)(?=\S*[a-z])(?=\S*[A-Z])[^\s"'.,:;()<>[\]{}]{8,}/g,
-  ],
-  [
-    /->|<-|[|\t→]|\w \(/,
-    // `secret -> aB3…`, `password (aB3…)`, `password|aB3…`
-    /(?<before>(?<![\w.-])(?<name>[\w.-]{1,100})(?: ?(?:->|→|<-|\|) ?|\t| \())(?=[^\s"'`|()\\]{0,300}\d)(?=[^\s"'`|()\\]{0,300}[A-Za-z])(?!\S{0,300}[/:]|(?:sha|md|base|utf|v|aes|hs|rs|es|ps)-?\d|[a-z]{1,30}-?\d{1,4}(?![\w-]))[^\s"'`|()\\]{6,}/gi,
-  ],
-  [
-    /[?&]code=|,\s{0,3}["'`]|Symbol\(|&(?:quot|#)|%22/i,
-    // The code of OAuth beside its state (RFC 6749, section 4.1), `['x-api-key', 'x']`, `{ [Symbol(password)]: 'x' }`, and JSON in HTML or in a URL
-    /(?<before>[?&]code=)(?:(?=\S{0,500}&(?:state|session_state|iss|grant_type)=)|(?<=[?&](?:state|session_state|iss|grant_type)=\S{0,500}))[^&#\s"'<>`]+/g,
-    /(?<=\k<around>(?<name>[\w.-]{1,100})(?<around>["'`])\s{0,3},\s{0,3})(?<before>["'`])(?![A-Za-z_]+\k<before>|[/:][\w/:{}.-]*\k<before>)(?:\\.|(?!\k<before>)[^\\\r\n])+(?=\k<before>)/g,
-    /(?<before>\[Symbol\((?<name>[^()\r\n]{1,100})\)\]: ?(["'`]))(?:\\.|(?!\3)[^\\])+(?=\3)/g,
-    new RegExp(
-      `(?<before>${entity}(?<name>[\\w-]{1,100})${entity}\\s?[:=]\\s?${entity})(?:(?!${entity})[^\\r\\n])+`,
-      'g',
-    ),
-    /(?<before>%22(?<name>[\w-]{1,100})%22(?:%20|\+)?%3A(?:%20|\+)?%22)(?:(?!%22)[^\s"'<>`])+/gi,
-  ],
-  [
-    /\bin\s{0,3}\(|like '|password for|crypt\(|key \(|row contains|\$\d|entry '|invalid input|value: '/i,
-    // Statements, and messages of databases.
-    /(?<before>\bin\s{0,3}\()(?<=(?<name>[\w."`]{1,100})\s{1,3}(?:not\s{1,3})?in\s{0,3}\()(?=["'])[^()]{1,2000}/gi,
-    /(?<before>\bi?like ')(?<=(?<name>[\w."`]{1,100})\s{1,3}(?:not\s{1,3})?i?like ')(?:[^']|'')+/gi,
-    /(?<before>\bset password for [^=\r\n]{1,200}=\s{0,3}(?:\w{1,30}\()?')(?:[^']|'')+/gi,
-    /(?<before>\b(?:crypt|pgp_sym_(?:en|de)crypt)\()(?=')[^()]{1,2000}/gi,
-    /(?<before>\bkey \((?<name>(?:(?!\)=\()[^\r\n]){1,500})\)=\()(?!\))(?:(?!\)(?: (?:already exists|is not present|is still referenced|is duplicated|conflicts with)|\.?$))[\s\S]){1,4000}/gi,
-    /(?<before>\brow contains \()(?:[\s\S]{1,4000}(?=\)\.(?:["\r\n]|$))|[\s\S]{1,4000})/gi,
-    /(?<before>\$\d{1,5} = ')(?:[^']|''){1,4000}(?=')/g,
-    /(?<before>\bduplicate entry ')[\s\S]{1,200}?(?=' for key '(?<name>[^'\r\n]{1,200})')/gi,
-    /(?<before>\binvalid input (?:syntax|value) for [^:"\r\n]{1,80}: ")(?:(?!"(?:[\s.,;)\\]|$))[^\r\n])+/g,
-    /(?<before>\b(?:incorrect|truncated) \w{1,20}(?: \w{1,20})? value: ')[^\r\n]{1,200}?(?='(?: for column |$))/gi,
-  ],
-  [
-    /received |got ["']|value ["']/i,
-    // Messages of validators.
-    /(?<before>\bThe (?:(?:property|argument) '|")(?<name>[\w.-]{1,100})['"] [^\r\n]{1,200}?\bReceived )(?!undefined|null|an instance)[^\r\n]+/g,
-    /(?<before>\b(?:got|received) ["'])(?<=(?<name>[\w.-]{1,100}): [^"':\r\n]{1,200}["'])[^"'\r\n]+/g,
-    /(?<before>"(?<name>[\w.[\]-]{1,100})" with value ")[^\r\n]{1,500}?(?=" (?:fails|matches|contains|must|is)\b)/g,
-    /(?<before>\bCast to \w{1,40} failed for value ["'])[^\r\n]{1,500}?(?=["'] \(type [^()\r\n]{1,60}\) at path "(?<name>[^"\r\n]{1,100})")/g,
-    /(?<before>\bvalue ["'])[^"'\r\n]{1,500}(?=["'] for ["']?(?<name>[\w.-]{1,100}))/gi,
-  ],
-  [
-    /AUTH |SET|EX |with args |:(?<=(?:link|me|ite|ation|login|reset|verify|sess):)/i,
-    // Commands of Redis, and keys with a secret.
-    /(?<before>(?:^|[\s"'`])AUTH (?:[^\s"'`]{1,64} )?)(?=[^\s"'`]*\d)[^\s"'`<>\\]{4,}(?=\s*(?:["'`\\]|$))/gm,
-    /(?<before>\bwith args beginning with: )[\s\S]+/,
-    /(?<before>\bCONFIG SET (?:requirepass|masterauth|tls-key-file-pass) )\S+/gi,
-    /(?<before>\bACL SETUSER )(?=[^\r\n]{0,300}[ ][>#<!]\S)[^\r\n]+/gi,
-    /(?<before>\bH(?:M?SET|SETNX) \S{1,200} )(?=(?<name>[^\r\n]{1,500}))[^\r\n]+/g,
-    /(?<before>\b(?:(?:P?SET)?EX|SETNX|GETSET|SETEX|PSETEX) (?<name>\S{1,200}) )[^\r\n]+/g,
-    /(?<before>\b(?:magic[-_]?link|remember[-_]?me|invit(?:e|ation)|login|reset|verify|sess):)(?=[\w-]*\d)[\w-]{6,}/gi,
-  ],
-  [
-    / --?[aklpu]|jdbc|machine |:(?:\d{4,5}|\*):|:\/\/[^\s/]{0,100}:/,
-    // Commands with secrets in options, and files of credentials.
-    /(?<before>(?:^|\s)--?(?:[a-z]{1,20}-)?(?:u|user|login) ?=?["']?)[^\s"':=]{1,100}:(?!\d{1,9}(?:\s|$))[^\s"'@/][^\s"']*/g,
-    /(?<before>\b(?:mysql|mariadb|sshpass)[\w-]{0,20}(?= )[^\r\n|;&]{0,200}? -p ?)(?!-)[^\s"'-][^\s"']*/g,
-    /(?<before>\b(?:docker|podman|helm|oras)(?= )[^\r\n|;&]{0,40}? login\b[^\r\n|;&]{0,200}? -p[ =]?)[^\s"'-][^\s"']*/g,
-    /(?<before>\bredis-cli [^\r\n|;&]{0,200}?-a )[^\s"']+/g,
-    /(?<before>\bopenssl [^\r\n|;&]{0,200}? -(?:k|pass(?:in|out)?) )[^\s"']+/g,
-    /(?<before>\bmachine \S{1,200} login \S{1,200} password )\S+/g,
-    /(?<before>(?<![^\s"'])[^\s:#/"']{1,200}:(?:\d{4,5}|\*):[^\s:]{1,100}:[^\s:]{1,100}:)[^\s"']+/g,
-    /(?<before>\b(?!https?:|wss?:)[a-z][a-z\d+.-]{1,30}:\/\/)[^\s"'<>`/@?#]{0,100}:[^\s"'<>`]{1,300}(?=@[\w[])/gi,
-    /(?<before>\bjdbc:oracle:\w{1,10}:)[^\s/@]{1,100}\/[^\s@]{1,200}(?=@)/gi,
-  ],
-]
-
-/** Masks the secrets that the forms of a text show. */
-export function maskForms(text: string, isSecret: NameTest): string {
-  let masked = text
-  for (const [shared, ...patterns] of forms) {
-    if (shared.test(masked)) for (const form of patterns) masked = masked.replace(form, replace)
-  }
-  return masked
-
-  function replace(...found: unknown[]): string {
-    // The last argument has the groups of the match.
-    const { before, name } = found.at(-1) as { readonly before: string; readonly name?: string }
-    return name === undefined || name.match(/[\w.-]+/g)?.some(isSecret) ? `${before}${mask}` : String(found[0])
-  }
-}
-
 /** In each place at most three matches are tried, so the time is linear. */
 const element = /<([A-Za-z_][\w.:-]{0,100})((?:\s(?:[^<>"']|"[^"]*"|'[^']*')*)?)>/g
 const attribute = /(?<![^\s"'>/=])([^\s"'>/=]{1,100})\s{0,20}=\s{0,20}(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))/g
@@ -233,8 +131,8 @@ const isVoid = /^(?:input|meta)$/i
 const markedUpPair =
   /<(dt|th|td|label|strong|b)(?:\s[^<>]{0,200})?>([^<>]{1,100})<\/\1>(?=(\s{0,20}<(?:dd|td|span|code|output)(?:\s[^<>]{0,200})?>(?:\s{0,20}<(?:a|b|code|div|em|i|kbd|p|pre|span|strong)(?:\s[^<>]{0,200})?>){0,3})([^<>]+))/gi
 
-/** A text or the value of an attribute. */
-const part = /[^<>"']+/g
+/** A text or the value of an attribute, with an escaped character. */
+const escapedPart = /(?<![^<>"'])[^<>"'&]*&[^<>"']*/g
 const escaped = /&(?:#|amp|quot|lt|gt|apos)/i
 
 /** Masks texts and recognises secret names; a Redactor does. */
@@ -249,9 +147,7 @@ interface MarkupMasker {
  */
 export function maskMarkup(markup: string, masker: MarkupMasker): string {
   // First: in a text, the semicolon of `&#39;` would end a value.
-  const plain = markup.replace(part, text =>
-    text.includes('&') && escaped.test(text) ? maskEscaped(text, masker) : text,
-  )
+  const plain = markup.replace(escapedPart, text => (escaped.test(text) ? maskEscaped(text, masker) : text))
   return maskMarkedUpPairs(masker.text(plain), masker.isSecret)
 }
 
@@ -317,6 +213,7 @@ function decodeCharacters(text: string): string {
 }
 
 function isSecretField(attributes: string, isSecret: NameTest): boolean {
+  if ((findWords(attributes) & 1) === 0) return false
   for (const [, name = '', double, single, plain] of attributes.matchAll(attribute)) {
     const value = double ?? single ?? plain ?? ''
     if (naming.test(name) && isSecret(value)) return true

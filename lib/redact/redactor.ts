@@ -1,8 +1,10 @@
 import { splitList } from '../text/conversion.ts'
 import { escapeRegExp } from '../text/escapes.ts'
 import { TextMemo } from '../text/text-memo.ts'
-import { isUrl, maskSource, maskText, maskUrl, mayHaveSecret } from './mask-text.ts'
+import type { WordFinder } from '../text/word-finder.ts'
+import { isUrl, maskSource, maskText, maskUrl } from './mask-text.ts'
 import { type CopyBounds, MaskingCopier, maskCommandLine } from './masking-copier.ts'
+import { createFinder, findWords, moreBit } from './secret-forms.ts'
 import { isSecretName, mask, type NameTest } from './secret-names.ts'
 
 /** Environment variables by name. */
@@ -18,7 +20,6 @@ const valueBounds: CopyBounds = { depth: 10, entries: 5000, text: Number.POSITIV
 /** Levels of URLs within queries of URLs. */
 const nestingLimit = 4
 const shortestSecret = 8
-const separator = /[=@:%]/
 
 /**
  * Masks secrets before anything is stored: `******` replaces a secret, an empty secret stays empty.
@@ -37,17 +38,21 @@ export class Redactor {
   /** The declared secret names in lower case. Names that look secret are not in it. */
   readonly #secretNames = new Set<string>()
   readonly #secretSettings = new Set<string>()
-  #secrets: RegExp | undefined
+  /** The secrets of variables, in each of their forms. */
+  #forms: readonly string[] = []
+  #secrets = /(?!)/g
+  /** Finds the beginnings of these secrets, too. It is made for the first text. */
+  #finder: WordFinder | undefined
   #maskMore: (text: string) => string = text => text
   readonly #revealed = new Set<string>()
-  /** Texts without a secret. Most texts have none, and the same ones come with each request. Secrets are not kept. */
+  /** Texts that look as if they had a secret, and have none: the same ones come with each request. Secrets are not kept. */
   #harmless = createMemo()
   /** Whether names are secret: those of headers and columns come with each request, too. */
   #names = createMemo()
 
   constructor(variables: EnvironmentVariables = {}) {
     this.#variables = variables
-    this.#secrets = this.#createPattern()
+    this.#findSecrets()
   }
 
   /**
@@ -61,7 +66,7 @@ export class Redactor {
       if (isSecret && !isSecretName(name)) this.#secretNames.add(name.toLowerCase())
     }
     this.#names = createMemo()
-    this.#secrets = this.#createPattern()
+    this.#findSecrets()
     this.#harmless = createMemo()
   }
 
@@ -72,7 +77,7 @@ export class Redactor {
   reveal(names: Iterable<string>): void {
     for (const name of names) this.#revealed.add(name.toLowerCase())
     this.#names = createMemo()
-    this.#secrets = this.#createPattern()
+    this.#findSecrets()
   }
 
   /** Whether the value under a name is a secret. */
@@ -92,11 +97,12 @@ export class Redactor {
 
   /** Masks the secrets in a text. */
   text(given: string): string {
-    const text = this.#maskMore(given)
-    // Too short for a secret of the environment, and without a character that every other form needs.
-    if (text.length < shortestSecret && !separator.test(text)) return text
-    if (this.#harmless.get(text)) return text
-    const masked = this.#mask(this.#maskVariables(text), nestingLimit)
+    const plain = this.#maskMore(given)
+    const found = this.#find(plain)
+    const text = (found & moreBit) === 0 ? plain : plain.replace(this.#secrets, mask)
+    // Most texts end here, sooner than they would be found in a memo.
+    if ((found & ~moreBit) === 0 || this.#harmless.get(text)) return text
+    const masked = this.#mask(text, nestingLimit)
     if (masked === text) this.#harmless.set(text, true)
     return masked
   }
@@ -112,7 +118,12 @@ export class Redactor {
   }
 
   #maskVariables(text: string): string {
-    return this.#secrets === undefined ? text : text.replace(this.#secrets, mask)
+    return (this.#find(text) & moreBit) === 0 ? text : text.replace(this.#secrets, mask)
+  }
+
+  #find(text: string): number {
+    this.#finder ??= createFinder(this.#forms.map(form => form.slice(0, 6)).join('¦'))
+    return findWords(text, undefined, this.#finder)
   }
 
   /** Copies a value into plain, masked data: ten levels deep and 5,000 entries, see {@link MaskingCopier}. */
@@ -136,8 +147,8 @@ export class Redactor {
 
   /** Recursive, because a value of a query may be a URL. */
   #mask(text: string, depth: number): string {
-    if (!mayHaveSecret(text)) return text
-    if (depth > 0 && isUrl(text)) return maskUrl(text, this.isSecret, part => this.#mask(part, depth - 1))
+    if (depth > 0 && isUrl(text) && findWords(text) !== 0)
+      return maskUrl(text, this.isSecret, part => this.#mask(part, depth - 1))
     const masked = maskText(text, this.isSecret)
     // A text with a blank is no URL. If the blank was part of a masked value, the rest may be one.
     return depth > 0 && masked !== text && isUrl(masked) ? this.#mask(masked, depth) : masked
@@ -157,8 +168,13 @@ export class Redactor {
     return this.#revealed.has(name.toLowerCase()) || this.#revealed.has(last.toLowerCase())
   }
 
-  #createPattern(): RegExp | undefined {
-    return createPattern(Object.entries(this.#variables).flatMap(entry => this.#secretsOf(...entry)))
+  /** Longer secrets come first: one may contain another. */
+  #findSecrets(): void {
+    const secrets = Object.entries(this.#variables).flatMap(entry => this.#secretsOf(...entry))
+    const forms = secrets.filter(secret => secret.length >= shortestSecret).flatMap(formsOf)
+    this.#forms = [...new Set(forms)].sort((a, b) => b.length - a.length)
+    this.#secrets = new RegExp(this.#forms.map(escapeRegExp).join('|'), 'g')
+    this.#finder = undefined
   }
 
   #secretsOf(name: string, value = ''): string[] {
@@ -188,13 +204,7 @@ function passwordOf(value: string): string[] {
   }
 }
 
-/** Matches each secret as it is, percent-encoded, and escaped in JSON. Longer ones come first: one may contain another. */
-function createPattern(secrets: readonly string[]): RegExp | undefined {
-  const forms = secrets.filter(secret => secret.length >= shortestSecret).flatMap(formsOf)
-  const sorted = [...new Set(forms)].sort((a, b) => b.length - a.length)
-  return sorted.length === 0 ? undefined : new RegExp(sorted.map(escapeRegExp).join('|'), 'g')
-}
-
+/** A secret as it is, percent-encoded, and escaped in JSON. */
 function formsOf(secret: string): string[] {
   const text = secret.toWellFormed()
   const component = encodeURIComponent(text)

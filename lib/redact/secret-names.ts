@@ -28,28 +28,30 @@ const publicParts = new RegExp(
   'g',
 )
 
-/** These count anywhere in a name. "auth" does not count in "author" and "authority". */
-const anywhere =
-  'passw|passphrase|passcode|pwd|secret|token|credential|cookie|session|sessid|signature|bearer|jwt|[cx]srf|private|crypt|' +
-  'certificate|auth(?!or(?!iz))|email|nonce|dsn|vcap_services|mnemonic|hmac|oidc|saml_?re(?:quest|sponse)|' +
-  'card_?num|cc_?num|credit_?card|connection_?string|id_(?:rsa|dsa|ecdsa|ed25519)|kube_?config_?(?:data|content|b64)|' +
-  '(?:recovery|backup|verification|security|access|one[_-]?time)[_ ]?code|code_?verifier|security_?answer|' +
+/** These count anywhere in a name. A `_` may be missing or a blank. */
+const anywhere = (
+  'passw passphrase passcode pwd secret token credential cookie session sessid signature bearer jwt csrf xsrf private crypt certificate ' +
+  'auth email nonce dsn dpop vcap_services mnemonic hmac oidc saml_request saml_response card_num cc_num credit_card connection_string ' +
+  'id_rsa id_dsa id_ecdsa id_ed25519 kube_config_data kube_config_content kube_config_b64 recovery_code backup_code verification_code ' +
+  'security_code access_code one_time_code code_verifier security_answer ' +
   // Passwords in other languages.
-  'kennwort|contrase[nñ]a|mot_?de_?passe|wachtwoord|salasana|l[oö]senord|adgangskode|has[lł]o|heslo|jelsz[oó]|lozinka|' +
-  'пароль|密码|密碼|口令|パスワード|비밀번호|סיסמה'
+  'kennwort contraseña contrasena mot_de_passe wachtwoord salasana lösenord losenord adgangskode hasło haslo heslo jelszó jelszo lozinka ' +
+  'пароль 密码 密碼 口令 パスワード 비밀번호 סיסמה'
+).split(' ')
 
 /** These are short, so they count only at the end of a word: "key" in `apikey` and `key_id`, but not in `keyboard`. */
 const endsOfWords = 'api|key|keys|pass|cert|certs|otp|ssn|cvv|cvc|salt|sid|pin|sig|pw'
 
 /** These only count as whole words: "pat" in `x-pat` and `GH_PAT`, but not in `path`. */
-const words = 'pat|seed|mfa|tfa|2fa|totp|assertion|iban|dpop|mdp|senha|clave|parola'
+const words = 'pat|seed|mfa|tfa|2fa|totp|assertion|iban|mdp|senha|clave|parola'
 
 /** These only count at the end of a name: `SLACK_WEBHOOK`, `x-ticket`, but not `webhook_events` and `tickets`. */
 const endsOfNames = 'webhook(?:_?ur[il])?|ticket'
 
-const meantAnywhere = new RegExp(anywhere)
+// "auth" does not count in "author".
+const meantAnywhere = new RegExp(anywhere.join('|').replaceAll('_', '[_ ]?').replace('auth', 'auth(?!or(?!iz))'))
 const meantInWords = new RegExp(
-  `${anywhere}|(?:${endsOfWords})\\d*(?![a-z\\d])|(?<![a-z\\d])(?:(?:${words})(?![a-z\\d])|(?:${endsOfNames})(?=\\]*$))`,
+  `${meantAnywhere.source}|(?:${endsOfWords})\\d*(?![a-z\\d])|(?<![a-z\\d])(?:(?:${words})(?![a-z\\d])|(?:${endsOfNames})(?=\\]*$))`,
 )
 
 /**
@@ -83,26 +85,12 @@ function splitHump(_match: string, lower = '', upper = '', acronym = ''): string
   return acronym === '' ? `${lower}_${upper}` : `${acronym}_`
 }
 
-/**
- * Whether a text contains a part of a secret name, or a percent-escape that may hide one (`%70assword`). A text without
- * either has no value under a secret name.
- */
-export function mayHaveSecretName(text: string): boolean {
-  return partOfName.test(text) || shortPartOfName.test(text)
-}
-
-const partOfName = new RegExp(`${anywhere}|${endsOfNames}|%[2-7]`, 'i')
-/** Capital letters mark where the words of a name begin. */
-const shortPartOfName = new RegExp(
-  `(?:${spell(endsOfWords)})\\d*(?![a-z\\d])|(?:(?<![A-Za-z\\d])(?:${words})|${spell(words, false)})(?![a-z\\d])`,
-)
-
-/** The words in lower case (unless `isLower` is false), with a capital first letter, and in capitals. */
-function spell(list: string, isLower = true): string {
-  const all = list.split('|')
-  const capital = all.map(word => word.charAt(0).toUpperCase() + word.slice(1))
-  return [...(isLower ? all : []), ...capital, ...all.map(word => word.toUpperCase())].join('|')
-}
+/** A text without any of these words, which a `WordFinder` finds, has no secret name. An escape may hide one (`%70assword`). */
+export const wordsOfNames = [
+  ...['_', '-', ' ', ''].flatMap(mark => anywhere.map(word => word.split('_', 2).join(mark))),
+  ...`${endsOfWords}|${words}`.split('|').map(word => `${word}$`),
+  ...['webhook', 'ticket', '%0'],
+].join('¦')
 
 /** Keys that hold the name of another value: `name` of `{ name: 'password', value: 'x' }`. */
 export const namingKeys: readonly string[] =

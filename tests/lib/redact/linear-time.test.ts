@@ -4,8 +4,10 @@ import * as pairs from '#lib/redact/mask-pairs.ts'
 import * as texts from '#lib/redact/mask-text.ts'
 import * as copier from '#lib/redact/masking-copier.ts'
 import * as redactors from '#lib/redact/redactor.ts'
+import * as forms from '#lib/redact/secret-forms.ts'
 import * as names from '#lib/redact/secret-names.ts'
 import * as trees from '#lib/redact/value-tree.ts'
+import * as finders from '#lib/text/word-finder.ts'
 import { pieces } from '#tests/fixtures/masking-pieces.ts'
 import { provenRuns, sampleOf } from '#tests/support/sample.ts'
 
@@ -24,8 +26,10 @@ const objectOf = (text: string) => ({ [text]: text, message: text, path: ['passw
 
 /** Calls of each exported function with a text. */
 const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = {
-  mayHaveCredential: [credentials.mayHaveCredential],
-  maskTokens: [credentials.maskTokens],
+  WordFinder: [text => new finders.WordFinder(['ab¦b']).find(text, [])],
+  createFinder: [() => forms.createFinder('')],
+  findWords: [text => forms.findWords(text, [])],
+  maskTokens: [forms.maskTokens],
   maskSchemes: [credentials.maskSchemes],
   maskUserinfo: [credentials.maskUserinfo],
   quoteAt: [text => credentials.quoteAt(text, 0)],
@@ -37,8 +41,7 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   maskQuotedValues: [text => credentials.maskQuotedValues(text, 'select a')],
   maskPairs: [text => pairs.maskPairs(text, isSecretName)],
   maskText: [texts.maskText],
-  mayHaveSecret: [texts.mayHaveSecret],
-  maskForms: [text => texts.maskForms(text, isSecretName)],
+  maskForms: [text => forms.maskForms(text, isSecretName)],
   maskMarkup: [text => texts.maskMarkup(text, createRedactor())],
   stripColors: [texts.stripColors],
   isUrl: [texts.isUrl],
@@ -68,7 +71,6 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
     text => new redactors.Redactor({ PATH: text, APP_SECRET: text, [text]: text }).environment(),
   ],
   isSecretName: [isSecretName],
-  mayHaveSecretName: [names.mayHaveSecretName],
   secretsUnder: [text => names.secretsUnder(objectOf(text), isSecretName)],
   isSecretCode: [text => names.isSecretCode(text, new Set([text]))],
   maskIssue: [text => names.maskIssue({ ...objectOf(text), input: text }, isSecretName)],
@@ -129,7 +131,7 @@ function findGrowth(call: (text: string) => unknown, make: (length: number) => s
 }
 
 t.test('the table has each function of lib/redact that others call', async t => {
-  const exported = [credentials, pairs, texts, copier, redactors, names, trees].flatMap(module =>
+  const exported = [credentials, finders, forms, pairs, texts, copier, redactors, names, trees].flatMap(module =>
     Object.entries(module).flatMap(([name, value]) => (typeof value === 'function' ? [name] : [])),
   )
   t.strictSame(exported.sort(), Object.keys(calls).sort())

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Redactor } from '#lib/redact/redactor.ts'
+import { findWords } from '#lib/redact/secret-forms.ts'
 import { isSecretName } from '#lib/redact/secret-names.ts'
 
 const redactor = new Redactor()
@@ -48,6 +49,33 @@ t.test('names that other lists miss are secret', async t => {
     'passwort kennwort contraseña contrasena mot_de_passe motDePasse mdp wachtwoord senha heslo hasło пароль 密码 パスワード 비밀번호 ' +
     'SLACK_WEBHOOK webhook_url ID_RSA id_ed25519 KUBECONFIG_DATA recovery_code backupCodes security_answer connectionString'
   for (const name of names.split(' ')) t.ok(isSecretName(name), name)
+})
+
+t.test('each secret name has a word by which it is found in texts', async () => {
+  const parts = `${denied.join(' ')} kennwort contraseña mot_de_passe пароль 密码 saml_request card_num cc_num id_rsa kube_config_data security_code
+    one_time_code code_verifier security_answer mfa 2fa totp webhook webhookUrl webhook_uri ticket GH_PAT clave e_mail eMail DPoP recovery code`
+  const name = fc
+    .tuple(
+      fc.constantFrom('', 'x', 'user', 'X-', 'my_'),
+      fc.constantFrom(...parts.split(/\s+/)),
+      fc.constantFrom('', '1', 'Id', '_x', 'x', ']'),
+      fc.constantFrom('_', '-', '', 'hump', ' '),
+      fc.constantFrom<(text: string) => string>(
+        text => text,
+        text => text.toUpperCase(),
+        text => text.charAt(0).toUpperCase() + text.slice(1),
+      ),
+    )
+    .map(([before, part, after, mark, write]) => {
+      const marked = part.replace(/[-_](.)/g, (_, letter: string) =>
+        mark === 'hump' ? letter.toUpperCase() : mark + letter,
+      )
+      return before + write(marked) + after
+    })
+  fc.assert(
+    fc.property(name, name => !isSecretName(name) || findWords(name) % 2 === 1),
+    { numRuns: 3000 },
+  )
 })
 
 t.test('ordinary names and the identifiers of the profiler are not secret', async t => {
