@@ -1,17 +1,14 @@
 import { TextMemo } from '../text/text-memo.ts'
-import { type FrameLocation, locateFrame, parseCall, parseCaptured, type StackFrame, toPath } from './stack-frames.ts'
-
-/** A place in the code. */
-export interface CodePlace {
-  /** Absent at top level. */
-  readonly function?: string | undefined
-  /** The file, as {@link locateFrame} names it. */
-  readonly file?: string | undefined
-  readonly line?: number | undefined
-  readonly column?: number | undefined
-  /** Whether its function awaited the one below it: it runs no more. */
-  readonly isAwaiting?: true | undefined
-}
+import { isHelperCall, noteCall, type StackPlace } from './helpers.ts'
+import {
+  type CodePlace,
+  type FrameLocation,
+  locateFrame,
+  parseCall,
+  parseCaptured,
+  type StackFrame,
+  toPath,
+} from './stack-frames.ts'
 
 /** A place in the code of the application, such as the function that called a library or wrote a log message. */
 export interface Caller extends CodePlace {
@@ -98,9 +95,10 @@ export class Callers {
   }
 
   /** Finds the caller among the frames below a function, of which `limit` were read. More are read if these are too few. */
-  #findIn(sites: readonly NodeJS.CallSite[], limit: number, below: Running): Caller | undefined {
+  #findIn(sites: readonly NodeJS.CallSite[], limit: number, running: Running): Caller | undefined {
     const { length } = sites
     let chain: Chain | undefined
+    let below: KnownPlace | undefined
     let own = 0
     let gap = 0
     let index = 0
@@ -108,8 +106,9 @@ export class Callers {
       const file = this.#fileOf(sites[index])
       const { origin } = file.location
       if (origin === 'application') {
-        const known = this.#placeIn(file, sites, index, below)
-        chain = chain === undefined ? known.chain : this.#lengthen(chain, known)
+        const known = this.#placeIn(file, sites, index, running)
+        chain = chain === undefined || below === undefined ? known.chain : this.#lengthen(chain, below, known)
+        below = known
         own++
         gap = 0
       } else if (chain !== undefined) {
@@ -118,7 +117,7 @@ export class Callers {
     }
     const isEnd = index === length && own < ownLimit
     if (isEnd && length === limit && limit < frameLimit) {
-      return this.#findIn(readSites(below, frameLimit), frameLimit, below)
+      return this.#findIn(readSites(running, frameLimit), frameLimit, running)
     }
     // One frame too few would be read next time, if it is the last one of the stack.
     const needed = own === ownLimit ? index : index + 1
@@ -160,7 +159,7 @@ export class Callers {
     if (known === undefined) {
       const frame = parseCaptured(captureBelow(below, frameLimit), readSites(below, frameLimit))[index]
       const place = frame === undefined || site === undefined ? {} : this.#toPlace(frame, site)
-      known = { place, chain: { caller: place, longer: new Map() } }
+      known = { place, file: frame?.file, chain: { caller: place, longer: new Map() } }
       this.#count()
       places.set(position, known)
     }
@@ -172,18 +171,20 @@ export class Callers {
     const isEvaluated = site.isEval()
     // Without a source map, a line of code from a string is none of the file that it names.
     const isMapped = !isEvaluated || line !== site.getLineNumber() || column !== site.getColumnNumber()
-    return {
+    const place: CodePlace = {
       function: name,
       file: locateFrame(isEvaluated ? { file: withoutQuery(file) } : frame, this.#directory).file,
       ...(isMapped && { line, column }),
       ...(isAsync && { isAwaiting: true }),
     }
+    return isHelperCall(place) ? { ...place, callsHelper: true } : place
   }
 
   /** The chain with one more frame, which has called it. */
-  #lengthen({ caller, longer }: Chain, above: KnownPlace): Chain {
+  #lengthen({ caller, longer }: Chain, below: KnownPlace, above: KnownPlace): Chain {
     let chain = longer.get(above)
     if (chain === undefined) {
+      noteCall(below, above)
       chain = { caller: { ...caller, callers: [...(caller.callers ?? []), above.place] }, longer: new Map() }
       this.#count()
       longer.set(above, chain)
@@ -207,8 +208,7 @@ interface SourceFile {
   readonly places: Map<number, KnownPlace>
 }
 
-interface KnownPlace {
-  readonly place: CodePlace
+interface KnownPlace extends StackPlace {
   /** The caller that is this frame alone. */
   readonly chain: Chain
 }
@@ -291,8 +291,9 @@ interface CalledWork {
 
 /**
  * Chooses the place of each work of one kind: its nearest frame that is not a helper. A frame is a helper if the frames above
- * it are different lines, or if each of its works has a call of this frame for itself, and starts after the end of the previous
- * work. The second rule needs works for which code has to wait (`isAwaited`): a synchronous loop within one call looks the same.
+ * it are different lines, or if each of its works has a call of this frame for itself: it is known to be called as a helper, from other
+ * frames for each work; or each work starts after the end of the previous one. The last rule needs works for which code has to wait
+ * (`isAwaited`): a synchronous loop within one call looks the same.
  */
 export function choosePlaces<work extends CalledWork>(
   works: readonly work[],
@@ -320,7 +321,9 @@ function choose<work extends CalledWork>(
   for (const group of groups.values()) {
     // The lines of an evaluated file may not be known.
     const hasLine = group.some(work => frameOf(work, depth)?.line !== undefined)
-    if (hasLine && (isShared(group, depth) || (group.every(isAwaited) && isCalledAnew(group, depth)))) {
+    const isHelper =
+      isShared(group, depth) || isKnown(group, depth) || (group.every(isAwaited) && isCalledAnew(group, depth))
+    if (hasLine && isHelper) {
       const further = group.filter(work => frameOf(work, depth + 1) !== undefined)
       choose(further, depth + 1, isAwaited, places)
     }
@@ -335,6 +338,13 @@ function isShared(works: readonly CalledWork[], depth: number): boolean {
     if (further.length === 0) return false
     if (new Set(further.map(work => lineOf(work, above))).size > 1) return true
   }
+}
+
+/** Whether frames above are known to call a helper. A function that loops has several works below the same frames. */
+function isKnown(works: readonly CalledWork[], depth: number): boolean {
+  const above = works.map(({ caller }) => (caller?.callers ?? []).slice(depth))
+  const places = above.map(frames => frames.map(({ column, line }) => `${line}:${column}`).join())
+  return new Set(places).size === works.length && above.every(frames => frames.some(({ callsHelper }) => callsHelper))
 }
 
 /** A function that loops awaits its works one by one: for all but the first, its caller awaits it, or is gone. */

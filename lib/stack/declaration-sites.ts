@@ -1,5 +1,5 @@
-import { type Caller, type CodePlace, choosePlaces } from './callers.ts'
-import { type FrameLocation, locateFrame, parseStack } from './stack-frames.ts'
+import { type Caller, choosePlaces } from './callers.ts'
+import { type CodePlace, type FrameLocation, locateFrame, parseStack } from './stack-frames.ts'
 
 /** A place in the code. */
 export interface DeclarationSite {

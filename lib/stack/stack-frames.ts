@@ -179,6 +179,20 @@ function toPlaces(_error: Error, sites: readonly NodeJS.CallSite[]): string {
   return sites.map(site => `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`).join('\n')
 }
 
+/** A place in the code. */
+export interface CodePlace {
+  /** Absent at top level. */
+  readonly function?: string | undefined
+  /** The file, as {@link locateFrame} names it. */
+  readonly file?: string | undefined
+  readonly line?: number | undefined
+  readonly column?: number | undefined
+  /** Whether its function awaited the one below it: it runs no more. */
+  readonly isAwaiting?: true | undefined
+  /** Whether it is known to call a helper, a function that several lines call. */
+  readonly callsHelper?: true | undefined
+}
+
 /** The place of a call, seen from the application. */
 export interface FrameLocation {
   /**

@@ -1,4 +1,6 @@
-import type { CallerPlace, CodePlace } from '../../../lib/stack/callers.ts'
+import type { CallerPlace } from '../../../lib/stack/callers.ts'
+import { isHelperCall } from '../../../lib/stack/helpers.ts'
+import type { CodePlace } from '../../../lib/stack/stack-frames.ts'
 import { formatPlace } from './format.ts'
 import { isObject, type JsonObject } from './json.ts'
 
@@ -44,12 +46,18 @@ export function packCallers(data: JsonObject): JsonObject {
   return packed
 }
 
-/** Reverts {@link packCallers}. The callers of earlier versions are not packed: they have one frame, and stay as they are. */
-export function unpackCallers(data: JsonObject): JsonObject {
+/**
+ * Reverts {@link packCallers}. The callers of earlier versions are not packed: they have one frame, and stay as they are. In a profile
+ * that this process has recorded, places call helpers that were found since (`isOfProcess`).
+ */
+export function unpackCallers(data: JsonObject, isOfProcess: boolean): JsonObject {
   const unpacked: Record<string, unknown> = { ...data }
   for (const [collector, list, field] of lists) {
-    const { places, ...rest } = Object(data[collector])
-    if (!Array.isArray(places)) continue
+    const { places: stored, ...rest } = Object(data[collector])
+    if (!Array.isArray(stored)) continue
+    const places = isOfProcess
+      ? stored.map(place => (isHelperCall(Object(place)) ? { ...place, callsHelper: true } : place))
+      : stored
     const items = mapCallers(rest, list, field, caller => (Array.isArray(caller) ? unpack(caller, places) : caller))
     unpacked[collector] = { ...rest, [list]: items }
   }

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { Caller, CodePlace } from '../../../lib/stack/callers.ts'
+import type { Caller } from '../../../lib/stack/callers.ts'
+import type { CodePlace } from '../../../lib/stack/stack-frames.ts'
 import { check, list, maybe, oneOf, type Schema, text } from './schema.ts'
 
 const placeEntries = {
@@ -9,6 +10,8 @@ const placeEntries = {
   column: maybe(check.count),
   /** Whether its function awaited the one below it. */
   isAwaiting: maybe(v.literal(true)),
+  /** Whether it is known to call a helper, a function that several lines call. */
+  callsHelper: maybe(v.literal(true)),
 }
 
 /** The schema of a place in the code. */

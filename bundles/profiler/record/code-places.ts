@@ -3,8 +3,9 @@ import type { ThrownFrames } from '../../../kernel/thrown-frames.ts'
 import type { Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { LogError } from '../../../lib/log/create-logger.ts'
-import type { Caller, CodePlace } from '../../../lib/stack/callers.ts'
+import type { Caller } from '../../../lib/stack/callers.ts'
 import {
+  type CodePlace,
   type FrameLocation,
   locateFrame,
   parseFrames,

@@ -1,5 +1,4 @@
-import type { CodePlace } from '../../../lib/stack/callers.ts'
-import { locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
+import { type CodePlace, locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
 import { type Trace, TracePart } from './trace.ts'
 

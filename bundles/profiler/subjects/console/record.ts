@@ -12,7 +12,8 @@ import {
   formatTree,
   type ValueTree,
 } from '../../../../lib/redact/value-tree.ts'
-import { Callers, type CodePlace } from '../../../../lib/stack/callers.ts'
+import { Callers } from '../../../../lib/stack/callers.ts'
+import type { CodePlace } from '../../../../lib/stack/stack-frames.ts'
 import { escapeControls } from '../../../../lib/text/escapes.ts'
 import { formatPlace } from '../../profile/format.ts'
 import type { CollectorOf } from '../../record/collect.ts'

@@ -345,7 +345,10 @@ interface StoredWaits {
 /** Reads the waits of a profile for connections: empty lists if nothing was recorded. */
 export const readWaits: (profile: Profile) => StoredWaits = oncePerProfile(collectors => {
   const stops = readStops({ collectors })
-  const waits = (collectors.queries?.waits ?? []).flatMap(({ caller = {}, ...wait }) => {
+  const stored = (collectors.queries?.waits ?? []).map(wait => ({ ...wait, end: wait.start + wait.duration }))
+  const places = choosePlaces(stored, () => true)
+  const waits = stored.flatMap(wait => {
+    const caller = places.get(wait) ?? {}
     const own = subtractPeriods([wait], stops)
     const duration = totalOf(own)
     return duration < leastWait ? [] : { ...wait, own, duration, caller }
