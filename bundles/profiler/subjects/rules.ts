@@ -1,13 +1,21 @@
 import type { FindingRule } from '../../../kernel/profiler-contract.ts'
-import { failedCallRule, failedQueryRule, lateWorkRule, templateQueriesRule } from '../insight/findings/work-rules.ts'
+import {
+  failedCallRule,
+  failedQueryRule,
+  lateWorkRule,
+  templateQueriesRule,
+  transactionCallRule,
+} from '../insight/findings/work-rules.ts'
 import type { Profile } from '../profile/profile.ts'
 import { missingAssetRule } from './assets/rules.ts'
+import { manyConsoleCallsRule } from './console/rules.ts'
 import { slowListenerRule } from './events/rules.ts'
 import {
   changedSessionRule,
   insecureCookieRule,
   largeCookieRule,
   needlessSessionRule,
+  plainPageRule,
   redirectChainRule,
   uncacheableResponseRule,
   uncompressedResponseRule,
@@ -20,6 +28,7 @@ import {
   manyQueriesRule,
   manyRowsRule,
   openTransactionRule,
+  repeatedCommandsRule,
   repeatedQueriesRule,
   sequentialQueriesRule,
   slowQueryRule,
@@ -32,6 +41,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   failedQueryRule,
   failedCallRule,
   openTransactionRule,
+  transactionCallRule,
   starvedPoolRule,
   blockedLoopRule,
   synchronousCallRule,
@@ -41,6 +51,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   createUnlimitedCallRule(),
   repeatedQueriesRule,
   duplicateQueriesRule,
+  repeatedCommandsRule,
   sequentialQueriesRule,
   slowQueryRule,
   manyRowsRule,
@@ -50,10 +61,12 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   lateWorkRule,
   listenerLeakRule,
   manyLogsRule,
+  manyConsoleCallsRule,
   needlessSessionRule,
   changedSessionRule,
   redirectChainRule,
   missingAssetRule,
+  plainPageRule,
   uncacheableResponseRule,
   uncompressedResponseRule,
   insecureCookieRule,

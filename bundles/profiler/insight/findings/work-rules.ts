@@ -1,12 +1,14 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { severityOf } from '../../../../lib/log/create-logger.ts'
+import { readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatDuration, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { workTime } from '../../profile/work.ts'
 import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs, type StoredLog } from '../../subjects/logs/read.ts'
-import { readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
+import { endsTransaction, readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
 import { findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from '../../subjects/queries/rules.ts'
 import { readRenders } from '../../subjects/templates/read.ts'
 import { describePlaces } from './finding.ts'
@@ -78,13 +80,20 @@ function describeLateWork(profile: Profile, since: number): RuleFinding[] {
     {
       severity: 'warning',
       problem: `Work continued after ${hasAnswered ? 'the response was sent' : 'the response was broken off'}${time > 0 ? `, for ${formatDuration(time)}` : ''}: ${what}.`,
-      advice: hasAnswered
-        ? 'Await it, or do it in a listener of kernel.terminate: the errors of work that is not awaited are lost, and so is the work when the process stops.'
-        : 'No client waits for it: end it with the connection, such as by an AbortSignal.',
+      ...describePlaces([...queries, ...calls], {}, adviceForLate(profile, hasAnswered)),
       place: { panel: first.panel, anchor: first.anchor },
       evidence: { queries: queries.length, calls: calls.length, logs: logs.length, renders: renders.length, time },
     },
   ]
+}
+
+/** Only a kernel has an event after the response. */
+function adviceForLate(profile: Profile, hasAnswered: boolean): string {
+  if (!hasAnswered) return 'No client waits for it, so end it with the connection, such as by an AbortSignal'
+  const later = readEventTree(profile).isOfServer
+    ? ' before the response, or give it to a queue of jobs that reports its errors'
+    : ', or do it in a listener of kernel.terminate'
+  return `Await it${later}; work that is not awaited loses its errors, and is lost when the process stops`
 }
 
 /** Work that may have failed. */
@@ -107,12 +116,69 @@ export const failedQueryRule: FindingRule<Profile> = {
   },
 }
 
-/** The queries and cache calls that have failed, were not expected to, and have not succeeded later. */
+/** Finds HTTP client calls for which a transaction waited: its connection and its locks are held meanwhile. */
+export const transactionCallRule: FindingRule<Profile> = {
+  name: 'transaction-call',
+  title: 'HTTP client call in a transaction',
+  find: profile =>
+    findHeldTransactions(profile).map(({ calls, first, held }) => ({
+      severity: 'warning',
+      problem: `A transaction waited ${formatDuration(held)} for ${formatCount(calls.length, 'HTTP client call')}: {call}${calls.length > 1 ? ' and others' : ''}.`,
+      ...describePlaces(
+        calls,
+        { call: shorten(`${first.method} ${first.url}`, textLength) },
+        'Call before BEGIN or after COMMIT: meanwhile the transaction holds its locks and a connection of the pool',
+      ),
+      place: { panel: 'http', anchor: `call-${first.index}` },
+      evidence: { count: calls.length, time: held },
+    })),
+  measure: {
+    unit: 'HTTP client calls',
+    read: (_, profile) => findHeldTransactions(profile).reduce((sum, { calls }) => sum + calls.length, 0),
+  },
+}
+
+/**
+ * The transactions that waited for calls. Between two queries of a transaction its connection was idle: if calls were in progress for
+ * most of this time, and began and ended in it, it waited for them. Other branches of the request are seldom so exact.
+ */
+function findHeldTransactions(profile: Profile) {
+  const transactions = groupBy(readQueries(profile).database.queries, ({ transaction }) => transaction)
+  transactions.delete(undefined)
+  const ended = readCalls(profile).calls.filter(({ end }) => end !== undefined)
+  return [...transactions.values()].flatMap(queries => {
+    const gaps = queries.slice(1).map((query, at) => ({ start: queries[at]?.end ?? Infinity, end: query.start }))
+    const held = gaps.flatMap(({ end: until, start: from }) => {
+      const inside = ended.filter(({ end = Infinity, start }) => start >= from && end <= until)
+      return sumOfTimes(inside) * 2 > until - from ? inside : []
+    })
+    const [first] = held
+    return first === undefined ? [] : [{ calls: held, first, held: sumOfTimes(held) }]
+  })
+}
+
+function sumOfTimes(calls: readonly StoredCall[]): number {
+  return calls.reduce((sum, call) => sum + workTime(call), 0)
+}
+
+/**
+ * The queries and cache calls that have failed, were not expected to, and have not succeeded later. Of a failure in a transaction,
+ * ROLLBACK TO a savepoint is the answer.
+ */
 export function findUnexpected(profile: Profile): StoredQuery[] {
   const { queries } = readQueries(profile)
+  const isRolledBack = ({ index, server, system, transaction }: StoredQuery) => {
+    const next = queries.find(
+      query =>
+        query.index > index && query.transaction === transaction && query.system === system && query.server === server,
+    )
+    return next !== undefined && next.error === '' && next.operation === 'ROLLBACK' && !endsTransaction(next)
+  }
   const hasSucceeded = (failed: StoredQuery) =>
     queries.some(query => query.index > failed.index && query.text === failed.text && isAnswered(query))
-  return queries.filter(query => query.error !== '' && !isExpected(query) && !hasSucceeded(query))
+  return queries.filter(
+    query => query.error !== '' && !isExpected(query) && !hasSucceeded(query) && !isRolledBack(query),
+  )
 }
 
 /** Constraints (SQLSTATE class 23), a lock that is not waited for, and answers to which client libraries react. */

@@ -321,3 +321,31 @@ function findUse({ trace }: SessionUseData): Pick<RuleFinding, 'code'> {
     parseFrames(trace).find(({ file }) => !outside.some(folder => file?.startsWith(folder) ?? true)) ?? {}
   return file === undefined || line === undefined ? {} : { code: { file, line } }
 }
+
+/** A whole page: an example of HTML is seldom one. */
+const wholePage = /^\uFEFF?\s*<(?:!doctype html|html)\b[\s\S]*<\/html>\s*$/i
+
+/** Finds pages that browsers show as text, because their content type is another one. */
+export const plainPageRule: FindingRule<Profile> = {
+  name: 'plain-page',
+  title: 'Page sent as text',
+  find({ collectors, summary }) {
+    const { contentType, method, parent, status, url } = summary
+    const isText = /^text\/plain\b/i.test(contentType ?? '') && method === 'GET' && status < 300 && parent === null
+    // A file with a name, or one that the browser saves, is meant as text.
+    const isFile =
+      /\.\w+(?:\?|$)/.test(toTarget(url)) || readHeader(collectors.response, 'content-disposition').length > 0
+    if (!isText || isFile || !wholePage.test(collectors.response?.content?.text ?? '')) return []
+    return [
+      {
+        // A site may show examples.
+        severity: 'info',
+        problem: 'A page of HTML was sent as {type}: the browser shows its source.',
+        values: { type: contentType ?? '' },
+        advice: 'Send it as text/html.',
+        place: { panel: 'request', anchor: 'header-content-type' },
+        evidence: {},
+      },
+    ]
+  },
+}

@@ -432,6 +432,54 @@ function describeTimes(queries: readonly StoredQuery[], profile: Profile): strin
   return `${times} among the first ${formatNumber(recorded.length)} of ${formatNumber(recorded.length + omitted)} queries`
 }
 
+/** Finds commands of a cache that read the keys of a list one after another. */
+export const repeatedCommandsRule: FindingRule<Profile> = {
+  name: 'repeated-commands',
+  title: 'Cache commands in a loop',
+  find: profile =>
+    findLoopsOfCommands(profile).map(queries => {
+      const [first, second] = queries
+      const advice = first.operation === 'GET' ? 'Read all keys with one MGET' : 'Send all commands in one pipeline'
+      return {
+        severity: 'warning',
+        problem: `{command} and ${formatCount(queries.length - 1, 'similar command')} ran one after another, ${formatDuration(timeOf(queries))} in total.`,
+        ...describePlaces(queries, { command: shortenStatement(first.text) }, advice),
+        place: toQueryPlace(second),
+        evidence: { count: queries.length, time: timeOf(queries) },
+      }
+    }),
+  measure: {
+    unit: 'cache calls',
+    read: (_, profile) => findLoopsOfCommands(profile).reduce((sum, { length }) => sum + length, 0),
+  },
+}
+
+/**
+ * The reading commands of one line that waited for one another and have different keys of one form. A loop that also writes fills the
+ * cache: the next request shows whether it reads only.
+ */
+function findLoopsOfCommands(profile: Profile): Repeated[] {
+  const { queries } = readQueries(profile).cache
+  const written = new Set(queries.filter(({ isRead }) => !isRead).map(keyOf))
+  const reads = queries.filter(query => query.isRead && query.batch === undefined && isAnswered(query))
+  const loops = groupBy(reads, ({ caller, operation, text }) =>
+    [operation, formatPlace(caller), keyOf({ text }).replace(/\d+|(?<=[:/])[^:/]+$/g, '*')].join(' '),
+  )
+  return [...loops.values()].flatMap(loop => {
+    // Most libraries report the keys of a few commands only.
+    const keys = new Set(loop.map(query => (query.text.includes('?') ? query.index : query.text)))
+    if (keys.size < leastInDevelopment || loop.some(query => written.has(keyOf(query)))) return []
+    const endOf = ({ end = 0 }: StoredQuery) => end
+    return findRuns(profile, loop, endOf)
+      .filter(({ length }) => length >= leastInDevelopment)
+      .flatMap(toRepeated)
+  })
+}
+
+function keyOf({ text }: Pick<StoredQuery, 'text'>): string {
+  return text.split(' ', 2)[1] ?? ''
+}
+
 /** Finds queries that were repeated with the same values. */
 export const duplicateQueriesRule: FindingRule<Profile> = {
   name: 'duplicate-queries',

@@ -27,6 +27,8 @@ const inListener = (name: string, time: number) => ({
 const rendered = (count: number, name: string) =>
   times(count, index => ({ name, parent: -1, start: index, duration: 1 }))
 const logged = (count: number, level: string) => times(count, at => ({ at, level, message: 'Sold.' }))
+const command = (text: string, start: number) => createQuery({ system: 'redis', text, start, end: start + 1 })
+const printed = (count: number) => ({ console: { entries: times(count, at => ({ at, method: 'log', values: [] })) } })
 const waits = (...periods: readonly (readonly [start: number, duration: number])[]) => ({
   queries: { queries: [], omitted: 0, waits: periods.map(([start, duration]) => ({ system: 'x', start, duration })) },
 })
@@ -46,6 +48,25 @@ const amounts: readonly (readonly [rule: string, before: Profile['data'], after:
       inQueries(createQuery(), createQuery({ twin: 0 }), createQuery(), query('SELECT 2', 0, 1)),
       '9 queries → 2',
     ],
+    [
+      'repeated-commands',
+      inQueries(...times(12, index => command(`GET item:${index}`, index))),
+      inQueries(...times(3, index => command(`GET item:${index}`, index))),
+      '12 cache calls → 0',
+    ],
+    [
+      'transaction-call',
+      {
+        ...inQueries(query('BEGIN', 0, 1), query('COMMIT', 30, 1)),
+        http: { calls: [{ ...call('http://a/', 20), start: 5, end: 25 }] },
+      },
+      {
+        ...inQueries(query('BEGIN', 0, 1), query('COMMIT', 1, 1)),
+        http: { calls: [{ ...call('http://a/', 20), start: 5, end: 25 }] },
+      },
+      '1 HTTP client calls → 0',
+    ],
+    ['many-console-calls', printed(120), printed(3), '120 console calls → 3'],
     [
       'many-queries',
       inQueries(...times(60, index => query(`SELECT ${'a'.repeat(index + 1)}`, 0, 1))),
@@ -119,7 +140,8 @@ t.test('a rule measures its finding before and after a change, also if it finds 
   const judge = new Inspector([])
   const create = (data: Profile['data']) => {
     const queries = createProfile(data).collectors.queries?.queries.length ?? 0
-    return createProfile(data, { duration: 5000, queries })
+    const dumps = createProfile(data).collectors.console?.entries.length ?? 0
+    return createProfile(data, { duration: 5000, queries, dumps })
   }
   const offenders = amounts.flatMap(([rule, before, after, expected]) => {
     const original = create(before)

@@ -11,7 +11,7 @@ const isLate = ({ data }: Profile): boolean => data.late !== undefined
 const ask = async (url: string): Promise<string> => (await fetch(url)).text()
 
 /** Pages with HTTP client calls to a server. Its path `/wait/<milliseconds>/…` answers after a delay; `/status/<number>` has that status. */
-export function createCallPages({ logger }: Application, upstream: string): Pages {
+export function createCallPages({ logger, queries }: Application, upstream: string): Pages {
   const askTogether = async (...paths: string[]) => {
     await Promise.all(paths.map(path => ask(upstream + path)))
     return page()
@@ -235,11 +235,31 @@ export function createCallPages({ logger }: Application, upstream: string): Page
         return page()
       },
     },
+    'transaction-call': {
+      answer: 'transaction-call',
+      async handle() {
+        await queries.measure('postgresql', 'BEGIN', undefined, async () => [])
+        await (await fetch(`${upstream}/wait/20/pay`)).text() // here: transaction-call
+        await queries.measure('postgresql', 'COMMIT', undefined, async () => [])
+        return page()
+      },
+    },
+    'calls-beside': {
+      answer: 'healthy',
+      async handle() {
+        const transact = async () => {
+          for (const text of ['BEGIN', 'COMMIT']) await queries.measure('postgresql', text, undefined, () => sleep(20))
+        }
+        await ask(`${upstream}/before`)
+        await Promise.all([transact(), ask(`${upstream}/wait/10/beside`)])
+        return askTogether('/after')
+      },
+    },
     'late-call': {
       answer: 'late-work',
       isComplete: isLate,
       handle() {
-        void sleep(30).then(() => ask(`${upstream}/wait/20/late`))
+        void sleep(30).then(() => fetch(`${upstream}/wait/20/late`)) // here: late-call
         return page()
       },
     },

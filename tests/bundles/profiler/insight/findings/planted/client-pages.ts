@@ -70,6 +70,8 @@ export function createClientPages(): Pages {
       isFollowed: true,
       handle: ({ query }) => redirect('one-redirect', Number(query.get('step')), 1),
     },
+    'plain-page': { answer: 'plain-page', handle: () => Response.text('<!doctype html>\n<html>a page</html>\n') },
+    'plain-example': { answer: 'healthy', handle: () => Response.text('<html> is the first element: <html></html>.') },
     'no-store': { answer: 'uncacheable-response', handle: () => withHeader('cache-control', 'no-store') },
     'no-store-of-a-session': {
       answer: 'healthy',

@@ -239,6 +239,40 @@ export function createQueryPages({ logger, queries, view }: Application, createP
         return page()
       },
     },
+    'answered-savepoint': {
+      answer: 'healthy',
+      async handle() {
+        const run = (text: string) => queries.measure('postgresql', text, undefined, async () => ({ rowCount: 1 }))
+        for (const text of ['BEGIN', 'SAVEPOINT one']) await run(text)
+        const refused = fail('relation "prices" does not exist', '42P01')
+        await queries.measure('postgresql', 'SELECT * FROM prices', [], refused).catch(() => [])
+        for (const text of ['ROLLBACK TO one', 'COMMIT']) await run(text)
+        return page()
+      },
+    },
+    'looped-keys': {
+      answer: 'repeated-commands',
+      async handle() {
+        for (let id = 0; id < 12; id++) {
+          await queries.measure('redis', `GET item:${id}`, undefined, async () => 'Ada') // here: looped-keys
+        }
+        return page()
+      },
+    },
+    // Writes fill the cache, commands at the same time do not wait for one another, and nine keys are few.
+    'right-keys': {
+      answer: 'healthy',
+      async handle() {
+        const get = (key: string) => queries.measure('redis', `GET ${key}`, undefined, async () => 'Ada')
+        const set = (key: string) => queries.measure('redis', `SET ${key} ?`, undefined, async () => 'OK')
+        const names = Array.from({ length: 12 }, (_, id) => `item:${id}`)
+        await Promise.all(names.map(get))
+        for (const key of names) await set(`new:${key}`)
+        for (const key of names) await get(`new:${key}`)
+        for (const key of names.slice(0, 9)) await get(`few:${key}`)
+        return page()
+      },
+    },
     'ended-transactions': {
       answer: 'healthy',
       async handle() {
@@ -274,7 +308,7 @@ export function createQueryPages({ logger, queries, view }: Application, createP
       answer: 'late-work',
       isComplete: isLate,
       handle() {
-        void sleep(30).then(() => run(select('id'), [1]))
+        void sleep(30).then(() => queries.measure('sqlite', select('id'), [1], () => [])) // here: late-query
         return page()
       },
     },

@@ -7,6 +7,9 @@ import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { Response } from '#lib/http/response.ts'
 import { type Pages, page } from './page.ts'
 
+/** The console of the process, which is the one that is recorded. */
+const { console: terminal } = globalThis
+
 const isLate = ({ data }: Profile): boolean => data.late !== undefined
 
 /** Uses CPU time: on a busy machine it takes longer than the given milliseconds. */
@@ -119,6 +122,15 @@ export function createWorkPages({ logger, view }: Application, folder: string): 
       handle() {
         for (let item = 0; item <= 100; item++) {
           logger.info(`Item ${item} is shown.`) // here: many-texts
+        }
+        return page()
+      },
+    },
+    'console-flood': {
+      answer: 'many-console-calls',
+      handle() {
+        for (let item = 0; item <= 100; item++) {
+          terminal.debug('Item', item) // here: console-flood
         }
         return page()
       },

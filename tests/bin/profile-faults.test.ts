@@ -1,0 +1,177 @@
+import { t } from 'tap'
+import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
+import { findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
+import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
+import { until } from '#tests/support/until.ts'
+
+type Findings = readonly {
+  readonly rule: string
+  readonly problem: string
+  readonly advice: string
+  readonly code: { readonly line: number } | null
+}[]
+
+/** Pages by their names: the rule that finds their fault, or none, and the code. */
+const pages: Readonly<Record<string, readonly [rule: string, code: string]>> = {
+  // An HTTP client call in a transaction.
+  'tx-call': [
+    'transaction-call',
+    `await tx(async c => { await c.query('SELECT 1'); await call(); await c.query('SELECT 2') })`,
+  ],
+  'tx-call-begin': ['transaction-call', `await tx(call)`],
+  'tx-calls': ['transaction-call', `await tx(async c => { await call(1); await call(2); await c.query('SELECT 1') })`],
+  'tx-call-parallel': ['transaction-call', `await tx(c => Promise.all([call(1), call(2)]))`],
+  'tx-call-savepoint': [
+    'transaction-call',
+    `await tx(async c => { await c.query('SAVEPOINT a'); await call(); await c.query('RELEASE a') })`,
+  ],
+  'tx-call-rollback': ['transaction-call', `await tx(async c => { await call(); throw 1 }).catch(() => {})`],
+  'call-before': ['', `await call(); await tx(c => c.query('SELECT 1'))`],
+  'call-after': ['', `await tx(c => c.query('SELECT 1')); await call()`],
+  'call-between': ['', `await tx(c => c.query('SELECT 1')); await call(); await tx(c => c.query('SELECT 2'))`],
+  'call-beside': ['', `await Promise.all([call(), tx(c => c.query('SELECT pg_sleep(0.03)'))])`],
+  'call-beside-later': ['', `await Promise.all([sleep(5).then(call), tx(c => c.query('SELECT pg_sleep(0.06)'))])`],
+  'call-without-tx': ['', `await pool.query('SELECT 1'); await call(); await pool.query('SELECT 2')`],
+  'call-of-another': [
+    '',
+    `await Promise.all([fetch(self() + '/call-before').then(r => r.text()), tx(async c => { await c.query('SELECT pg_sleep(0.05)') })])`,
+  ],
+  // Commands of a cache.
+  gets: ['repeated-commands', `for (let i = 0; i < 12; i++) await redis.get('item:' + i)`],
+  slugs: ['repeated-commands', `for (const a of 'abcdefghijkl') await redis.get('item:' + a)`],
+  hgets: ['repeated-commands', `for (let i = 0; i < 12; i++) await redis.hgetall('hash:' + i)`],
+  mget: ['', `await redis.mget(...Array.from({ length: 12 }, (_, i) => 'item:' + i))`],
+  'parallel-gets': ['', `await Promise.all(Array.from({ length: 12 }, (_, i) => redis.get('item:' + i)))`],
+  pipeline: ['', `const p = redis.pipeline(); for (let i = 0; i < 12; i++) p.get('item:' + i); await p.exec()`],
+  'same-twice': ['', `await redis.get('item:1'); await redis.get('item:1')`],
+  'nine-gets': ['', `for (let i = 0; i < 9; i++) await redis.get('item:' + i)`],
+  fill: ['', `for (let i = 0; i < 12; i++) await redis.set('item:' + i, 'x')`],
+  'fill-missing': [
+    '',
+    `for (let i = 0; i < 12; i++) if (await redis.get('new:' + i) === null) await redis.set('new:' + i, 'x')`,
+  ],
+  'other-keys': [
+    '',
+    `for (const name of ['menu', 'user:7', 'flags', 'basket:7:count', 'news', 'ads', 'theme', 'lang', 'rates', 'motd', 'quota', 'banner']) await redis.get(name)`,
+  ],
+  // Savepoints.
+  savepoint: [
+    '',
+    `await tx(async c => { await c.query('SAVEPOINT a'); await c.query('SELECT nothing').catch(() => {}); await c.query('ROLLBACK TO a') })`,
+  ],
+  'savepoint-to': [
+    '',
+    `await tx(async c => { await c.query('SAVEPOINT a'); await c.query('SELECT nothing').catch(() => {}); await c.query('ROLLBACK TO SAVEPOINT a'); await c.query('SELECT 1') })`,
+  ],
+  'swallowed-in-tx': ['failed-query', `await tx(async c => { await c.query('SELECT nothing').catch(() => {}) })`],
+  swallowed: ['failed-query', `await pool.query('SELECT nothing').catch(() => {})`],
+  // Work after the response.
+  'late-query': ['late-work', `setTimeout(() => pool.query('SELECT 1'), 20)`],
+  'late-call': ['late-work', `setTimeout(() => call(), 20)`],
+  'late-nothing': ['', `setTimeout(() => {}, 20)`],
+  // Text.
+  html: ['plain-page', `return reply.type('text/plain').send('<!DOCTYPE html>\\n<html><body>a page</body></html>\\n')`],
+  'html-lower': ['plain-page', `return reply.type('text').send('<html lang=en><body>a page</body></html>')`],
+  'html-right': ['', `return reply.send('<!doctype html><html><body>a page</body></html>')`],
+  'html-example': ['', `return reply.type('text').send('Use <b>bold</b> and <html> tags: <html></html>, as here.')`],
+  'html-part': ['', `return reply.type('text').send('<p>An example of a paragraph</p>')`],
+  'page.txt': ['', `return reply.type('text').send('<!doctype html><html><body>a source</body></html>')`],
+  saved: ['', `return reply.attachment('a').type('text').send('<!doctype html><html><body>a source</body></html>')`],
+  // The console.
+  flood: ['many-console-calls', `for (let i = 0; i < 101; i++) console.log('row', i)`],
+  'flood-500': ['many-console-calls', `for (let i = 0; i < 500; i++) console.info('row', i)`],
+  few: ['', `for (let i = 0; i < 100; i++) console.log('row', i)`],
+  'one-table': ['', `console.table(Array.from({ length: 200 }, (_, i) => ({ i })))`],
+}
+
+const names = Object.keys(pages)
+
+/** A call in the line of its page: a helper would be the place. */
+const inline = (code: string) => code.replace(/\bcall\(\d?\)/g, 'fetch(up()).then(r => r.text())')
+
+t.test(
+  'each fault is found by its rule, at its line, and no page beside it',
+  { skip: lacksPostgres || lacksRedis },
+  async t => {
+    const [postgres, redis] = await Promise.all([startPostgres(t), startRedis(t)])
+    const program = `
+import express from 'express'
+import pg from 'pg'
+import { Redis } from 'ioredis'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createServer } from 'node:http'
+const pool = new pg.Pool(${JSON.stringify(postgres)})
+const redis = new Redis(${JSON.stringify({ host: redis.host, port: redis.port })})
+const upstream = createServer((request, response) => setTimeout(() => response.end('ok'), 15)).listen(0, '127.0.0.1')
+const self = () => 'http://127.0.0.1:' + server.address().port
+const up = () => 'http://127.0.0.1:' + upstream.address().port
+const call = (at = 0) => fetch('http://127.0.0.1:' + upstream.address().port + '/' + at).then(r => r.text())
+async function tx(work) {
+  const client = await pool.connect()
+  try {
+    await client.query('BEGIN')
+    await work(client)
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK')
+    throw error
+  } finally {
+    client.release()
+  }
+}
+const app = express()
+for (const [path, page] of Object.entries({
+${names.map(name => `  ${JSON.stringify(name)}: async reply => { ${inline(pages[name]?.[1] ?? '')} },`).join('\n')}
+})) app.get('/' + path, async (request, response) => { await page(response); if (!response.headersSent) response.send('done') })
+const server = app.listen(0, '127.0.0.1', async () => {
+  await pool.query('SELECT 1')
+  process.stdout.write(JSON.stringify([server.address().port]) + '\\n')
+})
+process.stdin.on('end', () => process.exit()).resume()
+`
+    const { output, stop, url, viewer } = await startProfiled(
+      t,
+      program,
+      {},
+      t.testdir({ node_modules: {}, 'package.json': JSON.stringify({ dependencies: { express: '*' } }) }),
+    )
+    await until(() => output.stdout.includes('\n'))
+    const lines = program.split('\n')
+    // Rules about time depend on the machine.
+    const ofMachine = new Set([
+      'blocked-loop',
+      'slow-query',
+      'slow-listener',
+      'sequential-calls',
+      'starved-pool',
+      'synchronous-call',
+    ])
+    const wrong: string[] = []
+    for (const name of names) {
+      const [rule = ''] = pages[name] ?? []
+      await (await fetch(`${url}/${name}`)).text()
+      const read = async () => (await findProfile(viewer, `/${name}`)) as ProfileData & { readonly findings: Findings }
+      let { findings } = await read()
+      // Late work amends the profile.
+      if (rule === 'late-work')
+        await until(async () => {
+          findings = (await read()).findings
+          return findings.length > 0
+        })
+      const found = findings.filter(each => each.rule === rule || !ofMachine.has(each.rule))
+      const line = lines.findIndex(text => text.startsWith(`  ${JSON.stringify(name)}: async`)) + 1
+      // What two functions have called may be named by either.
+      const isPlaced =
+        rule === 'plain-page' || found[0]?.code?.line === line || ['tx-call-begin', 'tx-calls'].includes(name)
+      t.notMatch(found.map(({ advice }) => advice).join(' '), 'kernel.', `${name}: the words of Express`)
+      const isRight = rule === '' ? found.length === 0 : found.length === 1 && found[0]?.rule === rule && isPlaced
+      if (!isRight)
+        wrong.push(
+          `${name}: ${found.map(each => `${each.rule} at ${each.code?.line}, not ${line}: ${each.problem} ${each.advice}`).join(' ') || `nothing instead of ${rule}`}`,
+        )
+      t.comment(found.map(each => `${name}: ${each.rule}: ${each.problem} ${each.advice}`).join(' '))
+    }
+    t.strictSame(wrong, [])
+    await stop()
+  },
+)
