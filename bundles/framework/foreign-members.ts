@@ -1,8 +1,10 @@
 import type { Application } from '../../kernel/bundle.ts'
 import {
   ExceptionEvent,
+  FinishRequestEvent,
   KernelEvent,
   RequestEvent,
+  type RequestKernel,
   ResponseEvent,
   TerminateEvent,
   ViewEvent,
@@ -72,10 +74,23 @@ interface Watched<type> {
  * Gives a prototype the fields that constructors set. Without them, the first value of each field would be set through the proxy: a
  * request in development would take a fifth longer.
  */
-function shareFields<type extends object>({ prototype }: Watched<type>, fields: readonly (keyof type)[]): void {
-  for (const field of fields) {
-    Object.defineProperty(prototype, field, { value: undefined, writable: true, configurable: true })
+function shareFields(sample: object, prototype: object = Object.getPrototypeOf(sample)): void {
+  for (const field of Object.keys(sample)) {
+    if (!(field in prototype)) Object.defineProperty(prototype, field, { writable: true, configurable: true })
   }
+}
+
+/** Of each watched class whose objects have fields. */
+function shareAllFields(): void {
+  const request = new Request({ target: '/' })
+  const response = new Response()
+  for (const sample of [request, request.body, response]) shareFields(sample)
+  const kernel = {} as RequestKernel
+  shareFields(new FinishRequestEvent(kernel, request), KernelEvent.prototype)
+  shareFields(new RequestEvent(kernel, request))
+  shareFields(new ViewEvent(kernel, request, undefined))
+  shareFields(new ExceptionEvent(kernel, request, undefined))
+  shareFields(new TerminateEvent(kernel, request, response))
 }
 
 let isWatching = false
@@ -84,14 +99,7 @@ let isWatching = false
 function watchClasses(): void {
   if (isWatching) return
   isWatching = true
-  shareFields(Request, ['attributes', 'dispatchOptions', 'headers', 'httpVersion', 'method', 'startedAt', 'target'])
-  shareFields(RequestBody, ['contentType', 'limit'])
-  shareFields(Response, ['headers', 'originalSize'])
-  shareFields(KernelEvent, ['kernel', 'request'])
-  shareFields(RequestEvent, ['givenController'])
-  shareFields(ViewEvent, ['result'])
-  shareFields(ExceptionEvent, ['error', 'keepsStatus'])
-  shareFields(TerminateEvent, ['isSent', 'response', 'sentBytes', 'streamError'])
+  shareAllFields()
   const held = (call: string) => (key: string, values: { has(key: string): unknown }) =>
     values.has(key) ? `${call}.get("${key}")` : undefined
   watch(Query, 'request.query', held('request.query'))

@@ -4,13 +4,15 @@ import {
   createFrameworkBundle,
   defineSettings,
   ExceptionEvent,
-  type Request,
+  KernelEvent,
+  Request,
   RequestEvent,
   Response,
   ResponseEvent,
 } from 'sinfonietta'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
+import { RequestBody } from '#lib/body/request-body.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { UrlGenerator } from '#lib/routing/url-generator.ts'
 
@@ -242,4 +244,17 @@ t.test('before requests, methods of other routers and mistyped settings are name
     /urls\.path .*: use urls\.generate/,
   ])
   t.equal(said.length, 7)
+})
+
+t.test('no field of a request, a response or an event is set through the proxy, which is slow', async t => {
+  const sets = t.capture(Reflect, 'set', Reflect.set)
+  await inController(request => request.text())
+  await inController(() => {
+    throw new Error('It is down.')
+  })
+  const ofRequests = [Request, RequestBody, Response, KernelEvent]
+  const fields = sets().flatMap(({ args: [, name, , receiver] }) =>
+    ofRequests.some(type => (receiver as unknown) instanceof type) ? String(name) : [],
+  )
+  t.strictSame([...new Set(fields)], [])
 })
