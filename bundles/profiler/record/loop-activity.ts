@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import process from 'node:process'
 
 /** Milliseconds; a shorter block of the event loop is not recorded. */
 export const leastBlock = 50
@@ -10,6 +11,8 @@ export const leastPause = 0.1
 export interface Gap {
   readonly start: number
   readonly end: number
+  /** Milliseconds in which the event loop has waited. */
+  readonly idle: number
   /** The token of the main request that was active next, which blocked the event loop; empty when it is not known. */
   readonly by: string
   /** Whether that request was active last, too, in the same turn of the event loop: all of the time is its own work. */
@@ -46,16 +49,52 @@ let latestToken = ''
 export function noteActivity(now: number, { start, token }: Actor): void {
   if (now - latest >= leastPause) {
     const turn = nodeTiming.uvMetricsInfo.loopCount
+    const idle = readIdleTime()
     if (now - latest >= leastBlock) {
-      const isOwn = token === latestToken && turn === eventLoop.turn
-      gaps.push({ start: latest, end: now, by: start > latest ? '' : token, isOwn })
+      const [isSame, isTurn] = [token === latestToken, turn === eventLoop.turn]
+      // In one turn, the other request may have gone on after its own activity.
+      const by = start > latest || (isTurn && !isSame) ? '' : token
+      gaps.push({ start: latest, end: now, idle: idle - eventLoop.idle, by, isOwn: isSame && isTurn })
       if (gaps.length > gapLimit) gaps.shift()
     }
     eventLoop.turn = turn
-    eventLoop.idle = readIdleTime()
+    eventLoop.idle = idle
   }
   latest = now
   latestToken = token
+  if (endsLeft > 0 && !isEndExpected) expectEnd()
+}
+
+/**
+ * After a block without a known owner: the ends of so many callbacks of requests, with the microtasks after them, are activity, too.
+ * Without such a block it would be a cost of each callback.
+ */
+const endLimit = 1000
+
+let endsLeft = 0
+let isEndExpected = false
+let expectedToken = ''
+
+/** A block has no known owner. The next one like it has. */
+export function watchEnds(): void {
+  endsLeft = endLimit
+}
+
+const settled = Promise.resolve()
+const { nextTick } = process
+
+function expectEnd(): void {
+  endsLeft--
+  isEndExpected = true
+  expectedToken = latestToken
+  // A tick that is scheduled by a microtask runs when no microtask is left.
+  void settled.then(() => nextTick(noteEnd))
+}
+
+function noteEnd(): void {
+  // The callback may have worked for both requests, such as that of a pool.
+  if (latestToken === expectedToken) noteActivity(performance.now(), { token: latestToken, start: latest })
+  isEndExpected = false
 }
 
 /** Reads how long the event loop has waited since it started, in milliseconds. */
@@ -63,10 +102,13 @@ export function readIdleTime(): number {
   return nodeTiming.idleTime
 }
 
-/** Finds the longest gap between a time and now. */
-export function findGap(from: number, now: number): Gap {
-  const open = { start: latest, end: now, by: '', isOwn: false }
+/**
+ * Finds the gaps between a time and now in which the event loop was blocked; since that time it has waited for `idle` milliseconds.
+ * A callback mostly follows a wait, so that a gap with both begins with the wait.
+ */
+export function findBlocks(from: number, now: number, idle: number): Gap[] {
+  const open = { start: latest, end: now, idle: readIdleTime() - eventLoop.idle, by: '', isOwn: false }
   return [...gaps, open]
-    .map(gap => ({ ...gap, start: Math.max(from, gap.start) }))
-    .reduce((longest, gap) => (gap.end - gap.start > longest.end - longest.start ? gap : longest))
+    .map(gap => ({ ...gap, start: Math.max(from, gap.start) + Math.min(idle, gap.idle) }))
+    .filter(({ end, start }) => end - start >= leastBlock)
 }

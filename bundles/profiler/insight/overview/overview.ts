@@ -19,7 +19,7 @@ import type { ShownProfile } from '../relatives.ts'
 import { readEdits, readProcessStart } from '../since-edit.ts'
 import { findReason, findTrouble, hasThrown, type Reason } from './answer.ts'
 import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
-import { divideTime, type TimePart } from './time-parts.ts'
+import { divideTime, stopped, type TimePart } from './time-parts.ts'
 
 /** The answer to the first questions about a request: where its time went, and what is wrong. */
 export interface Overview {
@@ -112,9 +112,10 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
     case 'sending':
       return took([], 'sending')
     case 'blocked':
+      if (part.label === stopped.label) return { subject: [], text: `the process did not run for ${time}` }
       return {
         subject: [],
-        text: `${part.place.token === undefined ? 'work that was not recorded' : 'other work'} blocked the event loop for ${time}`,
+        text: `${part.place.token === undefined ? 'unknown work' : 'other work'} blocked the event loop for ${time}`,
       }
     case 'kernel':
       return part.kind === 'waiting' && !readEventTree(profile).isOfServer

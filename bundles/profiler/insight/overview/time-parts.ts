@@ -4,7 +4,7 @@ import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { endOf, joinPeriods, periodOf, subtractPeriods, type WorkKind } from '../../profile/work.ts'
-import { readPauses } from '../../subjects/memory/read.ts'
+import { type CausedBlock, readBlocks, readPauses } from '../../subjects/memory/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
 import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
 
@@ -78,7 +78,7 @@ interface Claim {
 }
 
 function listClaims(profile: Profile, whole: number): Claim[] {
-  const { collectors, summary } = profile
+  const { summary } = profile
   const { isOfServer, nodes, roots } = readEventTree(profile)
   const claims: Claim[] = []
   const add = (part: Claim['part'], start: number, end = whole, depth = 0) => {
@@ -105,13 +105,14 @@ function listClaims(profile: Profile, whole: number): Claim[] {
       depth,
     )
   }
-  const blocks = joinPeriods(collectors.memory?.blocks ?? [])
+  const blocks = readBlocks(profile)
+  const blocked = joinPeriods(blocks)
   for (const { category, label, list, more, panel } of workKinds) {
     const claimed = part(category, label, panel)
     for (const work of [...list(profile), ...(more?.(profile).periods ?? [])]) {
       // While the event loop was blocked, the code that blocked it was at work, not what it waited for.
       if (!work.stopped) inMilliseconds(claimed, work.start, work.end)
-      else for (const own of subtractPeriods([periodOf(work)], blocks)) inMilliseconds(claimed, own.start, endOf(own))
+      else for (const own of subtractPeriods([periodOf(work)], blocked)) inMilliseconds(claimed, own.start, endOf(own))
     }
   }
   for (const { name, periods } of readStopwatch(profile).measured) {
@@ -120,9 +121,9 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     for (const [start, duration] of periods) add(measured, start, start + duration, -duration)
   }
   for (const { duration, start } of readPauses(profile)) add(garbage, start, start + duration)
-  for (const { by, duration, start } of collectors.memory?.blocks ?? []) {
+  for (const block of blocks) {
     // In a block of its own, the request itself was at work.
-    if (by !== summary.token) inMilliseconds(blockedBy(by), start, start + duration)
+    if (block.by !== summary.token || !block.hasRun) inMilliseconds(blockedBy(block), block.start, endOf(block))
   }
   return claims
 }
@@ -149,6 +150,8 @@ const controller: Claim['part'] = {
 }
 const subRequests = part('request', 'Sub-requests', 'time')
 const garbage = part('gc', 'Garbage collection', 'memory')
+/** The process did not run. */
+export const stopped: Claim['part'] = part('blocked', 'Process did not run', 'memory')
 
 function partOf(node: EventNode, profile: Profile): Claim['part'] {
   if (findBundle(node, profile) === 'profiler') return profiler
@@ -165,9 +168,10 @@ function functionsOf({ index, parent }: EventNode): Claim['part'] {
   return { ...part(kind, label, 'events'), event, place: { panel: 'events', anchor: `span-${index}` } }
 }
 
-function blockedBy(token: string): Claim['part'] {
-  if (token === '') return part('blocked', 'Blocked by work that was not recorded', 'memory')
-  return { ...part('blocked', 'Blocked by other work', 'memory'), place: { panel: 'time', token } }
+function blockedBy({ by, hasRun }: CausedBlock): Claim['part'] {
+  if (!hasRun) return stopped
+  if (by === '') return part('blocked', 'Blocked by unknown work', 'memory')
+  return { ...part('blocked', 'Blocked by other work', 'memory'), place: { panel: 'time', token: by } }
 }
 
 /** A time that belongs to one part, in microseconds since the request began. */

@@ -68,7 +68,7 @@ export const memorySchema = v.object({
       duration: amount,
       /** How much of it was CPU time of the process. */
       cpu: amount,
-      /** The token of the main request that was at work; empty when it is not known. */
+      /** The token of the main request that was at work; empty if it is not known. */
       by: text,
       /** Whether the whole block is work of the request `by`. */
       isOwn: flag,

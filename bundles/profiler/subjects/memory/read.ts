@@ -1,6 +1,7 @@
 import { formatBytes, formatDuration, formatShare, type Row } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { Period } from '../../profile/work.ts'
+import { endOf, type Period } from '../../profile/work.ts'
+import type { LoopBlock, SyncCallData } from './data.ts'
 
 /** Lists the CPU time, the idle time and the memory of the process during a request: those that are known. */
 export function listUsage(profile: Profile): Row[] {
@@ -21,4 +22,32 @@ export function readPauses({ collectors: { memory } }: Profile): (Period & { rea
   return runs.map(({ duration, kind = 'gc', start }) => {
     return { kind, start: Math.max(0, start * 1000), duration: duration * 1000 }
   })
+}
+
+/** A block of the event loop, and its cause. */
+export interface CausedBlock extends LoopBlock {
+  /** The synchronous call that is most of it. */
+  readonly call: SyncCallData | undefined
+  /**
+   * Whether the process ran at all: with hardly any CPU time and without a call, it was stopped, or it waited in a call that is not
+   * recorded.
+   */
+  readonly hasRun: boolean
+}
+
+/** The least share of CPU time of a process that runs: even a busy machine gives more to each of its programs. */
+const leastRunning = 0.05
+
+/** Reads the blocks of the event loop. Their times are those of the clock. */
+export function readBlocks({ collectors }: Pick<Profile, 'collectors'>): CausedBlock[] {
+  const { blocks = [], syncCalls = [] } = collectors.memory ?? {}
+  return blocks.map(block => {
+    const call = syncCalls.find(call => isMostOf(call, block))
+    return { ...block, call, hasRun: call !== undefined || block.cpu >= block.duration * leastRunning }
+  })
+}
+
+function isMostOf(call: SyncCallData, block: LoopBlock): boolean {
+  const overlap = Math.min(endOf(block), endOf(call)) - Math.max(block.start, call.start)
+  return overlap > block.duration / 2
 }

@@ -11,7 +11,7 @@ import type { Logger } from '../../../../lib/log/logger.ts'
 import { Callers } from '../../../../lib/stack/callers.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CollectorOf } from '../../record/collect.ts'
-import { findGap, type Gap, leastBlock, readIdleTime } from '../../record/loop-activity.ts'
+import { findBlocks, type Gap, leastBlock, readIdleTime, watchEnds } from '../../record/loop-activity.ts'
 import { middlewarePart } from '../../record/middleware-trace.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
@@ -28,7 +28,7 @@ export const memorySubject: RecordedSubject = {
     const loop = new LoopWatch(unstored)
     const hangs = new HangWatch({ unstored, context, logger: logger.channel('profiler') })
     onBegin(trace => {
-      usagePart.of(trace)
+      usagePart.of(trace).watch = loop
       loop.start()
       hangs.start()
     })
@@ -46,8 +46,10 @@ function createMemoryCollector(): CollectorOf<'memory'> {
       const usage = usagePart.find(trace)
       if (usage === undefined) return undefined
       const { heap, heapLimit, peak, system, user } = usage.readProcess(trace)
-      const { active, idle } = performance.eventLoopUtilization(usage.loop)
-      usage.end = performance.now()
+      const { active, idle } = performance.eventLoopUtilization(usage.activity)
+      const now = performance.now()
+      usage.watch?.look(now, trace)
+      usage.end = now
       return {
         wall: roundTime(usage.end - trace.start),
         cpu: { user: (user - usage.process.user) / 1000, system: (system - usage.process.system) / 1000 },
@@ -76,7 +78,9 @@ const closeLifetime = 1
 /** The resources that the whole process uses from the start of a main request. */
 export class UsageTrace {
   readonly process: ProcessUsage
-  readonly loop: EventLoopUtilization = performance.eventLoopUtilization()
+  readonly activity: EventLoopUtilization = performance.eventLoopUtilization()
+  /** The watch of the event loop, whose timer may be too late for a request that ends. */
+  watch: LoopWatch | undefined
   /** When the request ended, by `performance.now()`. */
   end: number = Number.POSITIVE_INFINITY
   /**
@@ -84,7 +88,7 @@ export class UsageTrace {
    * event loop later, also after the end of the request.
    */
   readonly pauses: { count: number; total: number; readonly first: GcPause[] } = { count: 0, total: 0, first: [] }
-  /** A block is detected by a timer in the next turn, also after the end of the request. */
+  /** A block is detected when the request ends, else by a timer, also after the end of the request. */
   readonly blocks: LoopBlock[] = []
   /** Long synchronous calls for files and processes. */
   readonly syncCalls: SyncCallData[] = []
@@ -200,14 +204,13 @@ const interval = 20
 /**
  * Records blocks of the event loop on the requests in flight. A timer that fires late although the loop has not waited
  * proves the block; the request that is active first afterwards has caused it. The CPU time distinguishes work from a
- * machine that was busy with other programs.
+ * process that did not run.
  */
 export class LoopWatch {
   readonly #unstored: () => Iterable<Trace>
   #timer: NodeJS.Timeout | undefined
-  #looked = 0
-  #idle = 0
-  #cpu = 0
+  /** Of the latest look, in milliseconds. */
+  #known = { cpu: 0, idle: 0, looked: 0 }
 
   /** Lists the main requests that are not stored yet. */
   constructor(unstored: () => Iterable<Trace>) {
@@ -219,7 +222,7 @@ export class LoopWatch {
     if (this.#timer !== undefined) return
     this.#remember()
     // The timer is unref'd: it does not keep the process running.
-    this.#timer = setInterval(() => this.#look(), interval).unref()
+    this.#timer = setInterval(() => this.#tick(), interval).unref()
   }
 
   /** Stops the timer. */
@@ -228,27 +231,36 @@ export class LoopWatch {
     this.#timer = undefined
   }
 
-  #look(): void {
+  #tick(): void {
     const traces = [...this.#unstored()]
-    if (traces.length === 0) {
-      this.stop()
-      return
-    }
-    const due = this.#looked + interval
-    const [cpu, idle] = [this.#cpu, this.#idle]
+    if (traces.length === 0) this.stop()
+    else this.#look(traces)
+  }
+
+  /** Records a block that the timer could not yet report. Timers run up to 20 ms after it, and the profile of the request may be stored before. */
+  readonly look = (now: number, ended: Trace): void => {
+    if (now - this.#known.looked >= leastBlock) this.#look([...this.#unstored(), ended])
+  }
+
+  #look(traces: readonly Trace[]): void {
+    const { cpu, idle, looked } = this.#known
     this.#remember()
+    const { cpu: cpuNow, idle: idleNow, looked: now } = this.#known
     // The usual case: the timer was not late. If the machine slept, the loop has waited.
-    if (this.#looked - due - Math.max(0, this.#idle - idle - interval) < leastBlock) return
-    const gap = findGap(due, this.#looked)
+    if (now - looked - (idleNow - idle) < leastBlock) return
+    const blocks = findBlocks(looked, now, idleNow - idle)
     const isAlone = traces.length === 1
-    for (const trace of traces) noteBlock(trace, { ...gap, isAlone }, this.#cpu - cpu)
+    const total = blocks.reduce((sum, { end, start }) => sum + end - start, 0)
+    for (const block of blocks) {
+      if (block.by === '') watchEnds()
+      const share = (cpuNow - cpu) * ((block.end - block.start) / total)
+      for (const trace of traces) noteBlock(trace, { ...block, isAlone }, share)
+    }
   }
 
   #remember(): void {
     const { system, user } = process.cpuUsage()
-    this.#cpu = (user + system) / 1000
-    this.#idle = readIdleTime()
-    this.#looked = performance.now()
+    this.#known = { cpu: (user + system) / 1000, idle: readIdleTime(), looked: performance.now() }
   }
 }
 

@@ -4,50 +4,21 @@ import { findKernelGaps, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatPlace } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { LoopBlock, SyncCallData } from './data.ts'
+import { endOf, totalOf } from '../../profile/work.ts'
+import type { SyncCallData } from './data.ts'
+import { type CausedBlock, readBlocks } from './read.ts'
 
 /**
- * Milliseconds without a pause, in which no other request proceeds. Work that a process does only once, such as loading
- * the code of its first error page, takes half of that.
+ * Milliseconds of work without a pause, in which no other request proceeds: CPU time, or a synchronous call. Another program may have
+ * had the machine for the rest. Work that a process does only once, such as loading the code of its first error page, takes half of that.
  */
 const leastBlock = 200
 
-/**
- * The most CPU time of a block that is a synchronous call which waits, as a share of it. A process gets more even of a
- * machine that is busy with other programs.
- */
-const mostOfCall = 0.2
-
-/** A block of the event loop, and its cause. */
-interface CausedBlock extends LoopBlock {
-  /** The milliseconds that count. */
-  readonly time: number
-  /** The synchronous call that is most of it. */
-  readonly call: SyncCallData | undefined
-}
-
-function readBlocks({ collectors }: Profile): CausedBlock[] {
-  const { blocks = [], syncCalls = [] } = collectors.memory ?? {}
-  return blocks.map(block => {
-    const call = syncCalls.find(call => isMostOf(call, block))
-    // Without CPU time, another program may have had the machine.
-    const isCall = call !== undefined || (block.isOwn && block.cpu < block.duration * mostOfCall)
-    return { ...block, call, time: isCall ? block.duration : block.cpu }
-  })
-}
-
-/** The blocks that are long enough for a finding. */
+/** The blocks that are long enough for a finding, and those in which the process did not run. */
 function findLongBlocks(profile: Profile): CausedBlock[] {
-  return readBlocks(profile).filter(({ time }) => time >= leastBlock)
-}
-
-function totalOf(blocks: readonly CausedBlock[]): number {
-  return blocks.reduce((sum, { time }) => sum + time, 0)
-}
-
-function isMostOf(call: SyncCallData, { duration, start }: LoopBlock): boolean {
-  const overlap = Math.min(start + duration, call.start + call.duration) - Math.max(start, call.start)
-  return overlap > duration / 2
+  return readBlocks(profile).filter(({ call, cpu, duration, hasRun }) => {
+    return (call === undefined && hasRun ? cpu : duration) >= leastBlock
+  })
 }
 
 /** The synchronous calls that `blocked-loop` reports. */
@@ -61,13 +32,14 @@ export const blockedLoopRule: FindingRule<Profile> = {
   title: 'Event loop blocked',
   find(profile) {
     const { token } = profile.summary
-    return [...groupBy(findLongBlocks(profile), ({ by }) => by)].map(([by, blocks]) => {
+    const groups = groupBy(findLongBlocks(profile), ({ by, hasRun }) => (hasRun ? by : undefined))
+    return [...groups].map(([by, blocks]) => {
       const time = totalOf(blocks)
-      const longest = blocks.reduce((one, other) => (other.time > one.time ? other : one))
-      const duration = formatDuration(time)
+      const longest = blocks.reduce((one, other) => (other.duration > one.duration ? other : one))
       const isOwn = by === token || (by === '' && (longest.isAlone || longest.call !== undefined))
       return {
-        ...(isOwn ? describeOwnBlock(longest, duration, profile) : describeBlock(by, duration)),
+        severity: 'warning' as const,
+        ...(isOwn ? describeOwnBlock(longest, describeTime(blocks), profile) : describeBlock(by, describeTime(blocks))),
         evidence: { count: blocks.length, time },
       }
     })
@@ -75,18 +47,27 @@ export const blockedLoopRule: FindingRule<Profile> = {
   measure: { unit: 'ms', read: (_, profile) => totalOf(readBlocks(profile)) },
 }
 
-type Description = Omit<RuleFinding, 'evidence'>
+type Description = Omit<RuleFinding, 'evidence' | 'severity'>
 
 const advice = 'Move the work to a worker thread, split it into parts, or reduce it.'
+
+/** The most CPU time of a block that another program has made longer, as a share of it. */
+const notable = 0.8
+
+function describeTime(blocks: readonly CausedBlock[]): string {
+  const [time, cpu] = [totalOf(blocks), blocks.reduce((sum, block) => sum + block.cpu, 0)]
+  const isShared = cpu < time * notable && blocks.every(({ call, hasRun }) => hasRun && call === undefined)
+  return `${formatDuration(time)}${isShared ? ` (${formatDuration(cpu)} of CPU time)` : ''}`
+}
 
 function describeOwnBlock(block: CausedBlock, time: string, profile: Profile): Description {
   const { name, ...place } = findWorker(block, profile)
   const during = name === '' ? '' : ', in {name}'
+  const either = name === '' ? ', by this request or by' : ', in {name} or in'
   const isUnknown = block.by === '' && block.call === undefined
   return {
-    severity: 'warning',
     problem: isUnknown
-      ? `The event loop was blocked for ${time}${during} ${name === '' ? 'by' : 'or in'} work that was not recorded.`
+      ? `The event loop was blocked for ${time}${either} work that was not recorded.`
       : `This request blocked the event loop for ${time}${during}.`,
     values: { name },
     advice,
@@ -94,16 +75,21 @@ function describeOwnBlock(block: CausedBlock, time: string, profile: Profile): D
   }
 }
 
-function describeBlock(by: string, time: string): Description {
+/** `by` is the token of another request, empty if it is not known, and `undefined` if the process did not run. */
+function describeBlock(by: string | undefined, time: string): Description {
+  if (by === undefined)
+    return {
+      problem: `The process did not run for ${time}: it was stopped, or waited in a call that is not recorded.`,
+      advice: 'Look at what stops the process: a debugger, a signal, or the limits of its container.',
+      place: { panel: 'time' },
+    }
   if (by === '')
     return {
-      severity: 'warning',
-      problem: `The event loop was blocked for ${time} by work that was not recorded.`,
-      advice,
+      problem: `The event loop was blocked for ${time}. Whose work it was is not known.`,
+      advice: `A CPU profile shows the code. ${advice}`,
       place: { panel: 'time' },
     }
   return {
-    severity: 'warning',
     problem: `This request waited ${time} for another request, {token}, that blocked the event loop.`,
     values: { token: by },
     advice: 'Look at the other request: it delayed all concurrent requests.',
@@ -117,7 +103,8 @@ interface Worker extends Partial<RuleFinding> {
 }
 
 /** Finds what was at work at the end of a block: a synchronous call, else the innermost listener, else the controller. */
-function findWorker({ call, duration, start }: CausedBlock, profile: Profile): Worker {
+function findWorker(block: CausedBlock, profile: Profile): Worker {
+  const { call } = block
   if (call !== undefined) {
     const values = { name: `${call.name}()` }
     const work = [{ caller: call.caller ?? {} }]
@@ -128,7 +115,7 @@ function findWorker({ call, duration, start }: CausedBlock, profile: Profile): W
   }
   const { nodes, roots } = readEventTree(profile)
   // A block ends with the listener or the controller that blocked; times are rounded.
-  const moment = (start + duration) * 1000 - 100
+  const moment = endOf(block) * 1000 - 100
   const isAt = ({ duration = Infinity, start }: { readonly start: number; readonly duration?: number | undefined }) =>
     start <= moment && start + duration > moment
   const listener = nodes.findLast(node => node.kind === 'call' && isAt(node))

@@ -102,14 +102,16 @@ t.test('the innermost listener counts; blocks by other requests are not part of 
     { start: 10, duration: 30, cpu: 30, by: 'ffffff', isOwn: true },
     { start: 50, duration: 10, cpu: 10, by: 'abc123', isOwn: true },
     { start: 70, duration: 15, cpu: 15, by: '', isOwn: false, isAlone: true },
+    { start: 86, duration: 5, cpu: 0, by: 'abc123', isOwn: true },
   ]
   const data = { events: { spans, dropped: 0 }, memory: { ...usage, loop: { active: 100, idle: 0 }, blocks } }
   const parts = partsOf(data, { duration: 100 })
   t.equal(parts['Listeners of kernel.request'], 0.6)
   t.equal(parts['Listeners of demo.event'], 0.4)
   t.equal(parts['Blocked by other work'], 30)
-  t.equal(parts['Blocked by work that was not recorded'], 15)
-  t.equal(parts.Controller, 45)
+  t.equal(parts['Blocked by unknown work'], 15)
+  t.equal(parts['Process did not run'], 5)
+  t.equal(parts.Controller, 40)
 })
 
 t.test('a measurement of the stopwatch is a part, without the queries and the shorter measurements in it', async t => {
@@ -458,7 +460,7 @@ t.test('the sentence names other causes', async t => {
     ],
     [
       { events, memory: { ...memory, blocks: [{ start: 10, duration: 70, cpu: 70, by: '', isAlone: true }] } },
-      'work that was not recorded blocked the event loop for 70 ms, controller ShopController.show took 20 ms',
+      'unknown work blocked the event loop for 70 ms, controller ShopController.show took 20 ms',
     ],
   ]
   for (const [data, cause, change] of cases)

@@ -1,3 +1,8 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { t } from 'tap'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
@@ -6,7 +11,9 @@ import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
 import { coveredWorkTime, readStops, workTime } from '#bundles/profiler/profile/work.ts'
 import { readCalls } from '#bundles/profiler/subjects/http/read.ts'
 import { readQueries, readWaits } from '#bundles/profiler/subjects/queries/read.ts'
+import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'
+import { recordServer } from '#tests/support/record-server.ts'
 
 const usage = { wall: 500, cpu: {}, heap: {}, requests: {}, loop: { active: 400, idle: 100 } }
 const pauses = { count: 0, total: 0, first: [] }
@@ -125,4 +132,67 @@ t.test('the own times of random work are those without blocks and garbage, added
     { numRuns: 60 },
   )
   t.end()
+})
+
+/** Computes after what its argument waits for. */
+function compute(_before?: unknown): void {
+  toil(100)
+}
+
+/** Where a handler computes, beside its call in flight. */
+const places: Readonly<Record<string, (call: Promise<unknown>) => Promise<unknown>>> = {
+  'before its first await': async () => compute(),
+  'in a microtask': async call => Promise.all([call, Promise.resolve().then(() => compute())]),
+  'after a timer': async () => compute(await sleep(1)),
+  'in a timer': () => new Promise(resolve => setTimeout(() => resolve(compute()), 5)),
+  'in an immediate': () => new Promise(resolve => setImmediate(() => resolve(compute()))),
+  'in a tick': () => new Promise(resolve => process.nextTick(() => resolve(compute()))),
+  'after a file': async () => compute(await readFile('package.json')),
+  'after the call': async call => compute(await call),
+  'before it waits for a timer': async () => sleep(1, compute()),
+}
+
+t.test(
+  'the block of a handler is recorded before its profile is stored, and never as work of another request',
+  async t => {
+    const upstream = createServer((_message, reply) => reply.end('here')).listen(0, '127.0.0.1')
+    t.teardown(() => upstream.close())
+    await once(upstream, 'listening')
+    const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/`
+    const server = createServer(async ({ url: path = '' }, reply) => {
+      const call = fetch(url).then(response => response.text())
+      await places[decodeURI(path.split('/')[1] ?? '')]?.(call)
+      reply.end(await call)
+    })
+    const { port, profileOf } = await recordServer(t, server)
+    for (const place of Object.keys(places)) {
+      for (const time of ['first', 'second', 'third']) {
+        const path = `/${encodeURI(place)}/${time}`
+        await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+        const profile = await profileOf(path)
+        const owners = new Set((profile.collectors.memory?.blocks ?? []).map(({ by }) => by))
+        t.ok(owners.size > 0, `${place}: recorded`)
+        owners.delete(profile.summary.token)
+        t.ok(
+          [...owners].every(by => by === ''),
+          `${place}: not known, or its own`,
+        )
+      }
+    }
+  },
+)
+
+t.test('after a block without a known owner, the ends of callbacks are recorded: the next one is owned', async t => {
+  const server = createServer(async (_message, reply) => {
+    await sleep(1, compute())
+    reply.end()
+  })
+  const { port, profileOf } = await recordServer(t, server)
+  const blocksOf = async (path: string) => {
+    await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+    const { collectors, summary } = await profileOf(path)
+    return (collectors.memory?.blocks ?? []).map(({ by, isOwn }) => ({ by: by.replace(summary.token, 'own'), isOwn }))
+  }
+  await blocksOf('/first')
+  t.has(await blocksOf('/second'), [{ by: 'own', isOwn: true }])
 })

@@ -112,8 +112,8 @@ const amounts: readonly (readonly [rule: string, before: Profile['data'], after:
     ['slow-listener', inListener('Geo', 150), inListener('Geo', 12), '150 ms → 12 ms'],
     [
       'blocked-loop',
-      { memory: { blocks: [{ by: 'abc123', cpu: 250 }] } },
-      { memory: { blocks: [{ by: 'abc123', cpu: 60 }] } },
+      { memory: { blocks: [{ by: 'abc123', duration: 250, cpu: 250 }] } },
+      { memory: { blocks: [{ by: 'abc123', duration: 60, cpu: 60 }] } },
       '250 ms → 60 ms',
     ],
     [

@@ -143,15 +143,17 @@ t.test('a slow listener takes a least time, whatever the rest of its request tak
   t.hasStrict(slow(nested), [{ values: { listener: 'Inner', event: 'a.b' } }])
 })
 
-t.test('the event loop was blocked by this request, by another one, or by unrecorded work', async t => {
+t.test('the event loop was blocked by this request, by another one, or by unknown work', async t => {
   const blocked = (...blocks: readonly object[]) => find({ memory: { blocks } })
-  t.hasStrict(blocked({ by: 'abc123', cpu: 200 }, { by: 'abc123', cpu: 250 }, { by: 'abc123', cpu: 199 }), [
+  const own = (duration: number, cpu: number) => ({ by: 'abc123', duration, cpu })
+  t.hasStrict(blocked(own(200, 200), own(250, 250), own(1000, 199)), [
     { problem: 'This request blocked the event loop for 450 ms.', place: { panel: 'time' }, evidence: { count: 2 } },
   ])
-  const [other, unknown] = blocked({ by: 'fedcba', cpu: 300 }, { cpu: 300 })
+  t.match(blocked(own(3700, 2300)), [{ problem: 'This request blocked the event loop for 3.7 s (2.3 s of CPU time).' }])
+  const [other, unknown] = blocked({ by: 'fedcba', duration: 300, cpu: 300 }, { duration: 300, cpu: 300 })
   t.hasStrict(other, { values: { token: 'fedcba' }, place: { panel: 'time', token: 'fedcba' } })
   t.equal(other && linkToFinding(other, 'abc123'), '/_profiler/fedcba?panel=time')
-  t.match(unknown?.problem, 'by work that was not recorded')
+  t.match(unknown?.problem, 'Whose work it was is not known.')
 })
 
 t.test('a synchronous call that waits blocks the event loop for all of its time, and is named', async t => {
@@ -163,7 +165,7 @@ t.test('a synchronous call that waits blocks the event loop for all of its time,
   ]
   const blocked = (...blocks: readonly object[]) =>
     find({ events: { spans }, memory: { blocks } }).filter(({ rule }) => rule === 'blocked-loop')
-  const inListener = { start: 10, duration: 801, cpu: 4, by: 'abc123', isOwn: true }
+  const inListener = { start: 10, duration: 801, cpu: 700, by: 'abc123', isOwn: true }
   t.hasStrict(blocked(inListener), [
     {
       problem: 'This request blocked the event loop for 801 ms, in {name}.',
@@ -176,12 +178,18 @@ t.test('a synchronous call that waits blocks the event loop for all of its time,
   t.hasStrict(blocked(inController), [
     { values: { name: 'SomeController' }, place: { panel: 'events', anchor: 'controller' } },
   ])
-  t.strictSame(blocked({ ...inListener, isOwn: false }), [], 'another request may have worked, or the machine')
+  for (const by of ['abc123', 'fedcba', '']) {
+    t.match(
+      blocked({ ...inListener, cpu: 4, by }),
+      [{ problem: /^The process did not run for 801 ms: /, place: { panel: 'time' }, evidence: { time: 801 } }],
+      'a stopped process has no culprit',
+    )
+  }
   t.strictSame(blocked({ ...inListener, cpu: 190 }), [], 'another program had the machine')
   const caller = { function: 'show', file: 'shop/show.ts', line: 12 }
   const syncCalls = [{ name: 'execSync', start: 5, duration: 806, caller }]
   t.hasStrict(
-    find({ events: { spans: [] }, memory: { blocks: [{ ...inListener, cpu: 400, by: '' }], syncCalls } }),
+    find({ events: { spans: [] }, memory: { blocks: [{ ...inListener, cpu: 4, by: '' }], syncCalls } }),
     [
       {
         rule: 'blocked-loop',
@@ -194,7 +202,7 @@ t.test('a synchronous call that waits blocks the event loop for all of its time,
   )
   const alone = { ...inListener, cpu: 801, by: '', isOwn: false }
   t.match(blocked({ ...alone, isAlone: false }), [
-    { problem: 'The event loop was blocked for 801 ms by work that was not recorded.' },
+    { problem: 'The event loop was blocked for 801 ms. Whose work it was is not known.' },
   ])
   t.match(blocked({ ...alone, isAlone: true }), [{ problem: /, in \{name\} or in work that was not recorded\.$/ }])
 })

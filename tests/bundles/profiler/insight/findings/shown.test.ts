@@ -20,7 +20,7 @@ const flawed: RecordInit = {
   token: 'f1f1f1',
   data: {
     response: { headers: [['set-cookie', `${cookie}=******; HttpOnly`]] },
-    memory: { blocks: [{ by: 'fedcba', cpu: 300 }] },
+    memory: { blocks: [{ by: 'fedcba', duration: 300, cpu: 300 }] },
   },
 }
 const healthy: RecordInit = { token: 'a0a0a0' }
@@ -111,7 +111,7 @@ t.test('the list and the toolbar show the number of findings', async t => {
   t.match(textOf(toolbar), 'Findings 4 findings Findings Event loop blocked This request waited')
   t.match(toolbar, '<a href="/_profiler/f1f1f1?panel=request#cookies">The cookie')
   t.notMatch(await read('/_wdt/a0a0a0'), 'finding')
-  const blocks = Array.from({ length: 4 }, (_, index) => ({ by: `00000${index}`, cpu: 200 }))
+  const blocks = Array.from({ length: 4 }, (_, index) => ({ by: `00000${index}`, duration: 200, cpu: 200 }))
   storage.append(createRecord({ ...flawed, data: { ...flawed.data, memory: { blocks } } }), '{}')
   t.match(textOf(await read('/_wdt/f1f1f1')), '2 more')
 })
