@@ -241,7 +241,7 @@ export class Request {
     if (this.#parent !== undefined) return this.#parent.session
     this.#session ??= this.#createSession?.(this)
     if (this.#session === undefined && !this.hasSession) throw new TypeError(noSessionMessage)
-    // The one who refused or answered this request came before sessions, and later code need not know.
+    // A listener before sessions has refused or answered this request: later code need not know.
     this.#session ??= new EmptySession()
     return this.#session
   }
