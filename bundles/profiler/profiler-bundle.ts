@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
+import { ResponseEvent } from '../../kernel/events.ts'
 import { checkFunction, checkOptions } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { packageDirectory, version } from '../../lib/package.ts'
@@ -27,7 +28,7 @@ import type { ErrorPage } from './web/error-page/error-page.ts'
 import { type FindOwnPage, isRefused } from './web/routes.ts'
 import { profilerSettings, readSampling } from './web/settings.ts'
 import { PageToolbar } from './web/toolbar/page-toolbar.ts'
-import { RecentRedirects, ToolbarListener } from './web/toolbar/toolbar-listener.ts'
+import { ToolbarListener } from './web/toolbar/toolbar-listener.ts'
 import { WelcomeListener } from './web/welcome-listener.ts'
 
 /** The options of the profiler: the requests of which it makes profiles, and the place of the profiles. */
@@ -89,8 +90,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       // The mistake of a missing package ends the start.
       if (app.settings.of(profilerSettings).PROFILER_URL !== undefined) await loadRedis()
       const { profiler } = recording
-      const redirects = new RecentRedirects(app.redactor)
-      const watchWork = recording.register(app, [redirects])
+      const watchWork = recording.register(app)
       app.signals.on('kernel.booted', watchWork)
       // These panels and parts have no collector. Another bundle may not use their names.
       app.reservedCollectors.push('overview', 'findings', 'browser', 'missing', 'database', 'cache')
@@ -119,8 +119,9 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       findOwnPage = screens.findOwnPage
       const isOwnPage = (request: Request) => findOwnPage(request) !== undefined
       const toolbar = new PageToolbar({ assets, logger: app.logger })
-      new ToolbarListener({ ...app, profiler, redirects, toolbar, policy, isOwnPage }).subscribe(app.dispatcher)
-      if (app.debugGate.isDebug) new MissingAssetsListener({ ...app, profiler, storage }).subscribe(app.dispatcher)
+      new ToolbarListener({ ...app, profiler, toolbar, policy, isOwnPage }).subscribe(app.dispatcher)
+      if (app.debugGate.isDebug)
+        new MissingAssetsListener({ ...app, profiler, storage }).subscribe(app.dispatcher, ResponseEvent)
       new WelcomeListener({ ...app, assets, editor, version }).subscribe(app.dispatcher)
       addErrorPage({ ...app, editor, storage }, recording, assets)
       stopMounts = recordMounts()

@@ -5,6 +5,7 @@ import { RequestContext } from '../../kernel/request-context.ts'
 import type { Config } from '../../lib/env/config.ts'
 import type { Settings } from '../../lib/env/settings.ts'
 import { createEventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../../lib/http/request.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { createSignals, type Signals } from '../../lib/signals.ts'
@@ -14,6 +15,7 @@ import type { RecordedApplication } from './record/recorded-subject.ts'
 import { Recording } from './record/recording.ts'
 import { RecordingPolicy } from './record/recording-policy.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
+import type { MissingAssetsListener } from './subjects/assets/record.ts'
 import { CpuSampler } from './subjects/cpu/cpu-sampler.ts'
 import { ArmFile, CpuProfiler } from './subjects/cpu/record.ts'
 import { serverSubjects } from './subjects/recorded.ts'
@@ -100,7 +102,21 @@ export class ServerRecorder {
     const { toServerTiming } = this.#recording
     this.#watchWork()
     this.cpu.listen()
-    const own = { profiler, replaySecret, toServerTiming, logger: logger.channel('profiler') }
+    let missing: Promise<MissingAssetsListener> | undefined
+    const loadMissing = async () => {
+      const { MissingAssetsListener } = await import('./subjects/assets/record.ts')
+      return new MissingAssetsListener({ ...this.#app, profiler, storage: this.storage })
+    }
+    const onMissing = async (request: Request) => {
+      try {
+        missing ??= loadMissing()
+        const listener = await missing
+        listener.note(request)
+      } catch {
+        // The application goes on without this finding.
+      }
+    }
+    const own = { profiler, replaySecret, onMissing, toServerTiming, logger: logger.channel('profiler') }
     this.#stops.push(watchLibraries(this.#app), recordServers({ ...this.#app, ...own, ...options }))
   }
 

@@ -175,3 +175,76 @@ process.stdin.on('end', () => process.exit()).resume()
     await stop()
   },
 )
+
+/** The same small site: each redirect leads to the next one, and the page refers to files. */
+const sites: Readonly<Record<string, string>> = {
+  express: `
+    import express from 'express'
+    const app = express()
+    app.get('/step/:left', (request, response) => response.redirect(target(request.params.left)))
+    app.post('/form', (request, response) => response.redirect(303, '/page'))
+    app.get('/page', (request, response) => response.send(page))
+    const server = app.listen(0, '127.0.0.1', ready)`,
+  fastify: `
+    import Fastify from 'fastify'
+    const app = Fastify()
+    app.get('/step/:left', (request, reply) => reply.redirect(target(request.params.left)))
+    app.post('/form', (request, reply) => reply.redirect('/page', 303))
+    app.get('/page', (request, reply) => reply.type('text/html').send(page))
+    const server = app.server
+    app.listen({ port: 0, host: '127.0.0.1' }).then(ready)`,
+  koa: `
+    import Koa from 'koa'
+    const app = new Koa()
+    app.use(context => {
+      const [, left] = /^\\/step\\/(\\d)$/.exec(context.path) ?? []
+      if (left !== undefined) context.redirect(target(left))
+      else if (context.path === '/form') context.redirect('/page')
+      else if (context.path === '/page') context.body = page
+    })
+    const server = app.listen(0, '127.0.0.1', ready)`,
+}
+
+for (const [name, source] of Object.entries(sites)) {
+  t.test(`${name}: chains of redirects and missing files are found`, async t => {
+    const [imported = ''] = /import .*/.exec(source) ?? []
+    const program = `${imported}
+      const page = '<body><link rel=stylesheet href=/gone.css></body>'
+      const target = left => (left === '0' ? '/page' : '/step/' + (left - 1))
+      const ready = () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n')
+      process.stdin.on('end', () => process.exit()).resume()
+      ${source.replace(imported, '')}`
+    const packages = JSON.stringify({ dependencies: { [name]: '*' } })
+    const { stop, url, viewer } = await startProfiled(
+      t,
+      program,
+      {},
+      t.testdir({ node_modules: {}, 'package.json': packages }),
+    )
+    const visit = async (path: string, init: RequestInit = {}) => {
+      const response = await fetch(url + path, init)
+      await response.text()
+      return String(response.headers.get('x-debug-token'))
+    }
+    const findingsOf = async (token: string) => {
+      const read = await (await fetch(`${viewer}/_profiler/${token}.json`)).json()
+      return (read as { readonly findings: Findings }).findings.map(({ problem, rule }) => `${rule}: ${problem}`)
+    }
+    t.strictSame(await findingsOf(await visit('/page')), [])
+    t.strictSame(await findingsOf(await visit('/step/0')), [], 'one redirect')
+    t.strictSame(await findingsOf(await visit('/form', { method: 'POST' })), [], 'the redirect after a form')
+    t.strictSame(await findingsOf(await visit('/step/1')), [
+      'redirect-chain: The client sent 3 requests until it had this page: /step/1 → /step/0 → /page.',
+    ])
+    t.strictSame(await findingsOf(await visit('/page')), [], 'the next visit has no redirects')
+    // A script may look for a file on purpose, and browsers ask for icons by themselves.
+    const referer = `${url}/page`
+    const token = await visit('/page')
+    await visit('/looked-for.json', { headers: { referer, 'sec-fetch-dest': 'empty' } })
+    await visit('/favicon.ico', { headers: { referer } })
+    await visit('/gone.css', { headers: { referer } })
+    await until(async () => (await findingsOf(token)).length > 0)
+    t.strictSame(await findingsOf(token), ['missing-asset: The page refers to 1 file that does not exist: /gone.css.'])
+    await stop()
+  })
+}

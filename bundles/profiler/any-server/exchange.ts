@@ -54,6 +54,8 @@ export interface ExchangeServices {
   readonly answerOwn?: ((message: IncomingMessage, reply: ServerResponse) => void) | undefined
   /** Absent if pages get no toolbar. */
   readonly addToolbar?: AddToolbar | undefined
+  /** Called when a request was answered with 404. */
+  readonly onMissing: (request: Request) => Promise<void>
   /** Called before the first request, when the application has started: whether requests are recorded. */
   readonly onFirst: () => boolean
 }
@@ -237,6 +239,7 @@ class ServerExchange implements ObservedExchange {
       isStreamClosed: this.#isStreamClosed,
       thrown: trace.error,
     })
+    if (trace.response?.status === 404) void this.#services.onMissing(this.request)
     this.#services.profiler.terminate(trace, { isSent, response: trace.response, sentBytes: length, streamError })
   }
 }

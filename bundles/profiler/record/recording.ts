@@ -90,10 +90,10 @@ export class Recording {
    * Adds the profiler's collectors, and the watches that run while requests are handled. `more` are collectors that the bundle has
    * created. The returned function adds the watches of libraries, when the application has started.
    */
-  register(app: RecordedApplication, more: readonly ProfileCollector[] = []): () => void {
+  register(app: RecordedApplication): () => void {
     const { profiler, findTrace, sites } = this
     const contents = new ContentCopier(app.redactor)
-    this.collectors.push(...createCollectors(this.#subjects, app, { sites, contents }), ...more)
+    this.collectors.push(...createCollectors(this.#subjects, app, { sites, contents }))
     app.reservedCollectors.push(...this.collectors.map(({ name }) => name))
     const findRunning = createRunningSearch(new ThrownFrames(app), sites, app.directory)
     const services: RequestServices = { profiler, findTrace, findRunning }

@@ -5,7 +5,6 @@ import { readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatDuration, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { workTime } from '../../profile/work.ts'
 import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs, type StoredLog } from '../../subjects/logs/read.ts'
 import { endsTransaction, readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
@@ -158,7 +157,7 @@ function findHeldTransactions(profile: Profile) {
 }
 
 function sumOfTimes(calls: readonly StoredCall[]): number {
-  return calls.reduce((sum, call) => sum + workTime(call), 0)
+  return calls.reduce((sum, { end = 0, start }) => sum + end - start, 0)
 }
 
 /**

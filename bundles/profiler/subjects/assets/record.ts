@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ResponseEvent } from '../../../../kernel/events.ts'
+import type { ResponseEvent } from '../../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
 import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import type { Request } from '../../../../lib/http/request.ts'
@@ -53,12 +53,17 @@ export class MissingAssetsListener {
     this.#services = services
   }
 
-  subscribe(dispatcher: EventDispatcher): void {
-    dispatcher.subscribe(ResponseEvent, this, 'onResponse')
+  /** Other servers than a kernel have no such event, and load no code of it. */
+  subscribe(dispatcher: EventDispatcher, event: typeof ResponseEvent): void {
+    dispatcher.subscribe(event, this, 'onResponse')
   }
 
   onResponse({ isMainRequest, request, response }: ResponseEvent): void {
-    if (response.status !== 404 || !isMainRequest) return
+    if (response.status === 404 && isMainRequest) this.note(request)
+  }
+
+  /** Notes a main request that was answered with 404. */
+  note(request: Request): void {
     const page = findPage(request)
     if (page === undefined) return
     const client = clientOf(request)

@@ -23,6 +23,7 @@ import { type ContentCopier, copyForm, copyHeaders, createCopier } from '../../r
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
 import type { ProfiledSession, RequestData, SessionUseData } from './data.ts'
+import { RecentRedirects } from './redirects.ts'
 
 /** The request and its response, and the session that they use. */
 export const exchangeSubject: RecordedSubject = {
@@ -30,6 +31,7 @@ export const exchangeSubject: RecordedSubject = {
     createRequestCollector(redactor, debugGate),
     createResponseCollector(redactor, contents),
     createSessionCollector(redactor, directory),
+    new RecentRedirects(redactor),
   ],
   observeRequests: ({ signals }, { findTrace }) => [observeSessions(signals, findTrace)],
 }

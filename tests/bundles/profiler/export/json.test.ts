@@ -8,7 +8,6 @@ import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
 import { ContentCopier } from '#bundles/profiler/record/copy.ts'
 import { createCollectors } from '#bundles/profiler/subjects/recorded.ts'
 import { kernelSubjects } from '#bundles/profiler/subjects/recorded-by-kernels.ts'
-import { RecentRedirects } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, type StoredProfile } from '#tests/support/create-profile.ts'
 import type { Json } from '#tests/support/json-tree.ts'
@@ -194,7 +193,6 @@ t.test('the schema and its description name every collector, and every field', a
   const { app } = await createProfiledKernel(t)
   const collectors: ProfileCollector[] = [
     ...createCollectors(kernelSubjects, app, { sites: new ListenerSites(), contents: new ContentCopier(app.redactor) }),
-    new RecentRedirects(app.redactor),
   ]
   const facts = collectors.filter(({ describeProcess }) => describeProcess !== undefined).map(({ name }) => name)
   // These have no collector: they are known later.

@@ -6,13 +6,13 @@ import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
+import { RecentRedirects } from '#bundles/profiler/subjects/exchange/redirects.ts'
 import { listViews } from '#bundles/profiler/subjects/views.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import { RecentRedirects } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
-import { createProfile, createQuery, createShown, type ProfileInit } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, createShown, type ProfileInit, tokenOf } from '#tests/support/create-profile.ts'
 import { plainEquals, skeletonOf, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
@@ -233,27 +233,27 @@ t.test('the target of a redirect has the redirects before it', async t => {
 
 t.test('redirects are kept for a short time, for their client, up to a limit', async t => {
   const recent = new RecentRedirects(new Redactor({}))
+  let traces = 0
   const trace = (target: string, headers: Record<string, string> = {}, time = Date.now()) => {
-    const created = new Trace('abc123', createRequest(target, { headers }), undefined)
+    const created = new Trace(tokenOf(traces++), createRequest(target, { headers }), undefined)
     return Object.assign(created, { time })
   }
+  const collect = (answered: Trace, response: Response) => recent.collect(Object.assign(answered, { response }))
   const arrive = (...values: Parameters<typeof trace>) => {
-    const arrived = trace(...values)
-    recent.note(arrived, Response.text('there'))
-    return recent.collect(arrived)
+    return collect(trace(...values), Response.text('there'))
   }
-  recent.note(trace('/from'), Response.redirect('/to'))
+  collect(trace('/from'), Response.redirect('/to'))
   t.equal(arrive('/to', { 'user-agent': 'another' }), undefined)
   t.equal(arrive('/to?other'), undefined)
   t.hasStrict(arrive('/to'), [{ url: 'http://localhost/from' }])
-  recent.note(trace('/from'), Response.redirect('/to'))
+  collect(trace('/from'), Response.redirect('/to'))
   t.equal(arrive('/to', {}, Date.now() + 6000), undefined, 'too late')
 
-  for (let n = 0; n <= 100; n++) recent.note(trace('/from'), Response.redirect(`/to/${n}`))
+  for (let n = 0; n <= 100; n++) collect(trace('/from'), Response.redirect(`/to/${n}`))
   t.equal(arrive('/to/0'), undefined)
   t.hasStrict(arrive('/to/1'), [{ status: 302 }])
 
-  for (let n = 0; n < 20; n++) recent.note(trace(`/circle/${n}`), Response.redirect(`/circle/${n + 1}`))
+  for (let n = 0; n < 20; n++) collect(trace(`/circle/${n}`), Response.redirect(`/circle/${n + 1}`))
   t.equal(arrive('/circle/20')?.length, 10)
 })
 
