@@ -1,11 +1,12 @@
 import { TextMemo } from '../text/text-memo.ts'
-import { isHelperCall, noteCall, type StackPlace } from './helpers.ts'
+import type { StackPlace } from './helpers.ts'
 import {
   type CodePlace,
   type FrameLocation,
   locateFrame,
   parseCall,
   parseCaptured,
+  type SourcePlace,
   type StackFrame,
   toPath,
 } from './stack-frames.ts'
@@ -81,9 +82,8 @@ export class Callers {
   list(limit: number): CodePlace[] {
     const sites = readSites(this.list, frameLimit)
     const indices = [...sites.keys()].filter(index => this.#fileOf(sites[index]).location.origin === 'application')
-    return indices
-      .slice(0, limit)
-      .map(index => this.#placeIn(this.#fileOf(sites[index]), sites, index, this.list).place)
+    const known = indices.map(index => this.#placeIn(this.#fileOf(sites[index]), sites, index, this.list))
+    return known.flatMap(({ origin, place }) => (origin === 'application' ? place : [])).slice(0, limit)
   }
 
   /** Whether packages of npm run by themselves: below the recorder the stack has only frames of them, and of Node. */
@@ -104,9 +104,11 @@ export class Callers {
     let index = 0
     for (; index < length && own < ownLimit; index++) {
       const file = this.#fileOf(sites[index])
-      const { origin } = file.location
-      if (origin === 'application') {
-        const known = this.#placeIn(file, sites, index, running)
+      const isOwn = file.location.origin === 'application'
+      const known = isOwn ? this.#placeIn(file, sites, index, running) : undefined
+      // A bundle of the application contains libraries.
+      const { origin } = known ?? file.location
+      if (known !== undefined && origin === 'application') {
         chain = chain === undefined || below === undefined ? known.chain : this.#lengthen(chain, below, known)
         below = known
         own++
@@ -157,34 +159,27 @@ export class Callers {
     const position = (site?.getLineNumber() ?? 0) * 2 ** 24 + (site?.getColumnNumber() ?? 0)
     let known = places.get(position)
     if (known === undefined) {
-      const frame = parseCaptured(captureBelow(below, frameLimit), readSites(below, frameLimit))[index]
-      const place = frame === undefined || site === undefined ? {} : this.#toPlace(frame, site)
-      known = { place, file: frame?.file, chain: { caller: place, longer: new Map() } }
+      const all = readSites(below, frameLimit)
+      known = this.#toPlace(parseCaptured(captureBelow(below, frameLimit), all)[index], all[index])
       this.#count()
       places.set(position, known)
     }
     return known
   }
 
-  #toPlace(frame: StackFrame, site: NodeJS.CallSite): CodePlace {
-    const { column, file = '', function: name, isAsync, line } = frame
-    const isEvaluated = site.isEval()
-    // Without a source map, a line of code from a string is none of the file that it names.
-    const isMapped = !isEvaluated || line !== site.getLineNumber() || column !== site.getColumnNumber()
-    const place: CodePlace = {
-      function: name,
-      file: locateFrame(isEvaluated ? { file: withoutQuery(file) } : frame, this.#directory).file,
-      ...(isMapped && { line, column }),
-      ...(isAsync && { isAwaiting: true }),
-    }
-    return isHelperCall(place) ? { ...place, callsHelper: true } : place
+  #toPlace(frame: StackFrame | undefined, site: NodeJS.CallSite | undefined): KnownPlace {
+    const { column, file, function: name, isAsync, line } = frame && site ? toSource(frame, site) : unknownFrame
+    const { file: shown, origin } = locateFrame(file === undefined ? {} : { file }, this.#directory)
+    const place: CodePlace = { function: name, file: shown, line, column, ...(isAsync && { isAwaiting: true }) }
+    const marked = reader?.isHelperCall(place) ? { ...place, callsHelper: true as const } : place
+    return { place: marked, file, origin, chain: { caller: marked, longer: new Map() } }
   }
 
   /** The chain with one more frame, which has called it. */
   #lengthen({ caller, longer }: Chain, below: KnownPlace, above: KnownPlace): Chain {
     let chain = longer.get(above)
     if (chain === undefined) {
-      noteCall(below, above)
+      reader?.noteCall(below, above)
       chain = { caller: { ...caller, callers: [...(caller.callers ?? []), above.place] }, longer: new Map() }
       this.#count()
       longer.set(above, chain)
@@ -209,6 +204,7 @@ interface SourceFile {
 }
 
 interface KnownPlace extends StackPlace {
+  readonly origin: FrameLocation['origin']
   /** The caller that is this frame alone. */
   readonly chain: Chain
 }
@@ -217,6 +213,34 @@ interface KnownPlace extends StackPlace {
 interface Chain {
   readonly caller: Caller
   readonly longer: Map<KnownPlace, Chain>
+}
+
+const unknownFrame: StackFrame = { isAsync: false }
+
+/** What the sources say about a place. */
+export interface SourceReader {
+  /** Finds the place in the source of a place in generated code with a hash; `undefined` if it is not known. */
+  findSource(place: SourcePlace, hash: string): SourcePlace | undefined
+  /** Notes that a place was above another one on a stack. */
+  noteCall(below: StackPlace, above: StackPlace): void
+  /** Whether a place calls a helper. */
+  isHelperCall(place: CodePlace): boolean
+}
+
+let reader: SourceReader | undefined
+
+/** Lets all callers that are found from now on have places in the sources. Production reads no source. */
+export function setSourceReader(given: SourceReader): void {
+  reader = given
+}
+
+/** The frame in the source. Without a map of its own, a line of code from a string is none of the file that the code names. */
+function toSource(frame: StackFrame, site: NodeJS.CallSite): StackFrame {
+  const { column, file, line, ...others } = frame
+  if (file === undefined || line === undefined || column === undefined) return frame
+  const isMapped = line !== site.getLineNumber() || column !== site.getColumnNumber()
+  if (site.isEval()) return { ...others, file: withoutQuery(file), ...(isMapped && { line, column }) }
+  return isMapped ? frame : { ...frame, ...reader?.findSource({ file, line, column }, site.getScriptHash()) }
 }
 
 /** The name of a module without the version that a runner of modules appends. */

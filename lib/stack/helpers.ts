@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { processStart } from '../process-start.ts'
 import { escapeRegExp } from '../text/escapes.ts'
 import type { CodePlace } from './stack-frames.ts'
 
@@ -19,9 +20,9 @@ const knownLimit = 1000
 /** The places that this process has found to call a helper. */
 const known = new Set<string>()
 
-/** Whether this process has found that a place calls a helper. */
-export function isHelperCall(place: CodePlace): boolean {
-  return known.size > 0 && known.has(keyOf(place))
+/** Whether this process has found that a place calls a helper. `seen`: when the place was recorded, in milliseconds since 1970. */
+export function isHelperCall(place: CodePlace, seen = Infinity): boolean {
+  return known.size > 0 && seen >= processStart() && known.has(keyOf(place))
 }
 
 /**

@@ -179,6 +179,14 @@ function toPlaces(_error: Error, sites: readonly NodeJS.CallSite[]): string {
   return sites.map(site => `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`).join('\n')
 }
 
+/** A place in a file, from 1. */
+export interface SourcePlace {
+  /** An absolute path, or Node's name of a module: `node:fs`. */
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
+
 /** A place in the code. */
 export interface CodePlace {
   /** Absent at top level. */

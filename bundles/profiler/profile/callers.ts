@@ -48,16 +48,16 @@ export function packCallers(data: JsonObject): JsonObject {
 
 /**
  * Reverts {@link packCallers}. The callers of earlier versions are not packed: they have one frame, and stay as they are. In a profile
- * that this process has recorded, places call helpers that were found since (`isOfProcess`).
+ * that this process has recorded, at the time `recorded`, places call helpers that were found since.
  */
-export function unpackCallers(data: JsonObject, isOfProcess: boolean): JsonObject {
+export function unpackCallers(data: JsonObject, recorded: number): JsonObject {
   const unpacked: Record<string, unknown> = { ...data }
   for (const [collector, list, field] of lists) {
     const { places: stored, ...rest } = Object(data[collector])
     if (!Array.isArray(stored)) continue
-    const places = isOfProcess
-      ? stored.map(place => (isHelperCall(Object(place)) ? { ...place, callsHelper: true } : place))
-      : stored
+    const places = stored.map(place =>
+      isHelperCall(Object(place), recorded) ? { ...place, callsHelper: true } : place,
+    )
     const items = mapCallers(rest, list, field, caller => (Array.isArray(caller) ? unpack(caller, places) : caller))
     unpacked[collector] = { ...rest, [list]: items }
   }

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import { measureJsonDepth } from '../../../lib/body/parse-json.ts'
-import { processStart } from '../../../lib/process-start.ts'
 import { unpackData } from '../subjects/pack.ts'
 import { collectorSchemas, processSchemas } from '../subjects/schemas.ts'
 import { documentSchema, summarySchema } from './document-schema.ts'
@@ -53,7 +52,7 @@ class ParsedProfile implements Profile {
     this.schemaVersion = schemaVersion
     this.summary = summary
     this.children = children
-    this.data = unpackData(data, summary.time >= processStart())
+    this.data = unpackData(data, summary.time)
     this.failures = failures
     this.collectors = readCollectors(() => this.data)
     this.process = readProcessParts(readProcess)

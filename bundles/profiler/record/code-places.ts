@@ -4,6 +4,7 @@ import type { Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { LogError } from '../../../lib/log/create-logger.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
+import { toSource } from '../../../lib/stack/source-maps.ts'
 import {
   type CodePlace,
   type FrameLocation,
@@ -50,8 +51,9 @@ export class ListenerSites {
 
   /** The same place, with its column and its origin. */
   findPlace(listener: Listener, directory: string): (CodePlace & Pick<FrameLocation, 'origin'>) | undefined {
-    for (const { column, line, ...frame } of parseStack(this.#stacks.get(listener))) {
-      const { file, origin } = locateFrame(frame, directory)
+    for (const frame of parseStack(this.#stacks.get(listener))) {
+      const { column, line, ...source } = toSource(frame, directory)
+      const { file, origin } = locateFrame(source, directory)
       if (file !== undefined && !(origin === 'kernel' && dispatcherFolder.test(file)))
         return { file, line, column, origin }
     }
@@ -113,13 +115,14 @@ export function recordFrame(
   directory: string,
   mask: (text: string, limit: number) => string,
 ): RecordedFrame {
-  const { file, origin, package: name } = locateFrame(frame, directory)
+  const { column, file: source, line } = toSource(frame, directory)
+  const { file, origin, package: name } = locateFrame(source === undefined ? {} : { file: source }, directory)
   const call = `${frame.isAsync ? 'async ' : ''}${frame.function ?? 'anonymous'}`
   return {
     call: mask(call, textLimit),
     ...(file !== undefined && { file: mask(file, pathLimit) }),
-    ...(frame.line !== undefined && { line: frame.line }),
-    ...(frame.column !== undefined && { column: frame.column }),
+    ...(line !== undefined && { line }),
+    ...(column !== undefined && { column }),
     origin,
     ...(name !== undefined && { package: mask(name, textLimit) }),
   }

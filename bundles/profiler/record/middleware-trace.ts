@@ -1,3 +1,4 @@
+import { toSource } from '../../../lib/stack/source-maps.ts'
 import { type CodePlace, locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
 import { type Trace, TracePart } from './trace.ts'
@@ -74,8 +75,9 @@ export function findRegistration(code: object, directory: string): CodePlace | u
 
 function findPlace(registration: Registration, directory: string): CodePlace | undefined {
   for (const frame of parseStack(registration)) {
-    const { file, origin } = locateFrame(frame, directory)
-    if (origin === 'application' && !isHelper(frame)) return { file, line: frame.line, column: frame.column }
+    const source = toSource(frame, directory)
+    const { file, origin } = locateFrame(source, directory)
+    if (origin === 'application' && !isHelper(frame)) return { file, line: source.line, column: source.column }
   }
   return undefined
 }

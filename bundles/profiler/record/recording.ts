@@ -3,6 +3,9 @@ import { ThrownFrames } from '../../../kernel/thrown-frames.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { SecretPaths } from '../../../lib/routing/secret-paths.ts'
+import { setSourceReader } from '../../../lib/stack/callers.ts'
+import { isHelperCall, noteCall } from '../../../lib/stack/helpers.ts'
+import { findSource } from '../../../lib/stack/source-maps.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createCollectors } from '../subjects/recorded.ts'
 import { createRunningSearch, ListenerSites } from './code-places.ts'
@@ -46,6 +49,7 @@ export class Recording {
 
   constructor(process: RecordedProcess, { isForProfiler, policy, storage, subjects }: RecordingParts) {
     const { context, redactor, signals } = process
+    setSourceReader({ findSource, isHelperCall, noteCall })
     const logger = process.logger.channel('profiler')
     const begun: ((trace: Trace) => void)[] = []
     // Both are created when a request ends: by then all bundles have added their collectors.

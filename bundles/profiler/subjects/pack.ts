@@ -7,7 +7,7 @@ export function packData(data: JsonObject): JsonObject {
   return packCallers(packQueries(data))
 }
 
-/** Reverts {@link packData}. `isOfProcess`: whether this process has recorded it. */
-export function unpackData(data: JsonObject, isOfProcess = false): JsonObject {
-  return unpackQueries(unpackCallers(data, isOfProcess))
+/** Reverts {@link packData}. `recorded` is its time. */
+export function unpackData(data: JsonObject, recorded: number): JsonObject {
+  return unpackQueries(unpackCallers(data, recorded))
 }

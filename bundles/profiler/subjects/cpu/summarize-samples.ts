@@ -1,10 +1,9 @@
 import type { Profiler, Runtime } from 'node:inspector'
-import { findSourceMap } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import { cut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
-import { type FrameLocation, locateFrame } from '../../../../lib/stack/stack-frames.ts'
+import { findSource } from '../../../../lib/stack/source-maps.ts'
+import { type FrameLocation, locateFrame, type SourcePlace, toPath } from '../../../../lib/stack/stack-frames.ts'
 import type { Excerpt } from '../../profile/schema.ts'
 import { placeKey, type SampledRequest } from './cpu-sampler.ts'
 import type { CpuData, CpuOrigin, SampledFunction } from './data.ts'
@@ -133,7 +132,7 @@ function describe(
   { directory, names, redactor }: SummaryServices,
 ): DescribedFunction {
   const { columnNumber, functionName, lineNumber, url } = called
-  const place = findSource(url, lineNumber, columnNumber)
+  const place = locate(url, lineNumber, columnNumber)
   const located = locateFrame(place ?? {}, directory)
   const hot = findHotLine(ticks.get(keyOf(called)), called)
   const sampled = {
@@ -161,7 +160,7 @@ function findHotLine(ticks: ReadonlyMap<number, number> | undefined, { url }: Ca
   const lines = new Map<number, number>()
   for (const [line, count] of ticks ?? []) {
     // The last mapping of a line belongs to the line itself.
-    const written = findSource(url, line - 1, Number.MAX_SAFE_INTEGER)?.line
+    const written = locate(url, line - 1, Number.MAX_SAFE_INTEGER)?.line
     if (written !== undefined) lines.set(written, (lines.get(written) ?? 0) + count)
   }
   const [hottest] = [...lines].sort(([, a], [, b]) => b - a)
@@ -295,39 +294,12 @@ function measure({ endTime, samples = [], startTime, timeDeltas = [] }: Profiler
   return { times, gaps }
 }
 
-/** A place in a source file. */
-interface SourcePlace {
-  /** An absolute path, or Node's name of a module: `node:fs`. */
-  readonly file: string
-  /** From 1. */
-  readonly line: number
-  /** From 1. */
-  readonly column: number
-}
-
-/** The answer of a source map. */
-interface MappedPlace {
-  readonly originalSource: string
-  readonly originalLine: number
-  readonly originalColumn: number
-}
-
 /**
- * Finds the source of a place in the compiled code (from 0, as V8 counts) by the source map that Node loaded with the
- * module. Without a source map it is the place itself; `undefined` for code without a file.
+ * Finds the source of a place in the compiled code (from 0, as V8 counts). Without a source map it is the place itself; `undefined` for
+ * code without a file.
  */
-function findSource(url: string, line: number, column: number): SourcePlace | undefined {
+function locate(url: string, line: number, column: number): SourcePlace | undefined {
   if (url === '' || line < 0) return undefined
-  const map = url.startsWith('node:') ? undefined : findSourceMap(url)
-  const {
-    originalColumn = 0,
-    originalLine = 0,
-    originalSource,
-  }: Partial<MappedPlace> = map?.findEntry(line, column) ?? {}
-  if (originalSource === undefined) return { file: toPath(url), line: line + 1, column: column + 1 }
-  return { file: toPath(originalSource), line: originalLine + 1, column: originalColumn + 1 }
-}
-
-function toPath(url: string): string {
-  return url.startsWith('file:') ? fileURLToPath(url) : url
+  const place = { file: toPath(url), line: line + 1, column: column + 1 }
+  return (url.startsWith('node:') ? undefined : findSource(place)) ?? place
 }

@@ -5,6 +5,7 @@ import type { Logger } from '../../../../lib/log/logger.ts'
 import { cut, MaskingCopier, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
+import { toSource } from '../../../../lib/stack/source-maps.ts'
 import type { FrameLocation, StackFrame } from '../../../../lib/stack/stack-frames.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
 import type { RecordedException, RecordedFrame } from '../../profile/code.ts'
@@ -130,7 +131,8 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
       if (excerpts.length === end) return
       if (origin !== wanted || excerpts.some(other => other.file === file && other.line === line)) continue
       // The recorded name may be relative, or masked.
-      const excerpt = this.#sources.find(frames[index]?.file ?? '', line)
+      const source = frames[index] && toSource(frames[index], this.#directory)
+      const excerpt = this.#sources.find(source?.file ?? '', line)
       if (excerpt !== undefined) excerpts.push({ file, line, ...excerpt })
     }
   }

@@ -1,0 +1,212 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { findSourceMap } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { processStart } from '../process-start.ts'
+import { locateFrame, type SourcePlace, type StackFrame } from './stack-frames.ts'
+
+/**
+ * Finds the place in the source of a place in generated code: by the map that Node has loaded, or else by the one that the file names, beside
+ * it or in it. `undefined` without a map, if the map is damaged, or if the file is not the running code: `hash` is that of the code, without
+ * which the file has to be older than the process. A map is read once.
+ */
+export function findSource(place: SourcePlace, hash?: string): SourcePlace | undefined {
+  try {
+    return findLoaded(place) ?? read(place.file, hash)?.find(place.line - 1, place.column - 1)
+  } catch {
+    // A source may have a name that is no path.
+    return undefined
+  }
+}
+
+function findLoaded({ column, file, line }: SourcePlace): SourcePlace | undefined {
+  const entry: Partial<MappedPlace> = findSourceMap(file)?.findEntry(line - 1, column - 1) ?? {}
+  const { originalColumn = 0, originalLine = 0, originalSource } = entry
+  const source = originalSource && toFile(originalSource, file)
+  return source ? { file: source, line: originalLine + 1, column: originalColumn + 1 } : undefined
+}
+
+/** The answer of a source map of Node. */
+interface MappedPlace {
+  readonly originalSource: string
+  readonly originalLine: number
+  readonly originalColumn: number
+}
+
+/** A frame of the application in its source; another one stays as it is. */
+export function toSource(frame: StackFrame, directory: string): StackFrame {
+  const { column, file, line } = frame
+  if (file === undefined || line === undefined || column === undefined) return frame
+  if (locateFrame(frame, directory).origin !== 'application') return frame
+  return { ...frame, ...findSource({ file, line, column }) }
+}
+
+const fileLimit = 200
+/** Characters of the mappings of all files. */
+const totalLimit = 20_000_000
+/** Bytes of a file or a map. */
+const sizeLimit = 32 * 1024 * 1024
+
+const known = new Map<string, SourceMap | undefined>()
+let total = 0
+
+function read(file: string, hash: string | undefined): SourceMap | undefined {
+  const key = `${hash} ${file}`
+  if (known.has(key)) return known.get(key)
+  const map = readMap(file, hash)
+  total += map?.size ?? 0
+  if (known.size === fileLimit || total > totalLimit) {
+    known.clear()
+    total = map?.size ?? 0
+  }
+  known.set(key, map)
+  return map
+}
+
+function readMap(file: string, hash: string | undefined): SourceMap | undefined {
+  try {
+    const { mtimeMs } = statSync(file)
+    if (!path.isAbsolute(file) || (hash === undefined && mtimeMs >= processStart())) return undefined
+    const code = readText(file)
+    if (hash !== undefined && createHash('sha256').update(code).digest('hex') !== hash) return undefined
+    const comment = code.lastIndexOf('//# sourceMappingURL=')
+    const [, name] = comment === -1 ? [] : (/=(\S+)\s*$/.exec(code.slice(comment)) ?? [])
+    if (name === undefined) return undefined
+    const url = new URL(name, pathToFileURL(file))
+    const place = url.protocol === 'data:' ? file : fileURLToPath(url)
+    const text = url.protocol === 'data:' ? decodeData(name) : readText(place)
+    return new SourceMap(JSON.parse(text.replace(/^\)\]\}'?[^\n]*\n/, '')), source => toFile(source, place))
+  } catch {
+    return undefined
+  }
+}
+
+function readText(file: string): string {
+  const stats = statSync(file)
+  if (!stats.isFile() || stats.size > sizeLimit) throw new RangeError('It is too long.')
+  return readFileSync(file, 'utf8')
+}
+
+function decodeData(url: string): string {
+  const [head = '', data = ''] = url.split(',', 2)
+  return head.endsWith(';base64') ? Buffer.from(data, 'base64').toString() : decodeURIComponent(data)
+}
+
+/** The path of a source, which a bundler names as `webpack://shop/./src/list.ts`: within the project of the generated file. */
+function toFile(source: string, from: string): string | undefined {
+  const [, bundled] = /^(?!file:)[\w+.-]{2,}:\/\/[^/]*\/(?:\[project\]\/)?([^?]+)/.exec(source) ?? []
+  if (bundled === undefined) return fileURLToPath(new URL(source, pathToFileURL(from)))
+  for (let folder = path.dirname(from); ; folder = path.dirname(folder)) {
+    const file = path.join(folder, bundled)
+    if (existsSync(file)) return file
+    if (folder === path.dirname(folder) || existsSync(path.join(folder, 'package.json'))) return undefined
+  }
+}
+
+/** A part of a source map, as ECMA-426 describes it. */
+interface MapData {
+  readonly mappings?: string
+  readonly sources?: readonly (string | null)[]
+  readonly sourceRoot?: string
+  readonly sections?: readonly {
+    readonly offset: { readonly line: number; readonly column: number }
+    readonly map: MapData
+  }[]
+}
+
+/** The mappings of a file. Lines and columns are counted from 0. */
+class SourceMap {
+  readonly size: number
+  readonly #parts: readonly { readonly line: number; readonly column: number; readonly part: MapPart }[]
+
+  constructor(data: MapData, locate: (source: string) => string | undefined) {
+    const sections = data.sections ?? [{ offset: { line: 0, column: 0 }, map: data }]
+    this.#parts = sections.map(({ map, offset }) => ({ ...offset, part: new MapPart(map, locate) }))
+    this.size = this.#parts.reduce((sum, { part }) => sum + part.mappings.length, 0)
+  }
+
+  find(line: number, column: number): SourcePlace | undefined {
+    const found = this.#parts.findLast(part => part.line < line || (part.line === line && part.column <= column))
+    return found?.part.find(line - found.line, line === found.line ? column - found.column : column)
+  }
+}
+
+const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+const values = new Map(Array.from(digits, (digit, value) => [digit.charCodeAt(0), value]))
+
+/** The state of reading at the begin of a line: where it is, and the source, its line and its column up to there. */
+type LineStart = readonly [at: number, source: number, line: number, column: number]
+
+class MapPart {
+  readonly mappings: string
+  readonly #sources: readonly (string | null)[]
+  readonly #locate: (source: string) => string | undefined
+  readonly #starts: LineStart[] = []
+  #at = 0
+  #generated = 0
+  #hasSource = false
+  #source = 0
+  #line = 0
+  #column = 0
+
+  constructor({ mappings, sourceRoot = '', sources = [] }: MapData, locate: (source: string) => string | undefined) {
+    if (typeof mappings !== 'string') throw new TypeError('It has no mappings.')
+    this.mappings = mappings
+    this.#sources = sources
+    this.#locate = source => locate(sourceRoot === '' ? source : sourceRoot.replace(/\/?$/, '/') + source)
+    do {
+      this.#starts.push([this.#at, this.#source, this.#line, this.#column])
+      while (!this.#isLineEnd()) this.#readSegment()
+    } while (this.#at++ < mappings.length)
+  }
+
+  find(line: number, column: number): SourcePlace | undefined {
+    const start = this.#starts[line]
+    if (start === undefined) return undefined
+    ;[this.#at, this.#source, this.#line, this.#column] = start
+    this.#generated = 0
+    let found: readonly [source: number, line: number, column: number] | undefined
+    while (!this.#isLineEnd()) {
+      this.#readSegment()
+      if (this.#generated > column) break
+      found = this.#hasSource ? [this.#source, this.#line, this.#column] : undefined
+    }
+    const source = found && this.#sources[found[0]]
+    const file = typeof source === 'string' ? this.#locate(source) : undefined
+    return found === undefined || file === undefined ? undefined : { file, line: found[1] + 1, column: found[2] + 1 }
+  }
+
+  /** Reads a segment, and the comma behind it. */
+  #readSegment(): void {
+    this.#generated += this.#readValue()
+    this.#hasSource = !this.#isSegmentEnd()
+    if (this.#hasSource) {
+      this.#source += this.#readValue()
+      this.#line += this.#readValue()
+      this.#column += this.#readValue()
+      // The index of a name.
+      if (!this.#isSegmentEnd()) this.#readValue()
+    }
+    if (!this.#isLineEnd()) this.#at++
+  }
+
+  /** Reads a number in base 64: five bits in a digit, the lowest first, of which the first bit is the sign. */
+  #readValue(): number {
+    let value = 0
+    for (let shift = 0; ; shift += 5) {
+      const digit = values.get(this.mappings.charCodeAt(this.#at++))
+      if (digit === undefined || shift > 30) throw new RangeError('It is damaged.')
+      value += (digit & 31) << shift
+      if (digit < 32) return value & 1 ? -(value >>> 1) : value >>> 1
+    }
+  }
+
+  #isSegmentEnd(): boolean {
+    return this.#isLineEnd() || this.mappings[this.#at] === ','
+  }
+
+  #isLineEnd(): boolean {
+    return this.#at >= this.mappings.length || this.mappings[this.#at] === ';'
+  }
+}
