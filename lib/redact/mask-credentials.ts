@@ -73,12 +73,13 @@ function maskAuthority(part: string): string {
 
 /** `user:password@host`. Words before the colon of other addresses are no user names. */
 const bareUserinfo =
-  /(?<![^\s"'<>`,;(){}[\]=@])(?!(?:mailto|npm|jsr|pkg|git|ssh|file|link|portal|patch|workspace|acct|sips?|xmpp|im|tel|to|cc|bcc|from|e-?mail):)[\w.+~%-]{1,64}:[^\s"'<>`/\\,;(){}[\]=@]{1,135}(?=@[A-Za-z\d[])/gi
+  /(?:(?<![^\s"'<>`,;(){}[\]=@])|(?<=\w:\/))(?!(?:mailto|npm|jsr|pkg|git|ssh|file|link|portal|patch|workspace|acct|sips?|xmpp|im|tel|to|cc|bcc|from|e-?mail):)[\w.+~%-]{1,64}:[^\s"'<>`/\\,;(){}[\]=@]{1,135}(?=@[A-Za-z\d[])/gi
 
-/** The quote at a place with the backslashes before it: `"`, `\"`, `\\\"`. Empty without a quote. */
+/** The quote at a place with the backslashes before it: `"`, `\"`, `\\\"`, and `"""` of GraphQL and Python. Empty without a quote. */
 export function quoteAt(text: string, at: number): string {
   let end = at
   while (text.charAt(end) === '\\') end++
+  if (text.startsWith('"""', at)) return '"""'
   return /["'`]/.test(text.charAt(end)) ? text.slice(at, end + 1) : ''
 }
 
@@ -87,6 +88,7 @@ export function quoteAt(text: string, at: number): string {
  * around. Without one it is the end of the text. A single quote may be doubled, as in SQL.
  */
 export function findQuoteEnd(text: string, from: number, quote: string): number {
+  if (quote === '"""') return text.includes(quote, from) ? text.indexOf(quote, from) : text.length
   const mark = quote.charAt(quote.length - 1)
   const slashes = quote.length - 1
   for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1)) {

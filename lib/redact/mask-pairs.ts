@@ -19,7 +19,13 @@ const reach = 2 * namedDistance
  * INI and assignments. It looks for separators, and reads the name before each. A regular expression would try every start
  * of every name; here each character is read a bounded number of times.
  */
-export function maskPairs(text: string, isSecret: NameTest, places = placesOf(text)): string {
+export function maskPairs(
+  text: string,
+  isSecret: NameTest,
+  given = placesOf(text),
+  variables: readonly string[] = [],
+): string {
+  const places = variables.length === 0 ? given : addPlaces(given, text, variables)
   let masked = ''
   let done = 0
   let after = 0
@@ -74,6 +80,13 @@ function placesOf(text: string): number[] {
   return places
 }
 
+/** Adds the ends of the variables that are secret names here. */
+function addPlaces(places: readonly number[], text: string, variables: readonly string[]): number[] {
+  const pattern = new RegExp(`\\b(?:${variables.join('|')})\\b`, 'g')
+  const ends = [...text.matchAll(pattern)].map(({ 0: { length }, index }) => index + length - 1)
+  return [...places, ...ends].sort((a, b) => a - b)
+}
+
 /** Whether two places are in the same braces or the same tag. */
 function isSameObject(text: string, from: number, to: number): boolean {
   return to - from < namedDistance && !/[{}<>]/.test(text.slice(from, to))
@@ -116,8 +129,8 @@ const className = /(?:\[[A-Z][^\]\r\n]{0,60}\]|[A-Z][\w$]{0,50}(?:\(\d{1,9}\))?)
 const buffer = /<[A-Z]\w{0,20}(?: [^<>\r\n]{0,400})?>/y
 /** The operator between the parts of a literal that is longer than a line. */
 const nextLiteral = /\s{0,40}\+\s{0,40}(?=["'`])/y
-/** Prefixes of literals in Python, SQL, C# and other languages. */
-const prefix = /[bBrRuUfNE@$]{1,2}(?=["'])/y
+/** Prefixes of literals in Python, SQL, C# and other languages; their types in TypeScript, GraphQL and dumps of PHP. */
+const prefix = /(?:[bBrRuUfNE@$]{1,2}|[Ss]tring!?\s{0,3}=\s{0,3}|string\(\d{1,9}\) )(?=["'])/y
 const operator = /(?:await|async|new|function|typeof|yield)\s|[A-Za-z_$][\w$.]{0,100}\(/y
 const masked = /\*{6}(?!\w)/y
 /** Brackets with nothing between them. */

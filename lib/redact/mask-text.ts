@@ -1,7 +1,8 @@
 import { maskSchemes, maskUserinfo } from './mask-credentials.ts'
 import { maskPairs } from './mask-pairs.ts'
+import { maskCells, maskColumns } from './mask-tables.ts'
 import { findWords, maskForms, maskTokens } from './secret-forms.ts'
-import { isSecretCode, isSecretName, mask, type NameTest } from './secret-names.ts'
+import { isSecretBeside, isSecretName, mask, type NameTest, secretVariables } from './secret-names.ts'
 
 const depthLimit = 3
 const passLimit = 8
@@ -45,14 +46,16 @@ function maskOnce(given: string, isSecret: NameTest, depth: number): string {
   const found = findWords(text, places)
   if (found === 0) return text
   const hasName = (found & 1) !== 0
-  let masked = maskTokens(maskLiterals(text, isSecret, depth), found)
+  let masked = maskTokens(maskLiterals(maskColumns(text, isSecret, places), isSecret, depth), found)
+  const variables = hasName ? secretVariables(text, isSecret) : []
+  const isNamed = variables.length > 0 ? (name: string) => variables.includes(name) || isSecret(name) : isSecret
   if (hasName) {
-    if (masked.includes('<')) masked = maskElements(masked, isSecret)
+    if (masked.includes('<')) masked = maskElements(maskCells(masked, isSecret), isSecret)
     masked = maskEncoded(masked, isSecret, depth)
     if (/into\s/i.test(masked)) masked = maskInserts(masked, isSecret)
-    masked = maskPairs(masked, isSecret, masked === text ? places : undefined)
+    masked = maskPairs(masked, isNamed, masked === text ? places : undefined, variables)
   } else if (masked.includes('+')) masked = maskEncoded(masked, isSecret, depth)
-  return maskUserinfo(maskSchemes(maskForms(masked, isSecret, found)))
+  return maskUserinfo(maskSchemes(maskForms(masked, isNamed, found)))
 }
 
 /** Decodes values of queries, masks them and encodes them again: `?filter=%7B%22password%22%3A%22x%22%7D`, `?next=%252Fcb…`. */
@@ -127,10 +130,6 @@ const holding = /^(?:value|content)$/i
 /** Elements without an end: the text behind them is not theirs. */
 const isVoid = /^(?:input|meta)$/i
 
-/** A name in a cell or a term, and its value in the next one, which may be the name of a third one. */
-const markedUpPair =
-  /<(dt|th|td|label|strong|b)(?:\s[^<>]{0,200})?>([^<>]{1,100})<\/\1>(?=(\s{0,20}<(?:dd|td|span|code|output)(?:\s[^<>]{0,200})?>(?:\s{0,20}<(?:a|b|code|div|em|i|kbd|p|pre|span|strong)(?:\s[^<>]{0,200})?>){0,3})([^<>]+))/gi
-
 /** A text or the value of an attribute, with an escaped character. */
 const escapedPart = /(?<![^<>"'])[^<>"'&]*&[^<>"']*/g
 const escaped = /&(?:#|amp|quot|lt|gt|apos)/i
@@ -141,14 +140,11 @@ interface MarkupMasker {
   readonly isSecret: NameTest
 }
 
-/**
- * Masks the secrets in HTML or XML. In addition to `masker.text`: secrets with escaped characters, and values behind a
- * secret name in tables and lists. Takes linear time.
- */
+/** Masks the secrets in HTML or XML: all that `masker.text` masks, also with escaped characters. Takes linear time. */
 export function maskMarkup(markup: string, masker: MarkupMasker): string {
   // First: in a text, the semicolon of `&#39;` would end a value.
   const plain = markup.replace(escapedPart, text => (escaped.test(text) ? maskEscaped(text, masker) : text))
-  return maskMarkedUpPairs(masker.text(plain), masker.isSecret)
+  return masker.text(plain)
 }
 
 /** Characters of content in which the end tag is looked for. */
@@ -162,6 +158,8 @@ function maskElements(text: string, isSecret: NameTest): string {
     const isField = isSecretField(attributes, isSecret)
     if (index < done || !(isField || isSecret(name))) continue
     const start = index + tag.length
+    // The key of a property list is the name of the next element.
+    if (name === 'key' && isSecret(text.slice(start, findContentEnd(text, name, start)))) continue
     const end = isVoid.test(name) ? start : findContentEnd(text, name, start)
     masked += text.slice(done, index) + (isField ? tag.replace(attribute, maskHeld) : tag)
     masked += text.slice(start, end).trim() === '' ? text.slice(start, end) : mask
@@ -176,18 +174,6 @@ function findContentEnd(text: string, name: string, start: number): number {
   if (close !== -1) return start + close
   const next = text.indexOf('<', start)
   return text.charAt(next + 1) === '/' ? next : start
-}
-
-function maskMarkedUpPairs(markup: string, isSecret: NameTest): string {
-  let masked = ''
-  let end = 0
-  for (const { 0: cell, 2: name = '', 3: between = '', 4: value = '', index } of markup.matchAll(markedUpPair)) {
-    if (!isSecret(name.replace(/:\s*$/, '').trim())) continue
-    const start = index + cell.length + between.length
-    masked += markup.slice(end, start) + mask
-    end = start + value.length
-  }
-  return masked + markup.slice(end)
 }
 
 function maskEscaped(part: string, masker: MarkupMasker): string {
@@ -249,8 +235,10 @@ export function maskUrl(given: string, isSecret: NameTest, maskValue: (text: str
 
 function maskQuery(query: string, isSecret: NameTest, maskValue: (text: string) => string): string {
   const pairs = query.slice(1).split('&')
-  const names = new Set(pairs.map(pair => decodePart(pair.slice(0, pair.search(/=|$/)))))
-  const isOfContext = (name: string) => isSecret(name) || isSecretCode(name, names)
+  const all = new Map(
+    pairs.map(pair => [decodePart(pair.slice(0, pair.search(/=|$/))), decodePart(pair.slice(pair.search(/=|$/) + 1))]),
+  )
+  const isOfContext = (name: string) => isSecret(name) || isSecretBeside(name, all, isSecret)
   return query.slice(0, 1) + pairs.map(pair => maskPair(pair, isOfContext, maskValue)).join('&')
 }
 

@@ -2,7 +2,7 @@ import { types } from 'node:util'
 import { describeError } from '../errors/flat-error.ts'
 import { readProperty } from '../text/describe-value.ts'
 import { stripColors } from './mask-text.ts'
-import { mask, maskIssue, type NameTest, secretsUnder } from './secret-names.ts'
+import { mask, maskIssue, type NameTest, secretsUnder, secretVariables } from './secret-names.ts'
 
 /** The limits of a copy. `…` replaces everything beyond them. */
 export interface CopyBounds {
@@ -98,11 +98,8 @@ export class MaskingCopier {
     const copies: Record<string, unknown> = {}
     const value = maskIssue(given, this.#masker.isSecret)
     const named = secretsUnder(value, this.#masker.isSecret)
-    for (const name of Object.keys(value)) {
-      const property = Object.getOwnPropertyDescriptor(value, name)
-      const own = property?.get ? '[getter]' : maskSpawnArguments(value, name, property?.value, this.#masker)
-      if (!this.#put(copies, name, named.includes(name) && own !== '' ? mask : own, depth)) break
-    }
+    for (const name of Object.keys(value))
+      if (!this.#put(copies, name, readOwn(value, name, named, this.#masker), depth)) break
     return copies
   }
 
@@ -130,11 +127,10 @@ export class MaskingCopier {
     const copies: unknown[] = []
     let before: unknown
     for (const value of values) {
-      if (this.isSpent()) {
-        copies.push('…')
-        break
-      }
-      copies.push(isNamedBefore(before, value, this.#masker, naming) ? mask : this.#copy('', value, depth, true))
+      const isSpent = this.isSpent()
+      const isNamed = !isSpent && isNamedBefore(before, value, this.#masker, naming)
+      copies.push(isSpent ? '…' : isNamed ? mask : this.#copy('', value, depth, true))
+      if (isSpent) break
       before = value
     }
     return copies
@@ -147,6 +143,7 @@ export class MaskingCopier {
     if (typeof value === 'boolean' || Number.isFinite(value)) return value
     if (typeof value === 'function') return '[function]'
     if (typeof value !== 'object') return String(value)
+    if (isNote(value)) return value.text
     try {
       return this.#copyObject(value, depth, namingOf(name, value, isItem))
     } catch {
@@ -216,11 +213,58 @@ export function maskCommandLine(values: readonly string[], masker: TextMasker): 
   return copies
 }
 
+/** A text that is shown instead of a value. */
+interface Note {
+  readonly kind: 'note'
+  readonly text: string
+}
+
+export const secret: Note = { kind: 'note', text: mask }
+export const getter: Note = { kind: 'note', text: '[getter]' }
+
+/** Whether an entry is a note instead of a value. No value of the application is one of these two objects. */
+export function isNote(value: unknown): value is Note {
+  return value === secret || value === getter
+}
+
+/**
+ * Reads a property of an object, without a call of a getter. It is a note if other properties show that it is a secret: names beside values
+ * (`named`), columns of a table, variables of GraphQL, and arguments of a child process.
+ */
+export function readOwn(object: object, name: string, named: readonly string[], masker: TextMasker): unknown {
+  const property = Object.getOwnPropertyDescriptor(object, name)
+  if (property?.get !== undefined || property?.set !== undefined) return getter
+  const value: unknown = property?.value
+  if (value !== '' && named.includes(name)) return secret
+  if (typeof value !== 'object') return value
+  if (name === 'spawnargs') return maskSpawnArguments(object, value, masker)
+  if (name === 'rows' || name === 'values') return maskRows(object, value, masker.isSecret)
+  return name === 'variables' ? hide(value, secretVariables(readProperty(object, 'query'), masker.isSecret)) : value
+}
+
 /** The arguments of a child process, by the property of Node, are masked as a command line. */
-export function maskSpawnArguments(object: object, name: string, value: unknown, masker: TextMasker): unknown {
-  if (name !== 'spawnargs' || !Array.isArray(value) || !value.every(each => typeof each === 'string')) return value
+function maskSpawnArguments(object: object, value: unknown, masker: TextMasker): unknown {
+  if (!Array.isArray(value) || !value.every(each => typeof each === 'string')) return value
   const program = readProperty(object, 'path') ?? readProperty(object, 'spawnfile')
   return maskCommandLine([String(program ?? ''), ...value], masker).slice(1)
+}
+
+/** The names of columns: `{ columns: ['user', 'password'], rows: [['ada', 'x']] }`, `fields: [{ name: 'user' }]`. */
+function maskRows(object: object, rows: unknown, isSecret: NameTest): unknown {
+  const columns = readProperty(object, 'columns') ?? readProperty(object, 'fields')
+  if (!Array.isArray(columns) || !Array.isArray(rows)) return rows
+  const names = columns.map(column => String(typeof column === 'object' ? readProperty(column, 'name') : column))
+  const secrets = Object.keys(names).filter(at => isSecret(names[Number(at)] ?? ''))
+  return rows.map((row: unknown) => (Array.isArray(row) ? hide(row, secrets) : row))
+}
+
+/** The object or list without some of its values. */
+function hide(value: unknown, names: readonly string[]): unknown {
+  const own = typeof value === 'object' && value !== null ? names.filter(name => Object.hasOwn(value, name)) : []
+  if (own.length === 0) return value
+  const hidden = Object.fromEntries(own.map(name => [name, { value: secret, enumerable: true }]))
+  const properties = { ...Object.getOwnPropertyDescriptors(value), ...hidden }
+  return Object.defineProperties(Array.isArray(value) ? [] : {}, properties)
 }
 
 /** Masks a text, then cuts it. */

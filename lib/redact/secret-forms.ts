@@ -67,6 +67,13 @@ const namedForms: Forms = {
     /(?<before>&(?:quot|apos|#34|#39|#x22);(?<name>[\w-]{1,100})&(?:quot|apos|#34|#39|#x22);\s?[:=]\s?&(?:quot|apos|#34|#39|#x22);)(?:(?!&(?:quot|apos|#34|#39|#x22);)[^\r\n])+/g,
     /(?<before>%22(?<name>[\w-]{1,100})%22(?:%20|\+)?%3A(?:%20|\+)?%22)(?:(?!%22)[^\s"'<>`])+/gi,
   ],
+  // `serialize` of PHP
+  's:1:': [/(?<before>\bs:\d{1,9}:\\?"(?<name>[^"\\]{1,100})\\?";s:\d{1,9}:\\?")[^"\\]+/g],
+  // A JSON Patch (RFC 6902), and named fields
+  '"value"': [
+    /(?<before>"(?:path|type|id)"\s?:\s?"(?<name>[^"]{1,100})"[^{}<>]{0,100}?"value"\s?:\s?")(?:[^"\\]|\\.)+/g,
+    /(?<before>"value"\s?:\s?")(?:[^"\\]|\\.)+(?="[^{}<>]{0,100}?"(?:path|type|id)"\s?:\s?"(?<name>[^"]{1,100})")/g,
+  ],
   // Statements, and messages of databases.
   "in(¦in (¦in  (¦like '¦password for ¦crypt(¦key (¦duplicate entry '": [
     /(?<before>\bin\s{0,3}\()(?<=(?<name>[\w."`]{1,100})\s{1,3}(?:not\s{1,3})?in\s{0,3}\()(?=["'])[^()]{1,2000}/gi,
@@ -108,6 +115,8 @@ const otherForms: Forms = {
     /(?<before>\binvalid input (?:syntax|value) for [^:"\r\n]{1,80}: ")(?:(?!"(?:[\s.,;)\\]|$))[^\r\n])+/g,
     /(?<before>\b(?:incorrect|truncated) \w{1,20}(?: \w{1,20})? value: ')[^\r\n]{1,200}?(?='(?: for column |$))/gi,
   ],
+  // A JSON Web Key (RFC 7518, section 6).
+  '"kty': [/(?<before>"(?:[dpqk]|dp|dq|qi)"\s?:\s?")(?:(?<="kty"[^{}]{0,1500})|(?=[^{}]{0,1500}"kty"))[^"]+/g],
   // Commands of Redis, and keys with a secret.
   'auth ¦with args ¦config set ¦setuser ': [
     /(?<before>(?:^|[\s"'`])AUTH (?:[^\s"'`]{1,64} )?)(?=[^\s"'`]*\d)[^\s"'`<>\\]{4,}(?=\s*(?:["'`\\]|$))/gm,

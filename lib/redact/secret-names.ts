@@ -120,12 +120,29 @@ export function secretsUnder(object: object, isSecret: NameTest): readonly strin
 const namesBesideCode = ['state', 'session_state', 'iss', 'grant_type']
 
 /**
- * Whether a parameter is the `code` that an OAuth client exchanges for a token (RFC 6749, section 4.1). The other
- * parameters of the query or form show it; a `code` without them is an ordinary one.
+ * Whether a parameter is a secret because of others: the `code` that an OAuth client exchanges for a token (RFC 6749, section 4.1), and the
+ * `variables` of a GraphQL operation that uses one as a secret.
  */
-export function isSecretCode(name: string, names: { has(name: string): boolean }): boolean {
-  return name === 'code' && namesBesideCode.some(other => names.has(other))
+export function isSecretBeside(name: string, others: Parameters, isSecret: NameTest = isSecretName): boolean {
+  if (name === 'code') return namesBesideCode.some(other => others.has(other))
+  return name === 'variables' && secretVariables(others.get?.('query'), isSecret).length > 0
 }
+
+/** Parameters by name, such as those of a query or a form. */
+interface Parameters {
+  has(name: string): boolean
+  get?(name: string): unknown
+}
+
+/** The variables of a GraphQL operation that are arguments or fields with secret names: `p` of `login(password: $p)`. */
+export function secretVariables(operation: unknown, isSecret: NameTest): readonly string[] {
+  if (typeof operation !== 'string' || !/\$|%24/.test(operation)) return []
+  return [...operation.matchAll(usedVariable)].flatMap(([, name = '', variable = '']) =>
+    isSecret(name) ? [variable] : [],
+  )
+}
+
+const usedVariable = /(?<![\w$])(\w{1,100})\s{0,9}(?::|%3A)\s{0,9}(?:\$|%24)([A-Za-z_]\w{0,100})(?=[,)}\]\s%])/gi
 
 /** What an issue says of the schema, and not of the input. All other values of an issue with a secret path are masked. */
 const harmless: ReadonlySet<string> = new Set(

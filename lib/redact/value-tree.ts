@@ -3,14 +3,17 @@ import { describeError, hideStatement } from '../errors/flat-error.ts'
 import { type FrameLocation, formatFrame, locateFrame, parseStack, type StackFrame } from '../stack/stack-frames.ts'
 import {
   type CopyBounds,
+  getter,
   isNamedBefore,
+  isNote,
   MaskingCopier,
-  maskSpawnArguments,
   type Naming,
   namingOf,
+  readOwn,
+  secret,
   type TextMasker,
 } from './masking-copier.ts'
-import { mask, maskIssue, secretsUnder } from './secret-names.ts'
+import { maskIssue, secretsUnder } from './secret-names.ts'
 
 /** Any value as plain data: masked, within bounds, with its types and classes. */
 export interface ValueTree {
@@ -40,8 +43,6 @@ const breadth = 100
 const frameLimit = 20
 
 const circular: ValueTree = { kind: 'note', text: '[circular]' }
-const secret: ValueTree = { kind: 'note', text: mask }
-const getter: ValueTree = { kind: 'note', text: '[getter]' }
 const unreadable: ValueTree = { kind: 'note', text: '[unreadable]' }
 
 /**
@@ -145,7 +146,13 @@ class TreeBuilder {
     if (Array.isArray(value))
       return this.#withEntries(`${name}(${value.length})`, this.#itemsOf(value, naming), depth, value.length)
     if (types.isMap(value)) return this.#withEntries(`${name}(${value.size})`, this.#pairsOf(value), depth, value.size)
-    if (types.isSet(value)) return this.#withEntries(`${name}(${value.size})`, valuesOf(value), depth, value.size)
+    if (types.isSet(value))
+      return this.#withEntries(
+        `${name}(${value.size})`,
+        this.#itemsOf([...Set.prototype.values.call(value)], naming),
+        depth,
+        value.size,
+      )
     return this.#withEntries(name, this.#expand(value) ?? this.#propertiesOf(value), depth)
   }
 
@@ -167,14 +174,19 @@ class TreeBuilder {
     return isNote(value) ? value : this.build(name, value, depth)
   }
 
-  *#propertiesOf(value: object): Entries {
-    const object = maskIssue(value, this.#masker.isSecret)
-    const named = secretsUnder(object, this.#masker.isSecret)
-    for (const name of Object.keys(object)) {
-      const property = Object.getOwnPropertyDescriptor(object, name)
-      const own = maskSpawnArguments(object, name, property?.value, this.#masker)
-      if (property?.get !== undefined || property?.set !== undefined) yield [name, getter]
-      else yield [name, named.includes(name) && own !== '' ? secret : own]
+  *#propertiesOf(given: object): Entries {
+    const value = maskIssue(given, this.#masker.isSecret)
+    const named = secretsUnder(value, this.#masker.isSecret)
+    for (const name of Object.keys(value)) yield [name, readOwn(value, name, named, this.#masker)]
+  }
+
+  *#itemsOf(list: readonly unknown[], naming: Naming): Entries {
+    let before: unknown
+    for (let index = 0; index < list.length; index++) {
+      const property = Object.getOwnPropertyDescriptor(list, index)
+      const value: unknown = property?.get ? getter : property?.value
+      yield [String(index), isNamedBefore(before, value, this.#masker, naming) ? secret : value]
+      before = value
     }
   }
 
@@ -198,16 +210,6 @@ class TreeBuilder {
     yield* this.#propertiesOf(properties)
   }
 
-  *#itemsOf(list: readonly unknown[], naming: Naming): Entries {
-    let before: unknown
-    for (let index = 0; index < list.length; index++) {
-      const property = Object.getOwnPropertyDescriptor(list, index)
-      const value: unknown = property?.get ? getter : property?.value
-      yield [String(index), isNamedBefore(before, value, this.#masker, naming) ? secret : value]
-      before = value
-    }
-  }
-
   /** A key that is an object is shown by its class. */
   *#pairsOf(map: ReadonlyMap<unknown, unknown>): Entries {
     for (const [key, value] of Map.prototype.entries.call(map)) {
@@ -216,18 +218,8 @@ class TreeBuilder {
   }
 }
 
-/** Whether an entry is a note instead of a value. No value of the application is one of these two objects. */
-function isNote(value: unknown): value is ValueTree {
-  return value === getter || value === secret
-}
-
 function fileOf({ file }: FrameLocation): Pick<StackFrame, 'file'> {
   return file === undefined ? {} : { file }
-}
-
-function* valuesOf(set: ReadonlySet<unknown>): Entries {
-  let index = 0
-  for (const value of Set.prototype.values.call(set)) yield [String(index++), value]
 }
 
 /** The name of the class of an object, without a call of its code. */

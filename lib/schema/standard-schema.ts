@@ -1,6 +1,6 @@
 import { maskText } from '../redact/mask-text.ts'
 import { cut } from '../redact/masking-copier.ts'
-import { isSecretCode, isSecretName, mask, secretsUnder } from '../redact/secret-names.ts'
+import { isSecretBeside, isSecretName, mask, secretsUnder } from '../redact/secret-names.ts'
 import { escapeRegExp } from '../text/escapes.ts'
 
 /** A schema of any library that follows https://standardschema.dev (version 1): valibot, zod, ArkType. */
@@ -176,7 +176,7 @@ class SecretFinder {
     for (const name of Object.keys(object)) {
       if (this.isFull) return
       const value: unknown = Object.getOwnPropertyDescriptor(object, name)?.value
-      this.add(value, isSecret || named.includes(name) || this.#isSecret(name) || isSecretCode(name, names))
+      this.add(value, isSecret || named.includes(name) || this.#isSecret(name) || isSecretBeside(name, names))
     }
   }
 

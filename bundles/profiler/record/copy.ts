@@ -6,7 +6,7 @@ import { charsetOf, isJsonType, mediaTypeOf } from '../../../lib/http/media-type
 import { maskMarkup } from '../../../lib/redact/mask-text.ts'
 import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { isSecretCode, mask } from '../../../lib/redact/secret-names.ts'
+import { isSecretBeside, mask } from '../../../lib/redact/secret-names.ts'
 import type { ContentData } from '../profile/content.ts'
 import type { Pairs } from '../profile/schema.ts'
 
@@ -206,8 +206,8 @@ function withoutHalfTag(markup: string): string {
 /** Copies the text fields of a form, masked by their names. */
 export function copyForm(fields: Iterable<readonly [string, unknown]>, copier: MaskingCopier): [string, unknown][] {
   const texts = [...fields]
-  const names = new Set(texts.map(([name]) => name))
-  return copier.pairs(texts, (name, value) => (isSecretCode(name, names) ? mask : copier.value(name, value)))
+  const all = new Map(texts)
+  return copier.pairs(texts, (name, value) => (isSecretBeside(name, all) ? mask : copier.value(name, value)))
 }
 
 /** Whether content of a media type is text that can be read. */

@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import * as credentials from '#lib/redact/mask-credentials.ts'
 import * as pairs from '#lib/redact/mask-pairs.ts'
+import * as tables from '#lib/redact/mask-tables.ts'
 import * as texts from '#lib/redact/mask-text.ts'
 import * as copier from '#lib/redact/masking-copier.ts'
 import * as redactors from '#lib/redact/redactor.ts'
@@ -57,8 +58,11 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
     text => copier.isNamedBefore('password:', text, createRedactor(), 'item'),
   ],
   maskCommandLine: [text => copier.maskCommandLine([text, `-p${text}`, text], createRedactor())],
-  maskSpawnArguments: [
-    text => copier.maskSpawnArguments({ path: text }, 'spawnargs', [text, `-p${text}`], createRedactor()),
+  isNote: [copier.isNote],
+  readOwn: [
+    text => copier.readOwn({ path: text, spawnargs: [text, `-p${text}`] }, 'spawnargs', [], createRedactor()),
+    text => copier.readOwn({ query: text, variables: { [text]: text } }, 'variables', [], createRedactor()),
+    text => copier.readOwn({ columns: [text], rows: [[text]] }, 'rows', [], createRedactor()),
   ],
   maskAndCut: [text => copier.maskAndCut(text, 1e9, createRedactor())],
   cut: [text => copier.cut(text, text.length - 1)],
@@ -72,7 +76,17 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   ],
   isSecretName: [isSecretName],
   secretsUnder: [text => names.secretsUnder(objectOf(text), isSecretName)],
-  isSecretCode: [text => names.isSecretCode(text, new Set([text]))],
+  isSecretBeside: [text => names.isSecretBeside('variables', new Map([['query', text]]))],
+  secretVariables: [text => names.secretVariables(text, isSecretName)],
+  maskCells: [text => tables.maskCells(text, isSecretName)],
+  maskColumns: [
+    text =>
+      tables.maskColumns(
+        text,
+        isSecretName,
+        [...text.matchAll(/en/g)].map(({ index }) => index),
+      ),
+  ],
   maskIssue: [text => names.maskIssue({ ...objectOf(text), input: text }, isSecretName)],
   hideInputs: [text => names.hideInputs(text, [text, objectOf(text)])],
   maskInputs: [text => names.maskInputs(text, [{ ...objectOf(text), input: text }], isSecretName)],
@@ -131,8 +145,8 @@ function findGrowth(call: (text: string) => unknown, make: (length: number) => s
 }
 
 t.test('the table has each function of lib/redact that others call', async t => {
-  const exported = [credentials, finders, forms, pairs, texts, copier, redactors, names, trees].flatMap(module =>
-    Object.entries(module).flatMap(([name, value]) => (typeof value === 'function' ? [name] : [])),
+  const exported = [credentials, finders, forms, pairs, texts, copier, redactors, names, tables, trees].flatMap(
+    module => Object.entries(module).flatMap(([name, value]) => (typeof value === 'function' ? [name] : [])),
   )
   t.strictSame(exported.sort(), Object.keys(calls).sort())
 })

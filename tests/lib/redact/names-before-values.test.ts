@@ -39,6 +39,16 @@ const named: readonly unknown[] = [
   { fieldName: 'password', fieldValue: secret },
   { key: 'password', oldValue: secret, newValue: secret },
   { kty: 'EC', crv: 'P-256', d: secret },
+  { query: 'mutation L($p: String!) { login(password: $p) { id } }', variables: { p: secret, user: 'ada' } },
+  [{ query: '{ a(input: { token:$t, b: 1 }) }', variables: { t: { deep: secret } } }],
+  {
+    columns: ['user', 'password'],
+    rows: [
+      ['ada', secret],
+      ['bob', secret],
+    ],
+  },
+  { fields: [{ name: 'id' }, { name: 'api_key' }], values: [[1, secret]] },
   { keys: [{ kty: 'oct', k: secret }] },
   { path: ['password'], message: 'bad', received: secret, code: 'custom' },
 ]
@@ -81,6 +91,9 @@ const lists: readonly unknown[] = [
   { d: 1, k: 2 },
   { id: 'session_7', type: 'checkout.session.completed', data: { object: 'ada' } },
   { columns: ['token', 'created_at'] },
+  { columns: ['id', 'name'], rows: [[1, 'ada']] },
+  { query: 'query ($first: Int) { users(first: $first) { id } }', variables: { first: 10 } },
+  { query: 'token', variables: { p: 'ada' } },
   { path: ['user', 'password'], code: 1 },
   ['/login', 'session', '/reset-password'],
   { rawHeaders: ['Host', 'a', 'Accept', 'text/html'] },

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import { Redactor } from '#lib/redact/redactor.ts'
-import { quotedForms, tokenForms, wordForms } from '#tests/fixtures/secret-forms.ts'
+import { quotedForms, tableForms, tokenForms, wordForms } from '#tests/fixtures/secret-forms.ts'
 
 const redactor = new Redactor()
 const size = 4
@@ -35,10 +35,10 @@ const written = fc.constantFrom<(text: string) => string>(
 )
 
 /** The forms in which a part of the secret survives, each with the masked text. */
-function findLeaks(forms: readonly string[], secrets: fc.Arbitrary<string>, runs: number): string[] {
+function findLeaks(forms: readonly string[], secrets: fc.Arbitrary<string>, runs: number, begins = before): string[] {
   const leaks = new Map<string, string>()
   fc.assert(
-    fc.property(fc.constantFrom(...forms), secrets, before, after, written, (form, secret, before, after, write) => {
+    fc.property(fc.constantFrom(...forms), secrets, begins, after, written, (form, secret, before, after, write) => {
       const masked = redactor.text(write(before + form.replaceAll('§', () => secret) + after))
       const fragments = Array.from({ length: secret.length - size + 1 }, (_, at) => secret.slice(at, at + size))
       if (fragments.some(fragment => masked.includes(fragment))) leaks.set(form, masked.slice(-200))
@@ -60,12 +60,17 @@ t.test('no four characters of a secret with blanks and marks survive in quotes, 
   t.strictSame(findLeaks(quotedForms, phrase, 40 * quotedForms.length), [])
 })
 
+t.test('no four characters of a secret survive in a table of lines', async t => {
+  const begins = fc.constantFrom('', 'The rows:\n', 'first line\n\n')
+  t.strictSame(findLeaks(tableForms, word, 60 * tableForms.length, begins), [])
+})
+
 t.test('no four characters of a token of a known provider survive', async t => {
   t.strictSame(findLeaks(tokenForms, longWord, 20 * tokenForms.length), [])
 })
 
 t.test('a secret is masked as often as its form occurs', async t => {
-  const forms = [...Object.values(wordForms).flat(), ...quotedForms]
+  const forms = [...Object.values(wordForms).flat(), ...quotedForms, ...tableForms]
   const leaking = forms.filter(form => {
     const text = form.replaceAll('§', 'Kq3Wz5Zv7')
     return redactor.text(`${text}\n${text}`).includes('Kq3W')
@@ -74,7 +79,7 @@ t.test('a secret is masked as often as its form occurs', async t => {
 })
 
 t.test('masking a masked text changes nothing', async t => {
-  const forms = [...Object.values(wordForms).flat(), ...quotedForms]
+  const forms = [...Object.values(wordForms).flat(), ...quotedForms, ...tableForms]
   const changed = forms.filter(form => {
     const masked = redactor.text(form.replaceAll('§', 'Kq3Wz5Zv7'))
     return redactor.text(masked) !== masked

@@ -10,7 +10,7 @@ import type { Request } from '../../../../lib/http/request.ts'
 import { type Body, isBodiless, type Response } from '../../../../lib/http/response.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import { isSecretCode, mask, type NameTest } from '../../../../lib/redact/secret-names.ts'
+import { isSecretBeside, mask, type NameTest } from '../../../../lib/redact/secret-names.ts'
 import type { SessionMethod } from '../../../../lib/session/session-state.ts'
 import type { Signals } from '../../../../lib/signals.ts'
 import { CallTraces, formatFrame, locateFrame, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
@@ -61,7 +61,7 @@ export function createRequestCollector(redactor: Redactor, debugGate: Pick<Debug
 }
 
 function copyQuery(query: URLSearchParams, copier: MaskingCopier): Pairs {
-  return copier.pairs(query, (name, value) => (isSecretCode(name, query) ? mask : copier.value(name, value)))
+  return copier.pairs(query, (name, value) => (isSecretBeside(name, query) ? mask : copier.value(name, value)))
 }
 
 type RequestDraft = { -readonly [field in keyof RequestData]: RequestData[field] }

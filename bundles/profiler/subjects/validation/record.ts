@@ -6,7 +6,7 @@ import {
 } from '../../../../kernel/argument-sources.ts'
 import { describeError } from '../../../../lib/errors/flat-error.ts'
 import { type CopyBounds, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
-import { isSecretCode, mask } from '../../../../lib/redact/secret-names.ts'
+import { isSecretBeside, mask } from '../../../../lib/redact/secret-names.ts'
 import { describeTree } from '../../../../lib/redact/value-tree.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { roundTime } from '../../profile/format.ts'
@@ -95,7 +95,7 @@ function describeBegin({ input, schema, source }: Validation, start: number, red
 /** Copies fields or parameters, which are in an object without a class, and masks the code of OAuth beside its state. */
 function copyFields(fields: object): Record<string, unknown> {
   const names = { has: (name: string) => Object.hasOwn(fields, name) }
-  return { ...fields, ...(names.has('code') && isSecretCode('code', names) && { code: mask }) }
+  return { ...fields, ...(names.has('code') && isSecretBeside('code', names) && { code: mask }) }
 }
 
 function describeEnd({ error, issues }: ValidationEnd, redactor: TextMasker): Partial<ValidationData> {
