@@ -12,12 +12,8 @@ import { locateFrame, type SourcePlace, type StackFrame } from './stack-frames.t
  * which the file has to be older than the process. A map is read once.
  */
 export function findSource(place: SourcePlace, hash?: string): SourcePlace | undefined {
-  try {
-    return findLoaded(place) ?? read(place.file, hash)?.find(place.line - 1, place.column - 1)
-  } catch {
-    // A source may have a name that is no path.
-    return undefined
-  }
+  const { column, file, line } = place
+  return findLoaded(place) ?? read(file, hash)?.find(line - 1, column - 1)
 }
 
 function findLoaded({ column, file, line }: SourcePlace): SourcePlace | undefined {
@@ -34,12 +30,12 @@ interface MappedPlace {
   readonly originalColumn: number
 }
 
-/** A frame of the application in its source; another one stays as it is. */
+/** A frame of the application in its source; another one stays as it is. Where Node uses a map, it has written the source in the stack. */
 export function toSource(frame: StackFrame, directory: string): StackFrame {
   const { column, file, line } = frame
   if (file === undefined || line === undefined || column === undefined) return frame
   if (locateFrame(frame, directory).origin !== 'application') return frame
-  return { ...frame, ...findSource({ file, line, column }) }
+  return { ...frame, ...read(file)?.find(line - 1, column - 1) }
 }
 
 const fileLimit = 200
@@ -51,7 +47,7 @@ const sizeLimit = 32 * 1024 * 1024
 const known = new Map<string, SourceMap | undefined>()
 let total = 0
 
-function read(file: string, hash: string | undefined): SourceMap | undefined {
+function read(file: string, hash?: string): SourceMap | undefined {
   const key = `${hash} ${file}`
   if (known.has(key)) return known.get(key)
   const map = readMap(file, hash)
@@ -96,7 +92,13 @@ function decodeData(url: string): string {
 /** The path of a source, which a bundler names as `webpack://shop/./src/list.ts`: within the project of the generated file. */
 function toFile(source: string, from: string): string | undefined {
   const [, bundled] = /^(?!file:)[\w+.-]{2,}:\/\/[^/]*\/(?:\[project\]\/)?([^?]+)/.exec(source) ?? []
-  if (bundled === undefined) return fileURLToPath(new URL(source, pathToFileURL(from)))
+  if (bundled === undefined) {
+    try {
+      return fileURLToPath(new URL(source, pathToFileURL(from)))
+    } catch {
+      return undefined
+    }
+  }
   for (let folder = path.dirname(from); ; folder = path.dirname(folder)) {
     const file = path.join(folder, bundled)
     if (existsSync(file)) return file

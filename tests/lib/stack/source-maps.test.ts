@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import Module from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { t } from 'tap'
 import { findSource, toSource } from '#lib/stack/source-maps.ts'
+import { parseStack } from '#lib/stack/stack-frames.ts'
 import { encodeMappings, inlineMap } from '#tests/support/source-map.ts'
 
 const number = fc.nat({ max: 70_000 })
@@ -140,4 +142,18 @@ t.test('a frame of the application is in its source, if its file is older than t
   t.strictSame(toSource(frame, directory), { ...frame, file: path.join(directory, 'src/a.ts'), column: 1 })
   for (const other of [write('node_modules/x'), { ...frame, file: 'node:fs' }, { isAsync: false }])
     t.strictSame(toSource(other, directory), other)
+})
+
+t.test('a frame that Node has written in its source stays there, also if code and source have one name', async t => {
+  const file = path.join(t.testdir(), 'shop.ts')
+  const code = 'exports.list = () => new Error("here")\n'
+  const mappings = encodeMappings([[[0, 0, 6, 0]], [[0, 0, 8, 0]]])
+  // As a loader of TypeScript does.
+  const loaded = Object.assign(new Module(file), { filename: file }) as Module & {
+    _compile(code: string, file: string): void
+  }
+  loaded._compile(code + inlineMap({ version: 3, sources: ['shop.ts'], mappings }), file)
+  const [frame = { isAsync: false }] = parseStack(loaded.exports.list())
+  t.match(frame, { file, line: 7 })
+  t.strictSame(toSource(frame, path.dirname(file)), frame)
 })
