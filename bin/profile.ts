@@ -117,20 +117,24 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv) {
 }
 
 /** Answers a request. */
-type Answer = NodeServer['receive']
+type Answer = (...parameters: Parameters<NodeServer['receive']>) => unknown
 
 /** Returns a function that answers requests. Its code is loaded with the first one. */
 export function answerLate(load: () => Promise<Answer>, logger: Logger): Answer {
   let loaded: Promise<Answer> | undefined
-  return (message, reply) => {
-    loaded ??= load()
-    loaded.then(
-      answer => answer(message, reply),
-      error => {
-        logger.error('The pages of the profiler cannot be shown.', { exception: error })
+  return async (message, reply) => {
+    try {
+      loaded ??= load()
+      const answer = await loaded
+      await answer(message, reply)
+    } catch (error) {
+      // The application may have replaced a function of the platform for a while.
+      loaded = undefined
+      logger.error('The pages of the profiler cannot be shown.', { exception: error })
+      if (reply.headersSent) reply.destroy()
+      else
         reply.writeHead(500).end('The pages of the profiler cannot be shown. The output of the application says why.\n')
-      },
-    )
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
+import { guard } from '../lib/guard.ts'
 import type { Request } from '../lib/http/request.ts'
 import type { Caller, Running } from '../lib/stack/callers.ts'
 
@@ -123,8 +124,9 @@ export class Queries {
 
   /** Adds an observer. The returned function removes it. */
   observe(observer: QueryObserver): () => void {
-    this.#use([...this.#observers, observer])
-    return () => this.#use(this.#observers.filter(other => other !== observer))
+    const guarded = guardObserver(observer)
+    this.#use([...this.#observers, guarded])
+    return () => this.#use(this.#observers.filter(other => other !== guarded))
   }
 
   #use(observers: readonly QueryObserver[]): void {
@@ -140,24 +142,12 @@ export class Queries {
 
   /** Whether an observer records the queries of a request: else a source need not look for their details. */
   isRecorded(request: Request): boolean {
-    return this.#observers.some(observer => {
-      try {
-        return observer.isRecorded?.(request)
-      } catch {
-        return false
-      }
-    })
+    return this.#observers.some(observer => observer.isRecorded?.(request))
   }
 
   /** Reports that a request has waited for a connection. A wait for a pool with free connections is not reported. */
   noteWait(wait: ConnectionWait): void {
-    for (const observer of this.#observers) {
-      try {
-        observer.noteWait?.(wait)
-      } catch {
-        // The error is dropped: this observer does not record the wait.
-      }
-    }
+    for (const observer of this.#observers) observer.noteWait?.(wait)
   }
 
   /**
@@ -167,32 +157,26 @@ export class Queries {
    */
   measure<result>(system: string, text: string, parameters: QueryParameters | undefined, work: () => result): result {
     if (this.#observer === undefined) return work()
-    let end: QueryEnd | undefined
-    // Observers read the stack: a function around the call would be one more frame to read.
-    try {
-      end = this.#observer.begin({ system, text, parameters, source: 'measure' }, this.measure)
-    } catch {
-      // The query runs without its report.
-    }
+    const end = this.#observer.begin({ system, text, parameters, source: 'measure' }, this.measure)
     if (end === undefined) return work()
     let result: result
     try {
       result = work()
     } catch (error) {
-      finish(end, { error })
+      end({ error })
       throw error
     }
     if (!isThenable(result)) {
-      finish(end, { rows: countRows(result) })
+      end({ rows: countRows(result) })
       return result
     }
     const measured = Promise.resolve(result).then(
       value => {
-        finish(end, { rows: countRows(value) })
+        end({ rows: countRows(value) })
         return value
       },
       error => {
-        finish(end, { error })
+        end({ error })
         throw error
       },
     )
@@ -202,19 +186,27 @@ export class Queries {
 
   /**
    * Reports that a query begins, for code that runs it in several steps. The returned function reports its end; it is
-   * `undefined` if nothing records the query. Errors of observers are dropped: the query runs without its report.
+   * `undefined` if nothing records the query.
    */
   begin(query: QueryStart): QueryEnd | undefined {
-    try {
-      const end = this.#observer?.begin(query, this.begin)
-      return end && (result => finish(end, result))
-    } catch {
-      return undefined
-    }
+    return this.#observer?.begin(query, this.begin)
   }
 }
 
-/** Reports a query to several observers. Errors of one of them are dropped. */
+/** The query runs without its report if an observer fails. */
+function guardObserver(observer: QueryObserver): QueryObserver {
+  const begin = guard('queries', observer.begin.bind(observer))
+  return {
+    begin(query, below) {
+      const end = begin(query, below)
+      return end && guard('the end of queries', end)
+    },
+    isRecorded: guard('queries', request => observer.isRecorded?.(request) === true) as (request: Request) => boolean,
+    noteWait: guard('the wait for connections', wait => observer.noteWait?.(wait)),
+  }
+}
+
+/** Reports a query to several observers. */
 function beginAll(
   observers: readonly QueryObserver[],
   query: QueryStart,
@@ -222,24 +214,12 @@ function beginAll(
 ): QueryEnd | undefined {
   const ends: QueryEnd[] = []
   for (const observer of observers) {
-    try {
-      const end = observer.begin(query, below)
-      if (end !== undefined) ends.push(end)
-    } catch {
-      // This observer does not get the end of the query.
-    }
+    const end = observer.begin(query, below)
+    if (end !== undefined) ends.push(end)
   }
   if (ends.length === 0) return undefined
   return result => {
-    for (const end of ends) finish(end, result)
-  }
-}
-
-function finish(end: QueryEnd, result: QueryResult): void {
-  try {
-    end(result)
-  } catch {
-    // An error of the report is dropped: the application gets the result of its query.
+    for (const end of ends) end(result)
   }
 }
 

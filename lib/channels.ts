@@ -1,4 +1,5 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { guard } from './guard.ts'
 import type { Caller, Callers } from './stack/callers.ts'
 
 /** Listeners of diagnostics channels, by their names. */
@@ -6,19 +7,10 @@ export type ChannelListeners = Readonly<Record<string, (message: unknown) => voi
 
 /**
  * Subscribes to diagnostics channels by name, until the returned function is called. A later version of a library may
- * change its messages: an error of a listener is dropped, because node would end the process for it.
+ * change its messages: an error of a listener is reported, because node would end the process for it.
  */
 export function subscribeChannels(listeners: ChannelListeners): () => void {
-  const guarded = Object.entries(listeners).map(([name, listen]): [string, (message: unknown) => void] => [
-    name,
-    message => {
-      try {
-        listen(message)
-      } catch {
-        // The application continues; the profile has a gap.
-      }
-    },
-  ])
+  const guarded = Object.entries(listeners).map(([name, listen]) => [name, guard(name, listen)] as const)
   for (const [name, listener] of guarded) subscribe(name, listener)
   return () => {
     for (const [name, listener] of guarded) unsubscribe(name, listener)

@@ -391,6 +391,27 @@ t.test('a name is exported by one file only, unless it is right in each', async 
   )
 })
 
+t.test(
+  'what runs within a recorded application uses the clocks and timers of lib/own-globals.ts, and guards its timers',
+  t => {
+    const recording = /^(?:kernel\/libraries|bundles\/profiler\/(?:any-server|record|store|subjects|web))\//
+    const found = sources
+      .filter(file => recording.test(file))
+      .flatMap(
+        file =>
+          codeOf(file)
+            .match(foreign)
+            ?.map(text => `${file} has ${text.trim()}`) ?? [],
+      )
+    t.strictSame(found, [])
+    t.end()
+  },
+)
+
+/** The global clocks and timers, and tasks of timers without a guard. */
+const foreign =
+  /performance\.now\(|Date\.now\b|(?<![.\w])(?:set|clear)(?:Timeout|Interval|Immediate)\(|\b(?:startTimer|startInterval)\(\(/g
+
 t.test('a file has at most 600 lines', async t => {
   const lengths = sources.map(file => [file, readFileSync(file, 'utf8').split('\n').length - 1] as const)
   t.strictSame(

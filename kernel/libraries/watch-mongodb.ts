@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { channel } from 'node:diagnostics_channel'
 import { listenTo, subscribeChannels } from '../../lib/channels.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { readClock } from '../../lib/own-globals.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import type { QueryEnd, QueryResult } from '../queries.ts'
 import { readCommand } from './mongodb-command.ts'
@@ -69,11 +70,11 @@ export function watchMongodb({ callers, context, queries }: WatchServices): () =
       ends.get(message)?.(error === undefined ? readReply(command, Object(result)) : { error })
     }),
     'tracing:sinfonietta:mongodb:pool:wait:start': listenTo<object>(message => {
-      waits.set(message, { request: context.current, since: performance.now(), caller: places.getStore() })
+      waits.set(message, { request: context.current, since: readClock(), caller: places.getStore() })
     }),
     'tracing:sinfonietta:mongodb:pool:wait:asyncStart': listenTo<PoolWait>(message => {
       const { since = Infinity, ...wait } = waits.get(message) ?? {}
-      queries.noteWait({ system: 'mongodb', duration: performance.now() - since, pool: message.pool, ...wait })
+      queries.noteWait({ system: 'mongodb', duration: readClock() - since, pool: message.pool, ...wait })
     }),
   })
   return () => {

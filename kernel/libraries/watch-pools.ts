@@ -1,6 +1,8 @@
 import { channel } from 'node:diagnostics_channel'
 import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
+import { guard } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { readClock } from '../../lib/own-globals.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { countFree, countRows, type PoolReport, type PoolState, type QueryEnd, type QueryLibrary } from '../queries.ts'
 import type { Mysql2Pool } from './open-mysql2.ts'
@@ -148,8 +150,7 @@ function watchPools(
       else if (pooled !== undefined) latePlaces.set(message, pooled)
       const pool = stateOf(message)
       const free = countFree(pool)
-      if (!(free > 0))
-        waits.set(message, { since: performance.now(), pool: free <= 0 ? (pool as PoolState) : undefined })
+      if (!(free > 0)) waits.set(message, { since: readClock(), pool: free <= 0 ? (pool as PoolState) : undefined })
     }),
     [`tracing:${connecting}:end`]: () => {
       asked = undefined
@@ -164,7 +165,7 @@ function watchPools(
       returning = search()
       const wait = waits.get(message)
       if (wait === undefined) return
-      const duration = performance.now() - wait.since
+      const duration = readClock() - wait.since
       queries.noteWait({ system, request: requests.get(message), duration, caller: connected, pool: wait.pool })
     }),
     [`tracing:${connecting}:asyncEnd`]: () => {
@@ -187,8 +188,9 @@ function watchPools(
       ),
     ),
   })
+  const findRequest = guard('the request of a connection', (message: unknown) => requests.get(Object(message)))
   const unbinds = ['pool:connect', 'callback', ...Object.keys(operations)].map(name =>
-    context.carry(channel(`tracing:${prefix}:${name}:asyncStart`), message => requests.get(Object(message))),
+    context.carry(channel(`tracing:${prefix}:${name}:asyncStart`), findRequest),
   )
   return () => {
     stop()

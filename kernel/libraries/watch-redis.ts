@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
+import { readClock } from '../../lib/own-globals.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { hiddenValue, type QueryEnd, type QueryLibrary } from '../queries.ts'
 import { listenToOperations, toServer, type WatchServices } from './watch.ts'
@@ -193,10 +194,10 @@ class NodeRedisPools {
       if (isStopped || this.idleClients > 0) return execute.call(this, task)
       const caller = context.current && callers.find(executeBound)
       const { idleClients: idle, tasksQueueLength: waiting, totalClients: total } = this
-      const since = performance.now()
+      const since = readClock()
       let isFull = false
       const bound = AsyncResource.bind((client: unknown) => {
-        const duration = performance.now() - since
+        const duration = readClock() - since
         if (isFull)
           queries.noteWait({ system: 'redis', duration, caller, pool: { idle, total, limit: total, waiting } })
         pools.#caller = caller

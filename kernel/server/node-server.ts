@@ -142,17 +142,17 @@ export class NodeServer {
     signals.emit('server.closed', undefined)
   }
 
-  /** Handles a request that another server of this process has received. */
-  readonly receive = (message: IncomingMessage, target: ServerResponse): void => this.#receive(message, target)
+  /** Handles a request that another server of this process has received. The result may be a promise of the end of this work. */
+  readonly receive: (message: IncomingMessage, target: ServerResponse) => void = (message, target) =>
+    this.#receive(message, target)
 
-  /** Handles one request and sends its response: at once, unless the kernel has to wait. */
-  #receive(message: IncomingMessage, target: ServerResponse, asksToContinue = false): void {
+  /** Handles one request and sends its response: at once, unless the kernel has to wait: then it returns a promise. */
+  #receive(message: IncomingMessage, target: ServerResponse, asksToContinue = false): unknown {
     if (this.#stopped !== undefined) {
-      void this.#stopped.then(() => this.#receive(message, target, asksToContinue))
-      return
+      return this.#stopped.then(() => this.#receive(message, target, asksToContinue))
     }
     // An earlier response had `Connection: close`: the client has to send this request again (RFC 9112, section 9.6).
-    if (this.#ending.has(message.socket)) return
+    if (this.#ending.has(message.socket)) return undefined
     const onBodyRead = asksToContinue ? () => target.writeContinue() : undefined
     const request = fromNode(message, this.#options.trustedProxies, target, onBodyRead)
     if (message instanceof FastMessage) message.receive(request.hasBody)
@@ -164,7 +164,7 @@ export class NodeServer {
     // While draining, a promise gives the parser a turn to read a later request that came with this one: `isLast` asks for it.
     const answer = this.#isDraining ? kernel.handle(request) : kernel.answer(request)
     // The promise of a main request never rejects.
-    void after(answer, exchange, this.#respond)
+    return after(answer, exchange, this.#respond)
   }
 
   /** Handles the handshake of a WebSocket, after the earlier requests of its connection are answered. */

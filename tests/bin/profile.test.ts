@@ -366,7 +366,7 @@ t.test('what the profiler cannot do is no error of the application', async t => 
   t.testdir({ ...files, node_modules: { '.cache': { sinfonietta: { profiler: 'a file', 'replay-secret': {} } } } })
   const { child, output, ports } = await start(t, [process.execPath, '--import', preload, 'app.mjs'])
   t.equal(await (await fetch(`http://127.0.0.1:${ports[0]}/odd`)).text(), 'odd')
-  await until(() => output.stderr.includes('A request could not be recorded.'))
+  await until(() => output.stderr.includes('The recording of the fields of a response has failed.'))
   await until(() => /WARNING .*profile/i.test(output.stderr))
   child.stdin?.end()
   t.strictSame(await once(child, 'exit'), [3, null])

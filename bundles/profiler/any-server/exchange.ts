@@ -6,10 +6,10 @@ import type { RequestContext } from '../../../kernel/request-context.ts'
 import { decodeUtf8 } from '../../../lib/body/body-source.ts'
 import { type FormData, parseForm } from '../../../lib/body/form-data.ts'
 import { RequestBody } from '../../../lib/body/request-body.ts'
+import { guard } from '../../../lib/guard.ts'
 import { Headers } from '../../../lib/http/headers.ts'
 import { type Connection, Request } from '../../../lib/http/request.ts'
 import { isBodiless, Response } from '../../../lib/http/response.ts'
-import type { Logger } from '../../../lib/log/logger.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
 import { isOwnPath, profileLink } from '../profile/links.ts'
 import { middlewarePart, routePatternOf } from '../record/middleware-trace.ts'
@@ -43,7 +43,6 @@ export interface ExchangeServices {
   readonly profiler: Profiler
   readonly context: RequestContext
   readonly debugGate: Pick<DebugGate, 'allows' | 'identify'>
-  readonly logger: Logger
   /** The value of the header `server-timing`. */
   readonly toServerTiming: (trace: Trace) => string
   /** The origin of the pages of the profiler. */
@@ -62,7 +61,7 @@ export interface ExchangeServices {
 
 /** Records the requests of all servers of the process but those of kernels, until the returned function is called. */
 export function recordServers(services: ExchangeServices): () => void {
-  const { answerOwn, context, debugGate, logger, onFirst, profiler, replaySecret } = services
+  const { answerOwn, context, debugGate, onFirst, profiler, replaySecret } = services
   const ownMessages = new WeakSet<ServerMessage>()
   let isRecording: boolean | undefined
   listenToFrameworks()
@@ -94,9 +93,8 @@ export function recordServers(services: ExchangeServices): () => void {
         if (isOwn) answerOwn(message, reply)
         return isOwn
       }),
-    onFailure: error => logger.error('A request could not be recorded.', { exception: error }),
   })
-  const onExit = () => profiler.exit()
+  const onExit = guard('the exit of the process', () => profiler.exit())
   process.on('exit', onExit)
   return () => {
     process.off('exit', onExit)
@@ -223,6 +221,15 @@ class ServerExchange implements ObservedExchange {
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
+    try {
+      this.#terminate()
+    } finally {
+      // If it has failed, the request is not in flight, either.
+      this.#services.profiler.abandon(this.trace)
+    }
+  }
+
+  #terminate(): void {
     this.#endNext()
     this.finish()
     const { trace } = this

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
+import { noteFailure } from '../../../lib/guard.ts'
 import {
   type FrameworkFunction,
   type FrameworkRoute,
@@ -62,7 +63,8 @@ const recorder: FrameworkListener = {
 export function report<Result>(take: (listener: FrameworkListener) => Result): Result | undefined {
   try {
     return take(recorder)
-  } catch {
+  } catch (error) {
+    noteFailure(error, 'the framework')
     return undefined
   }
 }

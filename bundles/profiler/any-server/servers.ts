@@ -4,7 +4,10 @@ import http2, { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import https from 'node:https'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import { isKernelServer } from '../../../kernel/server/http-server.ts'
+import { guard } from '../../../lib/guard.ts'
 import type { Request } from '../../../lib/http/request.ts'
+
+const { apply } = Reflect
 
 /** A request as a server of Node receives it. */
 export type ServerMessage = IncomingMessage | Http2ServerRequest
@@ -44,8 +47,6 @@ export interface ServerObserver {
   begin(message: ServerMessage, reply: ServerReply): ObservedExchange | undefined
   /** Answers a message in the place of the application, and returns whether it does. It was passed to `begin` before. */
   readonly answer?: ((message: IncomingMessage, reply: ServerResponse) => boolean) | undefined
-  /** Called with an error of the observer itself, which must not become one of the application. */
-  onFailure(error: unknown): void
 }
 
 /**
@@ -62,14 +63,17 @@ export interface ServerObserver {
  */
 export function watchServers(observer: ServerObserver): () => void {
   const { context } = observer
-  const begin = (message: ServerMessage, reply: ServerReply) => begun(observer, message, reply)
-  const onStart = (event: unknown) => {
+  const begin = guard('a request', (message: ServerMessage, reply: ServerReply) => begun(observer, message, reply))
+  const onStart = guard('a request', (event: unknown) => {
     const { request, response, server } = event as RequestStart
     if (isKernelServer(server)) return
     // Without an exchange, the request would run in the context of an earlier one on its connection.
     context.enter(begin(request, response)?.request)
-  }
+  })
   subscribe('http.server.request.start', onStart)
+  const watchStream = guard('a stream of HTTP/2', (stream: object, exchange: ObservedExchange) => {
+    restores.push(...noteClosing(stream, exchange))
+  })
   const restores = [
     () => unsubscribe('http.server.request.start', onStart),
     ...patchMessages(http.IncomingMessage.prototype, observer),
@@ -81,15 +85,13 @@ export function watchServers(observer: ServerObserver): () => void {
     ...[http2.createServer(), http2.createSecureServer()].map(server =>
       patch(Object.getPrototypeOf(server), 'emit', original => {
         return function emit(this: object, ...values: unknown[]) {
-          const [name, message, reply] = values
-          if (
-            !(message instanceof Http2ServerRequest && reply instanceof Http2ServerResponse && requestEvents.has(name))
-          )
-            return original.apply(this, values)
-          const exchange = begin(message, reply)
-          if (exchange === undefined) return original.apply(this, values)
-          restores.push(...noteClosing(message.stream, exchange))
-          return context.run(exchange.request, () => original.apply(this, values))
+          const message = values[1]
+          const reply = values[2]
+          const isRequest = message instanceof Http2ServerRequest && reply instanceof Http2ServerResponse
+          const exchange = isRequest && isRequestEvent(values[0]) ? begin(message, reply) : undefined
+          if (!isRequest || exchange === undefined) return apply(original, this, values)
+          watchStream(message.stream, exchange)
+          return context.run(exchange.request, () => apply(original, this, values))
         }
       }),
     ),
@@ -111,8 +113,9 @@ function noteClosing(stream: object, exchange: ObservedExchange): (() => void)[]
   watchedStreams.add(prototype)
   const restore = patch(prototype, 'close', original => {
     return function close(this: object, ...values: unknown[]) {
-      exchangeOf(this)?.closeStream()
-      return original.apply(this, values)
+      const exchange = exchangeOf(this)
+      if (exchange !== undefined) closeStream(exchange)
+      return apply(original, this, values)
     }
   })
   return [restore, () => void watchedStreams.delete(prototype)]
@@ -120,21 +123,28 @@ function noteClosing(stream: object, exchange: ObservedExchange): (() => void)[]
 
 /** Lets the observer answer a message before its server passes it to the application. */
 function patchServers(answer: NonNullable<ServerObserver['answer']>): (() => void)[] {
+  const answerOwn = guard(
+    'a page of the profiler',
+    (server: object, message: IncomingMessage, reply: ServerResponse) =>
+      !isKernelServer(server) && answer(message, reply),
+  )
   return [http.Server.prototype, https.Server.prototype].map(prototype =>
     patch(prototype, 'emit', original => {
       return function emit(this: object, ...values: unknown[]) {
-        const [name, message, reply] = values
-        const isRequest = name === 'request' && message instanceof http.IncomingMessage
-        if (isRequest && reply instanceof http.ServerResponse && !isKernelServer(this) && answer(message, reply))
-          return true
-        return original.apply(this, values)
+        const message = values[1]
+        const reply = values[2]
+        const isRequest = values[0] === 'request' && message instanceof http.IncomingMessage
+        if (isRequest && reply instanceof http.ServerResponse && answerOwn(this, message, reply)) return true
+        return apply(original, this, values)
       }
     }),
   )
 }
 
 /** The events with which a server of HTTP/2 passes a message to the application. */
-const requestEvents: ReadonlySet<unknown> = new Set(['request', 'checkContinue', 'checkExpectation'])
+function isRequestEvent(name: unknown): boolean {
+  return name === 'request' || name === 'checkContinue' || name === 'checkExpectation'
+}
 
 /** A message of the channel `http.server.request.start`. */
 interface RequestStart {
@@ -152,16 +162,11 @@ export function exchangeOf(part: object): ObservedExchange | undefined {
 }
 
 function begun(observer: ServerObserver, message: ServerMessage, reply: ServerReply): ObservedExchange | undefined {
-  try {
-    const exchange = observer.begin(message, reply)
-    if (exchange === undefined) return undefined
-    // Not enumerable: the application may print its request.
-    for (const part of [message, reply]) Object.defineProperty(part, exchangeKey, { value: exchange })
-    return exchange
-  } catch (error) {
-    observer.onFailure(error)
-    return undefined
-  }
+  const exchange = observer.begin(message, reply)
+  if (exchange === undefined) return undefined
+  // Not enumerable: the application may print its request.
+  for (const part of [message, reply]) Object.defineProperty(part, exchangeKey, { value: exchange })
+  return exchange
 }
 
 type Method = (this: object, ...values: unknown[]) => unknown
@@ -184,17 +189,17 @@ function patch(prototype: object, name: string, create: (original: Method) => Me
 }
 
 /** Runs the listeners of a message, and of a reply, in the context of its request. */
-function patchEmit(prototype: object, { context, onFailure }: ServerObserver, isReply: boolean): () => void {
+function patchEmit(prototype: object, { context }: ServerObserver, isReply: boolean): () => void {
   return patch(prototype, 'emit', original => {
     return function emit(this: object, ...values: unknown[]) {
       const exchange = exchangeOf(this)
-      if (exchange === undefined) return original.apply(this, values)
+      if (exchange === undefined) return apply(original, this, values)
       const isCurrent = context.current === exchange.request
       try {
-        if (isCurrent) return original.apply(this, values)
-        return context.run(exchange.request, () => original.apply(this, values))
+        if (isCurrent) return apply(original, this, values)
+        return context.run(exchange.request, () => apply(original, this, values))
       } finally {
-        if (isReply && values[0] === 'close') attempt(() => exchange.end(), onFailure)
+        if (isReply && values[0] === 'close') endExchange(exchange)
       }
     }
   })
@@ -206,8 +211,8 @@ function patchMessages(prototype: object, observer: ServerObserver): (() => void
     patch(prototype, 'push', original => {
       return function push(this: object, ...values: unknown[]) {
         const exchange = exchangeOf(this)
-        if (exchange !== undefined) attempt(() => exchange.receive(values[0]), observer.onFailure)
-        return original.apply(this, values)
+        if (exchange !== undefined) receive(exchange, values[0])
+        return apply(original, this, values)
       }
     }),
   ]
@@ -215,27 +220,20 @@ function patchMessages(prototype: object, observer: ServerObserver): (() => void
 
 /** Each head is written by `writeHead`, which `write`, `end` and `flushHeaders` call. */
 function patchReplies(prototype: ServerReply, observer: ServerObserver): (() => void)[] {
-  const { onFailure } = observer
   const isHttp2 = prototype === Http2ServerResponse.prototype
-  const replaceEnd = (exchange: ObservedExchange, [chunk, encoding]: readonly unknown[]) =>
-    typeof chunk === 'string' || chunk instanceof Uint8Array
-      ? attempt(() => exchange.replaceEnd(chunk, encoding), onFailure)
-      : undefined
   const patchBody = (name: 'write' | 'end') =>
     patch(prototype, name, original => {
       return function send(this: object, ...values: unknown[]) {
         const exchange = exchangeOf(this)
         const isOver = (this as ServerReply).writableEnded
-        const page = exchange !== undefined && !isOver && name === 'end' ? replaceEnd(exchange, values) : undefined
-        const result = original.apply(this, page === undefined ? values : [page, ...values.slice(1)])
-        if (exchange === undefined || isOver) return result
-        attempt(() => {
-          // Of HTTP/2, `end` calls `write` with its chunk.
-          const [chunk, encoding] = values
-          const isChunk = typeof chunk === 'string' || chunk instanceof Uint8Array
-          if (isChunk && (name === 'write' || !isHttp2)) exchange.send(chunk, encoding)
-          if (name === 'end') exchange.finish()
-        }, onFailure)
+        if (exchange === undefined || isOver) return apply(original, this, values)
+        const chunk = values[0]
+        const isChunk = typeof chunk === 'string' || chunk instanceof Uint8Array
+        const replaced = isChunk && name === 'end' ? replaceEnd(exchange, chunk, values) : undefined
+        const result = apply(original, this, replaced ?? values)
+        // Of HTTP/2, `end` calls `write` with its chunk.
+        if (isChunk && (name === 'write' || !isHttp2)) noteChunk(exchange, chunk, values[1])
+        if (name === 'end') finish(exchange)
         return result
       }
     })
@@ -247,29 +245,37 @@ function patchReplies(prototype: ServerReply, observer: ServerObserver): (() => 
       return function writeHead(this: object, ...values: unknown[]) {
         const exchange = exchangeOf(this)
         // Another status is interim, or that of an upgrade by hand.
-        if (exchange === undefined || (this as ServerReply).headersSent || Number(values[0]) < 200) {
-          return original.apply(this, values)
+        if (exchange === undefined || (this as ServerReply).headersSent || (values[0] as number) < 200) {
+          return apply(original, this, values)
         }
         const at = typeof values[1] === 'string' || values[2] != null ? 2 : 1
-        const added = attempt(() => exchange.fieldsFor(values[at]), onFailure) ?? {}
         // Node refuses `null` of HTTP/2.
         const isRefused = isHttp2 && values[at] === null
-        const result = original.apply(this, isRefused ? values : withFields(values, at, added))
-        attempt(() => exchange.noteHead(), onFailure)
+        const result = apply(original, this, (isRefused ? undefined : withFields(exchange, values, at)) ?? values)
+        noteHead(exchange)
         return result
       }
     }),
   ]
 }
 
-function attempt<Result>(task: () => Result, onFailure: ServerObserver['onFailure']): Result | undefined {
-  try {
-    return task()
-  } catch (error) {
-    onFailure(error)
-    return undefined
-  }
-}
+const receive = guard('the body of a request', (exchange: ObservedExchange, chunk: unknown) => exchange.receive(chunk))
+const noteHead = guard('the head of a response', (exchange: ObservedExchange) => exchange.noteHead())
+const noteChunk = guard(
+  'the body of a response',
+  (exchange: ObservedExchange, chunk: string | Uint8Array, encoding: unknown) => exchange.send(chunk, encoding),
+)
+const finish = guard('the end of a response', (exchange: ObservedExchange) => exchange.finish())
+const closeStream = guard('the end of a stream', (exchange: ObservedExchange) => exchange.closeStream())
+const endExchange = guard('the end of a request', (exchange: ObservedExchange) => exchange.end())
+
+const replaceEnd = guard(
+  'the end of a page',
+  (exchange: ObservedExchange, chunk: string | Uint8Array, values: readonly unknown[]) => {
+    const page = exchange.replaceEnd(chunk, values[1])
+    return page && [page, ...values.slice(1)]
+  },
+)
 
 /** The names of fields for `writeHead`, in lower case: these are an object, names and values in turn, or pairs. */
 export function fieldNames(given: unknown): string[] {
@@ -282,18 +288,22 @@ export function fieldNames(given: unknown): string[] {
  * Passes fields to `writeHead`, in the place of given ones with their names: with `setHeader`, the application would find them, and
  * Node would merge its own in another way.
  */
-function withFields(values: readonly unknown[], at: number, added: Readonly<Record<string, string>>): unknown[] {
-  const args = [...values]
-  const pairs = Object.entries(added)
-  if (pairs.length === 0) return args
-  const names = fieldNames(values[at])
-  const isKept = (index: number) => !Object.hasOwn(added, names[index] ?? '')
-  const given = values[at]
-  if (!Array.isArray(given)) {
-    const kept = { ...(given as object | undefined) }
-    for (const [index, name] of Object.keys(kept).entries()) if (!isKept(index)) Reflect.deleteProperty(kept, name)
-    args[at] = { ...kept, ...added }
-  } else if (Array.isArray(given[0])) args[at] = [...given.filter((_, index) => isKept(index)), ...pairs]
-  else args[at] = [...given.filter((_, index) => isKept(index >> 1)), ...pairs.flat()]
-  return args
-}
+const withFields = guard(
+  'the fields of a response',
+  (exchange: ObservedExchange, values: readonly unknown[], at: number) => {
+    const added = exchange.fieldsFor(values[at])
+    const pairs = Object.entries(added)
+    if (pairs.length === 0) return undefined
+    const args = [...values]
+    const names = fieldNames(values[at])
+    const isKept = (index: number) => !Object.hasOwn(added, names[index] ?? '')
+    const given = values[at]
+    if (!Array.isArray(given)) {
+      const kept = { ...(given as object | undefined) }
+      for (const [index, name] of Object.keys(kept).entries()) if (!isKept(index)) Reflect.deleteProperty(kept, name)
+      args[at] = { ...kept, ...added }
+    } else if (Array.isArray(given[0])) args[at] = [...given.filter((_, index) => isKept(index)), ...pairs]
+    else args[at] = [...given.filter((_, index) => isKept(index >> 1)), ...pairs.flat()]
+    return args
+  },
+)

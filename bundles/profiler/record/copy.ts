@@ -3,6 +3,7 @@ import zlib from 'node:zlib'
 import { parseForm } from '../../../lib/body/form-data.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
 import { charsetOf, isJsonType, mediaTypeOf } from '../../../lib/http/media-type.ts'
+import { readClock } from '../../../lib/own-globals.ts'
 import { maskMarkup } from '../../../lib/redact/mask-text.ts'
 import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
@@ -138,7 +139,7 @@ export class ContentCopier {
   #left = workLimit
   #time: number
 
-  constructor(redactor: Redactor, clock: () => number = () => performance.now()) {
+  constructor(redactor: Redactor, clock: () => number = () => readClock()) {
     this.#redactor = redactor
     this.#clock = clock
     this.#time = clock()

@@ -9,6 +9,7 @@ import {
 import type { Event, EventClass, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
+import { readClock } from '../../../lib/own-globals.ts'
 import type { OldHeaderRow } from '../profile/span-data.ts'
 import { SpanFlag, type SpanRow, type WaitRow } from '../profile/span-rows.ts'
 import { type Actor, eventLoop, leastPause, noteActivity } from './loop-activity.ts'
@@ -131,7 +132,7 @@ export class EventTrace {
 
   /** Microseconds since the request began: no clock here is finer, and whole numbers are short in JSON. */
   now(): number {
-    const now = performance.now()
+    const now = readClock()
     this.note(now)
     return this.#toMicroseconds(now)
   }

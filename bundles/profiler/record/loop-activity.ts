@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import process from 'node:process'
+import { readClock } from '../../../lib/own-globals.ts'
 
 /** Milliseconds; a shorter block of the event loop is not recorded. */
 export const leastBlock = 50
@@ -80,20 +81,24 @@ export function watchEnds(): void {
   endsLeft = endLimit
 }
 
-const settled = Promise.resolve()
 const { nextTick } = process
 
 function expectEnd(): void {
   endsLeft--
   isEndExpected = true
   expectedToken = latestToken
-  // A tick that is scheduled by a microtask runs when no microtask is left.
-  void settled.then(() => nextTick(noteEnd))
+  void scheduleEnd()
+}
+
+/** A tick that is scheduled by a microtask runs when no microtask is left. */
+async function scheduleEnd(): Promise<void> {
+  await undefined
+  nextTick(noteEnd)
 }
 
 function noteEnd(): void {
   // The callback may have worked for both requests, such as that of a pool.
-  if (latestToken === expectedToken) noteActivity(performance.now(), { token: latestToken, start: latest })
+  if (latestToken === expectedToken) noteActivity(readClock(), { token: latestToken, start: latest })
   isEndExpected = false
 }
 

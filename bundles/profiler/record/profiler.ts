@@ -1,10 +1,11 @@
 import { randomInt } from 'node:crypto'
 import { hostname } from 'node:os'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { guard } from '../../../lib/guard.ts'
 import { isEventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import { nextTurn, readClock, startTimer, stopTimer } from '../../../lib/own-globals.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import type { Profile } from '../profile/profile.ts'
@@ -203,6 +204,11 @@ export class Profiler {
     this.#maker.schedule(trace)
   }
 
+  /** The request is not in flight any more, also if it could not be recorded. */
+  abandon(trace: Trace): void {
+    removeFrom(this.#inFlight, trace)
+  }
+
   /**
    * Called before the process ends because of an error in the work of `culprit`, whose response may have been sent.
    * Stores all requests in flight before it returns. Never throws.
@@ -226,7 +232,7 @@ export class Profiler {
 function takeWarmth({ controller, request, start, warm }: Trace): boolean {
   const kind = (request.parent === undefined ? request.attributes.get('_route') : controller) ?? ''
   const since = warm?.get(kind)
-  if (since === undefined) warm?.set(kind, performance.now())
+  if (since === undefined) warm?.set(kind, readClock())
   return since !== undefined && since <= start
 }
 
@@ -321,7 +327,7 @@ class ProfileMaker {
   }
 
   /** Stores a main request and its sub-requests while the stream of the response is still open. */
-  async storeOpen(main: Trace): Promise<void> {
+  readonly storeOpen = guard('a stream of events', async (main: Trace): Promise<void> => {
     // The response is sent first.
     await nextTurn()
     for (const trace of withDescendants(main)) {
@@ -329,16 +335,16 @@ class ProfileMaker {
       // At its end, it is collected and stored again.
       if (main.outcome === 'unfinished') this.#store(trace)
     }
-  }
+  })
 
   /** Stores a sub-request that ended after its main request, and updates the profile of its parent. */
-  async storeLate(trace: Trace): Promise<void> {
+  readonly storeLate = guard('a late sub-request', async (trace: Trace): Promise<void> => {
     await this.#storeCollected(trace)
-    this.#update(trace.parent)
-  }
+    void this.#update(trace.parent)
+  })
 
   /** Stores a main request at once, before the process ends. The requests of `lineage` caused the crash. */
-  storeCrashed(main: Trace, lineage: readonly Trace[]): void {
+  readonly storeCrashed = guard('an unfinished request', (main: Trace, lineage: readonly Trace[]): void => {
     if (!this.#services.policy.keeps(main)) return
     for (const trace of withDescendants(main)) {
       if (trace.outcome === 'unfinished' || lineage.includes(trace)) {
@@ -347,20 +353,21 @@ class ProfileMaker {
       }
       this.#store(trace)
     }
-  }
+  })
 
   /** Schedules an update of a profile after late work. Updates are gathered for a while. */
-  readonly updateSoon = (trace: Trace): void => {
+  readonly updateSoon = guard('late work', (trace: Trace): void => {
     if (trace.hasUpdate || trace.updates === updateLimit) return
     trace.hasUpdate = true
-    const update = () => {
-      trace.hasUpdate = false
-      this.#services.collectLate(trace)
-      this.#update(trace)
-    }
     // The timer is unref'd: a process that ends does not wait for it.
-    setTimeout(update, updateDelay * 2 ** trace.updates++).unref()
-  }
+    startTimer(this.#updateLate, updateDelay * 2 ** trace.updates++, trace).unref()
+  })
+
+  readonly #updateLate = guard('late work', (trace: Trace): void => {
+    trace.hasUpdate = false
+    this.#services.collectLate(trace)
+    void this.#update(trace)
+  })
 
   /** Resolves when the profile of a token is stored, at once when none is expected, and after one second in any case. */
   whenStored(token: string): Promise<void> {
@@ -369,22 +376,25 @@ class ProfileMaker {
 
   /** Resolves when every ended request is stored, and after one second in any case. */
   async whenIdle(): Promise<void> {
-    const limit = performance.now() + waitLimit
-    while (this.#ended.length > 0 && performance.now() < limit) await nextTurn()
+    const limit = readClock() + waitLimit
+    while (this.#ended.length > 0 && readClock() < limit) await nextTurn()
   }
 
-  async #storeScheduled(): Promise<void> {
+  readonly #storeScheduled = guard('ended requests', async (): Promise<void> => {
     await nextTurn()
     await nextTurn()
-    for (const main of this.#scheduled.splice(0)) {
-      let storing: Promise<void> | undefined
-      for (const trace of withDescendants(main)) {
-        storing = storing === undefined ? this.#storeCollected(trace) : storing.then(() => this.#storeCollected(trace))
-      }
-      if (storing === undefined) removeFrom(this.#ended, main)
-      else void storing.then(() => removeFrom(this.#ended, main))
+    for (const main of this.#scheduled.splice(0)) void this.#storeEnded(main)
+  })
+
+  readonly #storeEnded = guard('an ended request', (main: Trace): Promise<void> | undefined => {
+    let storing: Promise<void> | undefined
+    for (const trace of withDescendants(main)) {
+      storing = storing === undefined ? this.#storeCollected(trace) : storing.then(() => this.#storeCollected(trace))
     }
-  }
+    if (storing !== undefined) return storing.then(() => removeFrom(this.#ended, main))
+    removeFrom(this.#ended, main)
+    return undefined
+  })
 
   /** Stores a trace when its collectors are done. Returns a promise only if one of them is still at work. */
   #storeCollected(trace: Trace): Promise<void> | undefined {
@@ -396,34 +406,30 @@ class ProfileMaker {
 
   /** Asks the policy again: the request may have failed while a collector was at work. */
   #store(trace: Trace): void {
-    const { logger, policy, facts, redactor, signals, storage } = this.#services
-    try {
-      if (policy.keeps(trace)) {
-        const serialized = serializeProfile(trace, this.#collected(trace), redactor, undefined, this.#machine)
-        storage.append(serialized, facts())
-        trace.isStored = true
-        signals.emit('profile.saved', serialized.summary)
-      }
-    } catch (error) {
-      // No caller catches the error: it would end the process.
-      logger.error('A profile could not be written.', { exception: error })
-    }
+    this.#append(trace)
     this.#pending.settle(trace.token)
   }
 
+  readonly #append = guard('a profile', (trace: Trace): void => {
+    const { policy, facts, redactor, signals, storage } = this.#services
+    if (!policy.keeps(trace)) return
+    const serialized = serializeProfile(trace, this.#collected(trace), redactor, undefined, this.#machine)
+    storage.append(serialized, facts())
+    trace.isStored = true
+    signals.emit('profile.saved', serialized.summary)
+  })
+
   /** Stores a newer version of a stored profile. The errors that its page has reported since stay in it. */
-  #update(trace: Trace | undefined): void {
+  readonly #update = guard('a changed profile', async (trace: Trace | undefined): Promise<void> => {
     if (!trace?.isStored) return
-    const { logger, redactor, signals, storage } = this.#services
+    const { redactor, signals, storage } = this.#services
     const change = (stored: Profile) => {
       const serialized = serializeProfile(trace, this.#collected(trace), redactor, stored, this.#machine)
       signals.emit('profile.saved', serialized.summary)
       return serialized
     }
-    storage.amend(trace.token, change).catch(error => {
-      logger.error('A profile could not be written.', { exception: error })
-    })
-  }
+    await storage.amend(trace.token, change)
+  })
 
   /** A sub-request is collected when it ends, and stored together with its main request. */
   #collected(trace: Trace): CollectedData {
@@ -455,9 +461,9 @@ export class PendingTokens {
     return new Promise(resolve => {
       const waiting = this.#waiting.get(token)
       if (waiting === undefined) return resolve()
-      const timer = setTimeout(resolve, limit)
+      const timer = startTimer(resolve, limit)
       waiting.push(() => {
-        clearTimeout(timer)
+        stopTimer(timer)
         resolve()
       })
     })

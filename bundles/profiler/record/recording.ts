@@ -1,5 +1,6 @@
 import type { Collector } from '../../../kernel/profiler-contract.ts'
 import { ThrownFrames } from '../../../kernel/thrown-frames.ts'
+import { guard, reportFailures } from '../../../lib/guard.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { SecretPaths } from '../../../lib/routing/secret-paths.ts'
@@ -60,6 +61,12 @@ export class Recording {
     redactor.add(secretPaths.mask)
     this.#subjects = subjects
     this.#storage = storage
+    this.#stops.push(
+      reportFailures((exception, part) =>
+        // Not by a placeholder: the application may have replaced what fills it.
+        logger.error(`The recording of ${part} has failed. It goes on, with a gap.`, { exception }),
+      ),
+    )
     this.profiler = new Profiler({
       storage,
       policy,
@@ -85,7 +92,7 @@ export class Recording {
     context.enable()
     const { profiler } = this
     this.findTrace = (request = context.current) => profiler.find(request)
-    const onBegin = (listener: (trace: Trace) => void) => void begun.push(listener)
+    const onBegin = (listener: (trace: Trace) => void) => void begun.push(guard('the resources of requests', listener))
     const services = { profiler, findTrace: this.findTrace, onBegin }
     this.#stops.push(...subjects.flatMap(subject => subject.observeProcess?.(process, services) ?? []))
   }

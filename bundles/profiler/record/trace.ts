@@ -1,6 +1,7 @@
 import type { CollectedRequest } from '../../../kernel/profiler-contract.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
+import { readClock, readTime } from '../../../lib/own-globals.ts'
 import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
 import { EventTrace } from './event-trace.ts'
@@ -30,9 +31,9 @@ export class Trace implements CollectedRequest {
   /** Its sub-requests, in the order in which they began. */
   readonly children: Trace[] = []
   /** When the request began, in milliseconds since 1970. */
-  readonly time: number = Date.now()
+  readonly time: number = readTime()
   /** When the request began, by `performance.now()`. All recorded times are relative to this time. */
-  readonly start: number = performance.now()
+  readonly start: number = readClock()
   /** Milliseconds from the start of the request; `undefined` while it is handled. */
   duration: number | undefined
   /** Whether code and caches were cold. */
@@ -102,16 +103,12 @@ export class Trace implements CollectedRequest {
 
   /** Reports a recorded piece of work. After the end of the request it is late work, which updates the profile. */
   touch(): void {
-    try {
-      this.main.onLate?.(this)
-    } catch {
-      // It runs within the work of the application, which may have replaced a timer: the profile is not updated.
-    }
+    this.main.onLate?.(this)
   }
 
   /** Milliseconds since its start. Only the request's own work calls it: the call is recorded as activity of the request. */
   elapsed(): number {
-    const now = performance.now()
+    const now = readClock()
     this.events.note(now)
     return now - this.start
   }

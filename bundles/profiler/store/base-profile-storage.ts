@@ -1,4 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { guard } from '../../../lib/guard.ts'
+import { pause, readClock, startInterval, startTimer, stopTimer } from '../../../lib/own-globals.ts'
 import { isToken } from '../profile/json.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type {
@@ -50,10 +51,10 @@ export abstract class ProfileQueue implements UnwrittenProfiles {
   protected async pause(milliseconds: number, isIdle: boolean): Promise<void> {
     await new Promise<void>(resolve => {
       this.#endPause = resolve
-      this.#pause = setTimeout(resolve, milliseconds)
+      this.#pause = startTimer(resolve, milliseconds)
       if (isIdle) this.#pause.unref()
     })
-    clearTimeout(this.#pause)
+    stopTimer(this.#pause)
     this.#pause = undefined
     this.#endPause = undefined
   }
@@ -181,10 +182,12 @@ export abstract class BaseProfileStorage<Found extends FoundProfile> implements 
     // Until all is read, profiles of other processes may be old.
     const added = { listener, since: this.tailStart }
     this.#listeners = [...this.#listeners, added]
-    void this.refresh().then(() => {
+    const refresh = guard('profiles of other processes', async () => {
+      await this.refresh()
       added.since = 0
     })
-    this.#timer ??= setInterval(() => this.refresh(), tailInterval).unref()
+    void refresh()
+    this.#timer ??= startInterval(refresh, tailInterval).unref()
     return () => {
       this.#listeners = this.#listeners.filter(each => each !== added)
       if (this.#listeners.length === 0) this.#stopTimer()
@@ -245,12 +248,12 @@ export abstract class BaseProfileStorage<Found extends FoundProfile> implements 
   /** Finds a profile, also when another process is about to write it. */
   protected async locate(token: string): Promise<Found | undefined> {
     if (!isToken(token)) return undefined
-    const end = performance.now() + otherWriters.limit
+    const end = readClock() + otherWriters.limit
     for (;;) {
       const found = await this.look(token)
       if (found !== 'expected') return found
-      if (performance.now() >= end) return undefined
-      await wait(otherWriters.look)
+      if (readClock() >= end) return undefined
+      await pause(otherWriters.look)
     }
   }
 
@@ -266,7 +269,7 @@ export abstract class BaseProfileStorage<Found extends FoundProfile> implements 
   }
 
   #stopTimer(): void {
-    clearInterval(this.#timer)
+    stopTimer(this.#timer)
     this.#timer = undefined
   }
 }
@@ -275,12 +278,12 @@ export abstract class BaseProfileStorage<Found extends FoundProfile> implements 
 export async function within<result>(milliseconds: number, promise: Promise<result>): Promise<result | undefined> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<undefined>(resolve => {
-    timer = setTimeout(resolve, milliseconds, undefined)
+    timer = startTimer(resolve, milliseconds, undefined)
   })
   try {
     return await Promise.race([promise, timeout])
   } finally {
-    clearTimeout(timer)
+    stopTimer(timer)
   }
 }
 
@@ -302,13 +305,19 @@ export function limitReports(report: ReportProblem, clock: () => number): Report
  * more run, because the current run may have begun too early. The task must not reject.
  */
 export function coalesce(task: () => Promise<void>): () => Promise<void> {
-  let last = Promise.resolve()
+  let last: Promise<void> | undefined
   let waiting: Promise<void> | undefined
+  const runAfter = async (earlier: Promise<void> | undefined): Promise<void> => {
+    try {
+      await earlier
+    } catch {
+      // Its own callers have the error.
+    }
+    waiting = undefined
+    await task()
+  }
   return () => {
-    waiting ??= last = last.then(() => {
-      waiting = undefined
-      return task()
-    })
+    waiting ??= last = runAfter(last)
     return waiting
   }
 }

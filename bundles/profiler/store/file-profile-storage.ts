@@ -1,7 +1,8 @@
 import { constants } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { guard } from '../../../lib/guard.ts'
+import { nextTurn, readTime } from '../../../lib/own-globals.ts'
 import { checkFolder } from '../../../lib/writable-folder.ts'
 import type { ReceivedSpan } from '../profile/span-data.ts'
 import {
@@ -94,7 +95,7 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
   #lastRetention: Promise<void> = Promise.resolve()
 
   constructor(options: FileProfileStorageOptions) {
-    const { clock = Date.now, directory, fileSystem = nodeFileSystem, queueLength: limit = 16_000_000 } = options
+    const { clock = readTime, directory, fileSystem = nodeFileSystem, queueLength: limit = 16_000_000 } = options
     const limits = { ...defaultLimits, ...options.limits }
     super(limitReports(options.onProblem, clock))
     this.#fileSystem = fileSystem
@@ -347,21 +348,24 @@ class WriteQueue extends ProfileQueue {
     return this.#options.writer.leave()
   }
 
-  async #run(): Promise<void> {
+  readonly #run = guard('the written profiles', async (): Promise<void> => {
     this.#isRunning = true
-    // Profiles of the same turn belong to the same group.
-    await nextTurn()
-    while (this.#waiting.length > 0) {
-      this.#writing = this.#waiting
-      this.#waiting = []
-      await this.#write(this.#writing)
-      this.#writing = []
-      // A caller of flush() does not wait for the pause.
-      if (this.#waiting.some(({ callbacks }) => callbacks.length > 0)) continue
-      await this.pause(this.isFailing ? pauses.failure : pauses.group, this.#waiting.length === 0)
+    try {
+      // Profiles of the same turn belong to the same group.
+      await nextTurn()
+      while (this.#waiting.length > 0) {
+        this.#writing = this.#waiting
+        this.#waiting = []
+        await this.#write(this.#writing)
+        this.#writing = []
+        // A caller of flush() does not wait for the pause.
+        if (this.#waiting.some(({ callbacks }) => callbacks.length > 0)) continue
+        await this.pause(this.isFailing ? pauses.failure : pauses.group, this.#waiting.length === 0)
+      }
+    } finally {
+      this.#isRunning = false
     }
-    this.#isRunning = false
-  }
+  })
 
   async #write(items: readonly QueueItem[]): Promise<void> {
     try {

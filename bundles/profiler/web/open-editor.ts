@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { isLocal } from '../../../kernel/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
+import { startTimer, stopTimer } from '../../../lib/own-globals.ts'
 import { packageDirectory } from '../../../lib/package.ts'
 import { resolveLocated, showPath } from '../../../lib/stack/stack-frames.ts'
 import type { FilePlace } from './editor-links.ts'
@@ -147,9 +148,9 @@ function start(command: string, parameters: readonly string[], env: LauncherSyst
   const child = spawn(command, parameters, { stdio: 'ignore', detached: true, env: { ...env, NODE_OPTIONS: '' } })
   child.unref()
   return new Promise(resolve => {
-    const timer = setTimeout(() => resolve(true), startTime)
+    const timer = startTimer(resolve, startTime, true)
     const end = (isOpened: boolean) => {
-      clearTimeout(timer)
+      stopTimer(timer)
       resolve(isOpened)
     }
     child.once('error', () => end(false))

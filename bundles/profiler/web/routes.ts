@@ -7,6 +7,7 @@ import { findCrossOrigin } from '../../../lib/http/cors.ts'
 import { EventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
+import { readTime } from '../../../lib/own-globals.ts'
 import { processStart } from '../../../lib/process-start.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
@@ -223,7 +224,7 @@ export class StateStreams {
 
   /** `directory` is that of the application. */
   constructor(signals: Signals, directory: string) {
-    signals.on('files.changed', () => this.#set({ ...this.#state, version: Date.now() }))
+    signals.on('files.changed', () => this.#set({ ...this.#state, version: readTime() }))
     signals.on('sources.broken', ({ problems, served }) => {
       const [first] = problems
       const isUsed = served === 'current'

@@ -1,5 +1,5 @@
 import { finished } from 'node:stream/promises'
-import { setTimeout as delay } from 'node:timers/promises'
+import { pause, readClock } from '../../../../lib/own-globals.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { type OutgoingMessage, sendMessage } from '../../any-server/client.ts'
 import { replayHeader, writeReplayMark } from '../../any-server/replay-mark.ts'
@@ -51,8 +51,8 @@ export class ServerReplayer {
     }
     if (!isToken(token)) return { problem: 'The application has answered, but it has made no profile of the replay.' }
     await profiler.whenStored(token)
-    const limit = performance.now() + streamPatience
-    while ((await storage.find(token)) === undefined && performance.now() < limit) await delay(interval)
+    const limit = readClock() + streamPatience
+    while ((await storage.find(token)) === undefined && readClock() < limit) await pause(interval)
     return { token }
   }
 

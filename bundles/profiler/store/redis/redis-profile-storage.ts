@@ -1,8 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
 import { spawnSync } from 'node:child_process'
 import { text } from 'node:stream/consumers'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { checkOptions } from '../../../../lib/errors/arguments.ts'
+import { nextTurn, readTime } from '../../../../lib/own-globals.ts'
 import { RedisError } from '../../../../lib/redis/errors.ts'
 import { RedisConnection, type RedisConnectionOptions } from '../../../../lib/redis/redis-connection.ts'
 import { sizeLimit } from '../../profile/json.ts'
@@ -377,7 +377,7 @@ export class RedisQueue extends ProfileQueue {
 
 /** Reports each kind of problem at most once a minute. The connection reports an outage. */
 function reportWithoutOutages(onProblem: ReportProblem): ReportProblem {
-  const report = limitReports(onProblem, Date.now)
+  const report = limitReports(onProblem, readTime)
   return (message, error) => {
     if (!(error instanceof RedisError && error.isPassing)) report(message, error)
   }

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { ResponseEvent } from '../../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
 import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import type { Request } from '../../../../lib/http/request.ts'
+import { pause as delay, readTime } from '../../../../lib/own-globals.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import { probePath } from '../../client/browser-probes.ts'
 import { type AmendServices, amendProfile, clientOf } from '../../record/collect.ts'
@@ -93,7 +93,7 @@ export class MissingAssetsListener {
   async #add({ client, page, paths }: WaitingPage): Promise<void> {
     const { redactor, storage } = this.#services
     const url = redactor.text(page)
-    const from = Date.now() - lifetime
+    const from = readTime() - lifetime
     const { summaries } = await storage.search({
       filters: [
         { field: 'url', test: 'contains', value: url },

@@ -1,4 +1,5 @@
 import type { Logger } from '../../../../lib/log/logger.ts'
+import { readClock } from '../../../../lib/own-globals.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import { type AmendServices, amendProfile } from '../../record/collect.ts'
 import {
@@ -40,7 +41,7 @@ export class BrowserErrors {
   constructor(services: BrowserErrorServices) {
     this.#services = services
     this.#logger = services.logger.channel('browser')
-    this.#clock = services.clock ?? (() => performance.now())
+    this.#clock = services.clock ?? (() => readClock())
   }
 
   /**

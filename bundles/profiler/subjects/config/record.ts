@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Foundation } from '../../../../kernel/bundle.ts'
+import { readTime } from '../../../../lib/own-globals.ts'
 import { version } from '../../../../lib/package.ts'
 import { processStart } from '../../../../lib/process-start.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
@@ -62,7 +63,7 @@ export function createServerCollector(
     edits = restarted.edits.map(toMasked)
   })
   signals.on('files.changed', ({ files }) => {
-    if (files.length > 0) edits = [...edits, toMasked({ time: Date.now(), files })].slice(-editLimit)
+    if (files.length > 0) edits = [...edits, toMasked({ time: readTime(), files })].slice(-editLimit)
   })
   return {
     name: 'server',

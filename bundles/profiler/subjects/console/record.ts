@@ -1,5 +1,6 @@
 import { format, formatWithOptions } from 'node:util'
 import { observeDumps } from '../../../../kernel/dump.ts'
+import { guard } from '../../../../lib/guard.ts'
 import { Headers } from '../../../../lib/http/headers.ts'
 import { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
@@ -240,7 +241,7 @@ function patch(target: Methods): () => void {
   const { error } = target
   /** The original would print the frames of this file. */
   const printTrace: Print = (...values) => {
-    const trace = { name: 'Trace', message: format(...values), stack: '' }
+    const trace = { name: 'Trace', message: apply(format, undefined, values), stack: '' }
     Error.captureStackTrace(trace, target.trace)
     return error(trace.stack)
   }
@@ -259,22 +260,19 @@ function patch(target: Methods): () => void {
   }
 }
 
+const { apply } = Reflect
+
 function pass(method: Method, values: unknown[], print: Print): unknown {
-  if (isPrinting) return print(...values)
+  if (isPrinting) return apply(print, undefined, values)
   isPrinting = true
   try {
-    for (const observe of observers) tryTo(() => observe(method, values))
-    return print(...values)
+    observeCall(method, values)
+    return apply(print, undefined, values)
   } finally {
     isPrinting = false
   }
 }
 
-/** An error while a value is copied is dropped. The console's own method may throw it, too. */
-function tryTo(observe: () => void): void {
-  try {
-    observe()
-  } catch {
-    // The value is not recorded.
-  }
-}
+const observeCall = guard('the console', (method: Method, values: readonly unknown[]): void => {
+  for (const observe of observers) observe(method, values)
+})

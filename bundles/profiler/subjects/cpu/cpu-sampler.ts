@@ -1,4 +1,6 @@
 import { type Profiler, type Runtime, Session } from 'node:inspector'
+import { guard } from '../../../../lib/guard.ts'
+import { readClock, startTimer, stopTimer } from '../../../../lib/own-globals.ts'
 
 /** Microseconds between two samples of the stack. */
 const samplingInterval = 100
@@ -109,10 +111,13 @@ export class CpuRecording {
     this.#sampler = sampler
     this.#onEnd = onEnd
     this.#others = others
-    this.#timer = setTimeout(() => this.#stop(true), limit).unref()
-    const before = performance.now()
+    this.#timer = startTimer(
+      guard('the CPU profile', () => this.#stop(true)),
+      limit,
+    ).unref()
+    const before = readClock()
     sampler.start()
-    this.#startup = performance.now() - before
+    this.#startup = readClock() - before
   }
 
   /** Counts another request that came in. */
@@ -131,7 +136,7 @@ export class CpuRecording {
   }
 
   #stop(isCut: boolean): SampledRequest {
-    clearTimeout(this.#timer)
+    stopTimer(this.#timer)
     const profile = this.#sampler.stop()
     this.#sampled = { profile, startup: this.#startup, others: this.#others, isCut }
     this.#onEnd()

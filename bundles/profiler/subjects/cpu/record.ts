@@ -3,9 +3,11 @@ import { mkdirSync, renameSync, unlinkSync, watch, writeFileSync } from 'node:fs
 import path from 'node:path'
 import { namedFunctionOf } from '../../../../kernel/controller.ts'
 import { messageOfError } from '../../../../lib/errors/flat-error.ts'
+import { guard } from '../../../../lib/guard.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { knownMethods } from '../../../../lib/http/request-target.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
+import { readTime, startTimer, stopTimer } from '../../../../lib/own-globals.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { isAmount, isObject, parseJsonObject } from '../../profile/json.ts'
@@ -86,7 +88,7 @@ export class CpuProfiler {
 
   /** Orders a sample, in place of the order before. @throws when the disk does not allow it */
   arm(target: CpuTarget): void {
-    const arming = createArming(target, Date.now())
+    const arming = createArming(target, readTime())
     this.#services.file.write(arming)
     this.#set(arming)
   }
@@ -100,7 +102,7 @@ export class CpuProfiler {
   /** Follows the file that other processes write to request a sample, until this profiler is closed. */
   listen(): void {
     const { file, logger } = this.#services
-    const follow = () => this.#set(file.read())
+    const follow = guard('the CPU profile', () => this.#set(file.read()))
     try {
       this.#unwatch = file.watch(follow)
       follow()
@@ -117,11 +119,15 @@ export class CpuProfiler {
   }
 
   #set(arming: Arming | undefined): void {
-    clearTimeout(this.#expiry)
-    const left = arming === undefined ? 0 : arming.until - Date.now()
+    stopTimer(this.#expiry)
+    const left = arming === undefined ? 0 : arming.until - readTime()
     this.#armed = left > 0 ? arming : undefined
     // A timer for a longer time would fire at once.
-    if (left > 0) this.#expiry = setTimeout(() => this.disarm(), Math.min(left, 2 ** 31 - 1)).unref()
+    if (left > 0)
+      this.#expiry = startTimer(
+        guard('the CPU profile', () => this.disarm()),
+        Math.min(left, 2 ** 31 - 1),
+      ).unref()
     this.#update()
   }
 

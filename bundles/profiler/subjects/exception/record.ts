@@ -1,6 +1,7 @@
 import type { RequestContext } from '../../../../kernel/request-context.ts'
 import { ThrownFrames } from '../../../../kernel/thrown-frames.ts'
 import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
+import { guard } from '../../../../lib/guard.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
 import { cut, MaskingCopier, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
@@ -171,13 +172,13 @@ function isSame(one: StackFrame | undefined, other: StackFrame | undefined): boo
  * ends because of them as it does without the profiler.
  */
 function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logger): () => void {
-  const onCrash = (error: unknown) => {
+  const onCrash = guard('a crash', (error: unknown) => {
     // The work of this request has failed, possibly long after its response.
     const culprit = context.current
     profiler.crash(error, culprit)
     const token = profiler.find(culprit)?.token
     if (token !== undefined) logger.critical('The profile {profile} has the uncaught exception.', { profile: token })
-  }
+  })
   process.on('uncaughtExceptionMonitor', onCrash)
   return () => process.off('uncaughtExceptionMonitor', onCrash)
 }

@@ -1,3 +1,4 @@
+import { readTime } from '../../../../lib/own-globals.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
@@ -44,7 +45,7 @@ export class RecentRedirects implements CollectorOf<'redirects'> {
     const redirect = { token: trace.token, status, method: request.method, url: this.#redactor.text(request.url) }
     const target = new URL(location, request.url)
     target.hash = ''
-    const until = Date.now() + lifetime
+    const until = readTime() + lifetime
     this.#expected.set(keyOf(trace, target.href), { chain: [...chain, redirect].slice(-chainLimit), until })
     const [oldest] = this.#expected.keys()
     if (this.#expected.size > expectedLimit && oldest !== undefined) this.#expected.delete(oldest)

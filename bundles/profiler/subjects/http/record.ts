@@ -1,5 +1,6 @@
 import { parseTraceParent } from '../../../../kernel/trace-context.ts'
 import { createCallerSearch, listenTo, subscribeChannels } from '../../../../lib/channels.ts'
+import { guard } from '../../../../lib/guard.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type Caller, Callers, type Running } from '../../../../lib/stack/callers.ts'
@@ -20,6 +21,8 @@ import {
   type TracedCall,
   toTexts,
 } from './traced-calls.ts'
+
+const { apply } = Reflect
 
 /** The HTTP client calls, by fetch and by the modules of Node.js. In production, `fetch` stays as it is. */
 export const httpSubject: RecordedSubject = {
@@ -208,9 +211,10 @@ function observe(
 ): void {
   const method: unknown = Reflect.get(message, name)
   if (typeof method !== 'function') return
+  const note = guard('an HTTP client call', take)
   const observed = function (this: unknown, ...values: unknown[]): unknown {
-    take(values[0], values[1])
-    return Reflect.apply(method, this, values)
+    note(values[0], values[1])
+    return apply(method, this, values)
   }
   Object.defineProperty(message, name, { value: observed, configurable: true, writable: true })
 }
@@ -288,11 +292,12 @@ function watchNodeHttp(calls: CallWatch): () => void {
       observe(request, 'destroy', () => {
         isAborted = true
       })
-      response.once('close', () => {
+      const onClose = guard('an HTTP client call', () => {
         if (response.complete) call.finish()
         // Node.js destroys a response that was cut off with an error.
         else call.fail('The response was cut off.', isAborted || response.errored === null)
       })
+      response.once('close', onClose)
     }),
     // An error of the connection is reported before Node.js itself destroys the request and the response.
     'http.client.request.error': listenTo<HttpMessage>(({ request, error }) =>
@@ -380,12 +385,9 @@ function patch(): () => void {
   if (typeof original !== 'function') return () => undefined
   function observed(this: unknown, ...values: Parameters<typeof fetch>): ReturnType<typeof fetch> {
     const outer = starting
-    // Node.js loads it with the first call, too. Other dispatchers than this one are those of the application.
-    loadDispatcher()
-    const signal = findSignal(...values)
-    starting = { isLimited: isLimited(signal, ...values), signal, below: observed }
+    starting = describeFetch(values, observed)
     try {
-      return Reflect.apply(original, this, values)
+      return apply(original, this, values)
     } finally {
       starting = outer
     }
@@ -396,6 +398,13 @@ function patch(): () => void {
     if (globalThis.fetch === observed) globalThis.fetch = original
   }
 }
+
+const describeFetch = guard('fetch', (values: Parameters<typeof fetch>, below: Running): StartingFetch => {
+  // Node.js loads it with the first call, too. Other dispatchers than this one are those of the application.
+  loadDispatcher()
+  const signal = findSignal(...values)
+  return { isLimited: isLimited(signal, ...values), signal, below }
+})
 
 /** A `Request` has a signal in any case, so it may be that of the application. */
 function findSignal(...[input, init]: Parameters<typeof fetch>): AbortSignal | undefined {

@@ -1,6 +1,8 @@
 import type { Foundation } from '../../../../kernel/bundle.ts'
+import { guard } from '../../../../lib/guard.ts'
 import { isLogError, type LogError, severityOf } from '../../../../lib/log/create-logger.ts'
 import type { LogLevel, LogRecord } from '../../../../lib/log/logger.ts'
+import { readClock } from '../../../../lib/own-globals.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import { type Caller, Callers } from '../../../../lib/stack/callers.ts'
 import { locateFrame, parseStack } from '../../../../lib/stack/stack-frames.ts'
@@ -123,7 +125,7 @@ export class LogTrace {
 
   /** Adds a message; `locate` finds its place while its caller is on the stack. */
   add({ channel, context, level, message, template }: LogRecord, locate: () => Caller | undefined): void {
-    const at = Math.round((performance.now() - this.#start) * 1000)
+    const at = Math.round((readClock() - this.#start) * 1000)
     this.#latest = at
     const severity = severityOf(level)
     this.#kept[severity] ??= new KeptLogs(severity === 'plain' ? plainLimit : severeLimit, log => this.#count(log))
@@ -278,7 +280,7 @@ function observeWarnings(
   { directory, redactor }: Pick<Foundation, 'directory' | 'redactor'>,
   findTrace: FindTrace,
 ): () => void {
-  const onWarning = (warning: Error & { readonly code?: string }) => {
+  const onWarning = guard('warnings', (warning: Error & { readonly code?: string }) => {
     const channel = warningChannels.get(warning.name)
     const trace = channel === undefined ? undefined : findTrace()
     if (channel === undefined || trace === undefined) return
@@ -287,7 +289,7 @@ function observeWarnings(
     const record = { level: 'warning', channel, message: text, context: {} } as const
     logPart.of(trace).add({ ...record, time: new Date().toISOString() }, () => findCaller(warning, directory))
     trace.touch()
-  }
+  })
   process.on('warning', onWarning)
   return () => process.off('warning', onWarning)
 }

@@ -4,10 +4,13 @@ import {
   type NodeGCPerformanceDetail,
   type PerformanceEntry,
   PerformanceObserver,
+  performance,
 } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import type { RequestContext } from '../../../../kernel/request-context.ts'
+import { guard } from '../../../../lib/guard.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
+import { readClock, startInterval, stopTimer } from '../../../../lib/own-globals.ts'
 import { Callers } from '../../../../lib/stack/callers.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CollectorOf } from '../../record/collect.ts'
@@ -46,8 +49,8 @@ function createMemoryCollector(): CollectorOf<'memory'> {
       const usage = usagePart.find(trace)
       if (usage === undefined) return undefined
       const { heap, heapLimit, peak, system, user } = usage.readProcess(trace)
-      const { active, idle } = performance.eventLoopUtilization(usage.activity)
-      const now = performance.now()
+      const { active, idle } = eventLoopUtilization(usage.activity)
+      const now = readClock()
       usage.watch?.look(now, trace)
       usage.end = now
       return {
@@ -66,6 +69,8 @@ function createMemoryCollector(): CollectorOf<'memory'> {
   }
 }
 
+const eventLoopUtilization = performance.eventLoopUtilization.bind(performance)
+
 const pauseLimit = 20
 
 const blockLimit = 20
@@ -78,7 +83,7 @@ const closeLifetime = 1
 /** The resources that the whole process uses from the start of a main request. */
 export class UsageTrace {
   readonly process: ProcessUsage
-  readonly activity: EventLoopUtilization = performance.eventLoopUtilization()
+  readonly activity: EventLoopUtilization = eventLoopUtilization()
   /** The watch of the event loop, whose timer may be too late for a request that ends. */
   watch: LoopWatch | undefined
   /** When the request ended, by `performance.now()`. */
@@ -95,7 +100,7 @@ export class UsageTrace {
   readonly #isExact: boolean
 
   constructor({ others }: Pick<Trace, 'others'>) {
-    const now = performance.now()
+    const now = readClock()
     this.process = readProcessUsage(others === 0 ? closeLifetime : sharedLifetime)
     this.#isExact = this.process.readAt >= now
   }
@@ -178,8 +183,7 @@ let isUnderLoad = false
  * Reads what the process has used; a reading is reused for `lifetime` milliseconds, under load for ten. A system call
  * for each request would cost up to 40 µs, more than most of the recording.
  */
-export function readProcessUsage(lifetime: number): ProcessUsage {
-  const now = performance.now()
+export function readProcessUsage(lifetime: number, now: number = readClock()): ProcessUsage {
   countWanted(now)
   if (last === undefined || now - last.readAt > (isUnderLoad ? sharedLifetime : lifetime)) {
     const { heap_size_limit: heapLimit, used_heap_size: heap } = getHeapStatistics()
@@ -222,20 +226,20 @@ export class LoopWatch {
     if (this.#timer !== undefined) return
     this.#remember()
     // The timer is unref'd: it does not keep the process running.
-    this.#timer = setInterval(() => this.#tick(), interval).unref()
+    this.#timer = startInterval(this.#tick, interval).unref()
   }
 
   /** Stops the timer. */
   readonly stop = (): void => {
-    clearInterval(this.#timer)
+    stopTimer(this.#timer)
     this.#timer = undefined
   }
 
-  #tick(): void {
+  readonly #tick = guard('blocks of the event loop', (): void => {
     const traces = [...this.#unstored()]
     if (traces.length === 0) this.stop()
     else this.#look(traces)
-  }
+  })
 
   /** Records a block that the timer could not yet report. Timers run up to 20 ms after it, and the profile of the request may be stored before. */
   readonly look = (now: number, ended: Trace): void => {
@@ -260,7 +264,7 @@ export class LoopWatch {
 
   #remember(): void {
     const { system, user } = process.cpuUsage()
-    this.#known = { cpu: (user + system) / 1000, idle: readIdleTime(), looked: performance.now() }
+    this.#known = { cpu: (user + system) / 1000, idle: readIdleTime(), looked: readClock() }
   }
 }
 
@@ -299,7 +303,9 @@ export class GcWatch {
 
   /** Starts to listen, until the returned function is called. It does not keep the process running. */
   start(): () => void {
-    const observer = new PerformanceObserver(list => this.#take(list.getEntries() as GcRun[]))
+    const observer = new PerformanceObserver(
+      guard('the garbage collection', list => this.#take(list.getEntries() as GcRun[])),
+    )
     observer.observe({ entryTypes: ['gc'] })
     return () => observer.disconnect()
   }
@@ -340,16 +346,16 @@ export class HangWatch {
   /** Starts the timer, unless it runs. It stops by itself when no request is in flight. */
   readonly start = (): void => {
     // The timer is unref'd: it does not keep the process running.
-    this.#timer ??= setInterval(() => this.#look(), this.#limit / 5).unref()
+    this.#timer ??= startInterval(this.#look, this.#limit / 5).unref()
   }
 
   /** Stops the timer. */
   readonly stop = (): void => {
-    clearInterval(this.#timer)
+    stopTimer(this.#timer)
     this.#timer = undefined
   }
 
-  #look(): void {
+  readonly #look = guard('requests that hang', (): void => {
     const traces = [...this.#services.unstored()]
     if (traces.length === 0) this.stop()
     for (const trace of traces) {
@@ -357,7 +363,7 @@ export class HangWatch {
       this.#reported.add(trace)
       this.#report(trace)
     }
-  }
+  })
 
   #report(main: Trace): void {
     const { context, logger } = this.#services
@@ -375,7 +381,7 @@ export class HangWatch {
 
 /** Milliseconds since a request began. The watch is no activity of the request, so `elapsed` is not called. */
 function elapsedSince({ start }: Trace): number {
-  return performance.now() - start
+  return readClock() - start
 }
 
 /** The innermost request that has not ended. */

@@ -1,7 +1,11 @@
 import childProcess from 'node:child_process'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { guard } from '../../../../lib/guard.ts'
+import { readClock } from '../../../../lib/own-globals.ts'
 import type { Running } from '../../../../lib/stack/callers.ts'
+
+const { apply } = Reflect
 
 /** Milliseconds: shorter calls are not reported. In this time, the event loop handles no other request. */
 const leastTime = 50
@@ -74,14 +78,14 @@ function isFunction(value: unknown): value is Running {
 
 function observe(name: string, original: Running): Running {
   function observed(this: unknown, ...values: never[]): unknown {
-    if (isRunning) return Reflect.apply(original, this, values)
+    if (isRunning) return apply(original, this, values)
     isRunning = true
-    const start = performance.now()
+    const start = readClock()
     try {
-      return Reflect.apply(original, this, values)
+      return apply(original, this, values)
     } finally {
       isRunning = false
-      const duration = performance.now() - start
+      const duration = readClock() - start
       if (duration >= leastTime) report({ name, start, duration }, observed)
     }
   }
@@ -89,13 +93,7 @@ function observe(name: string, original: Running): Running {
   return Object.defineProperties(observed, Object.getOwnPropertyDescriptors(original))
 }
 
-/** Calls the observers. Their errors are dropped: an error would replace the result of the application's call. */
-function report(call: SyncCall, below: Running): void {
-  for (const observer of observers) {
-    try {
-      observer(call, below)
-    } catch {
-      // The application continues; the profile has a gap.
-    }
-  }
-}
+/** Calls the observers: an error would replace the result of the application's call. */
+const report = guard('synchronous calls', (call: SyncCall, below: Running): void => {
+  for (const observer of observers) observer(call, below)
+})

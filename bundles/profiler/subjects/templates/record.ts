@@ -1,3 +1,4 @@
+import { readClock } from '../../../../lib/own-globals.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { createTraceableView, type RenderTracer } from '../../../../lib/view/traceable-view.ts'
@@ -122,13 +123,13 @@ export function createRenderTracer(findTrace: FindTrace): RenderTracer {
     },
     beginWait(request) {
       const trace = findTrace(request)
-      const begin = performance.now()
+      const begin = readClock()
       const find = () => trace && renderPart.find(trace)
       const before = find()?.rendered ?? 0
       return () => {
         // A page with a global that is a promise is rendered during the wait.
         const renders = find()
-        if (renders !== undefined) renders.waited += performance.now() - begin - (renders.rendered - before)
+        if (renders !== undefined) renders.waited += readClock() - begin - (renders.rendered - before)
       }
     },
   }

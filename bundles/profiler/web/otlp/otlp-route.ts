@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { currentRequest } from '../../../../kernel/argument-sources.ts'
@@ -8,6 +7,7 @@ import { decodeUtf8 } from '../../../../lib/body/body-source.ts'
 import { HttpError } from '../../../../lib/errors/http-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import { nextTurn, readClock } from '../../../../lib/own-globals.ts'
 import { maskQuotedValues } from '../../../../lib/redact/mask-credentials.ts'
 import { MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
@@ -127,15 +127,15 @@ export async function toReceivedSpans({ omitted, resources }: OtlpMessage, redac
   const spans: ReceivedSpan[] = []
   const describer = new QueryDescriber(redactor)
   let rejected = omitted
-  let begun = performance.now()
+  let begun = readClock()
   for (const resource of resources) {
     const { process, service } = describeResource(resource.attributes, redactor)
     for (const span of resource.spans) {
       if (isValid(span)) spans.push({ service, process, ...toSpan(span, redactor, describer) })
       else rejected++
-      if (performance.now() - begun < sliceTime) continue
-      await setImmediate()
-      begun = performance.now()
+      if (readClock() - begun < sliceTime) continue
+      await nextTurn()
+      begun = readClock()
     }
   }
   return { spans, rejected }

@@ -1,5 +1,7 @@
+import { guard } from '../../../../lib/guard.ts'
 import { EventStream } from '../../../../lib/http/event-stream.ts'
 import type { Request } from '../../../../lib/http/request.ts'
+import { readClock, startTimer, stopTimer } from '../../../../lib/own-globals.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import { createFilter } from '../../insight/search-list.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
@@ -71,17 +73,19 @@ class ProfileReporter {
   }
 
   stop(): void {
-    clearTimeout(this.#timer)
+    stopTimer(this.#timer)
   }
 
   #sendSoon(): void {
-    const rest = this.#lastEvent + eventInterval - performance.now()
-    this.#timer ??= setTimeout(() => this.#send(), Math.max(delay, rest)).unref()
+    const rest = this.#lastEvent + eventInterval - readClock()
+    this.#timer ??= startTimer(this.#sendNow, Math.max(delay, rest)).unref()
   }
+
+  readonly #sendNow = guard('the live list', () => this.#send())
 
   #send(): void {
     this.#timer = undefined
-    this.#lastEvent = performance.now()
+    this.#lastEvent = readClock()
     if (this.#stream.isBehind) {
       this.#sendSoon()
       return
