@@ -131,7 +131,7 @@ const buffer = /<[A-Z]\w{0,20}(?: [^<>\r\n]{0,400})?>/y
 const nextLiteral = /\s{0,40}\+\s{0,40}(?=["'`])/y
 /** Prefixes of literals in Python, SQL, C# and other languages; their types in TypeScript, GraphQL and dumps of PHP. */
 const prefix = /(?:[bBrRuUfNE@$]{1,2}|[Ss]tring!?\s{0,3}=\s{0,3}|string\(\d{1,9}\) )(?=["'])/y
-const operator = /(?:await|async|new|function|typeof|yield)\s|[A-Za-z_$][\w$.]{0,100}\(/y
+const operator = /(?:await|async|new|function|typeof|yield)\s|[A-Za-z_$][\w$.:]{0,100}\(/y
 const masked = /\*{6}(?!\w)/y
 /** Brackets with nothing between them. */
 const emptyGroup = /[{[]\s{0,9}[}\]]/y
@@ -171,7 +171,9 @@ function found(start: number, end: number, replacement: string): FoundValue | un
 /** An empty value, a placeholder, or a mask. */
 function isHarmless(text: string, { text: name }: PlacedName, at: number): boolean {
   const begin = skip(className, text, at)
-  const isVariable = text.startsWith(`$${name}`, at) && !/[\w$-]/.test(text.charAt(at + name.length + 1))
+  // `$token`, `this.#token = token`
+  const variable = text.startsWith('= ', at - 2) && text.startsWith(name, at) ? name : `$${name}`
+  const isVariable = text.startsWith(variable, at) && !/[\w$(-]/.test(text.charAt(at + variable.length))
   return (
     isVariable || skip(literal, text, at) > at || skip(emptyGroup, text, begin) > begin || skip(masked, text, at) > at
   )

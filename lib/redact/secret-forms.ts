@@ -48,7 +48,7 @@ const namedForms: Forms = {
   ' is¦ was¦ for ¦ from ¦entered¦given¦invalid¦malformed¦provided¦received¦rejected¦sent¦submitted¦supplied¦typed¦used':
     [
       /(?<before>\b(?:pass(?:word|wd|phrase|code)|(?:api|license|access)[ _-]?key|secret|token|jwt|otp|pin|credentials?)(?: (?:is|was|(?:for|from) [\w@.-]{1,64}|entered|given|invalid|malformed|provided|received|rejected|sent|submitted|supplied|typed|used)){1,2}: ["']?)(?=[^\s"'`\\]{0,300}\d)(?!\d{1,3}(?![^\s.])|\d{4}-\d\d|[a-z]{1,30}-\d{1,4}(?!\S))[^\s"'`\\]{4,}/gi,
-      /(?<before>\b(?:pass(?:word|wd|phrase|code)|(?:api|license)[ _-]?key|secret|token|pin|(?:one-time|recovery|verification) code) (?:is|was) (?:(?:changed|reset|set) to )?)(?=\S*\d)(?![\d.,]+(?:\s|$))(?!(?:sha|md|base|utf|v|aes|hs|rs|es)-?\d)[^\s"']{4,}/gi,
+      /(?<before>\b(?:pass(?:word|wd|phrase|code)|(?:api|license)[ _-]?key|secret|token|pin|(?:one-time|recovery|verification) code) (?:is|was) (?:(?:changed|reset|set) to )?)(?=[^\s"'`\\]{0,300}\d)(?![\d.,]+(?:\s|$))(?!(?:sha|md|base|utf|v|aes|hs|rs|es)-?\d)[^\s"']{4,}/gi,
     ],
   'password ¦passwd ¦passphrase ¦passcode ¦api key ¦apikey ¦api_key ¦api-key ¦secret ¦token ¦key ¦--': [
     /(?<before>(?:^|\s)--[\w-]{0,40}(?:passw|passphrase|secret|token|key|pwd|auth)[\w-]{0,40}[ \t](?![-\s<[{|]))[^\s"']+/gi,
