@@ -21,6 +21,9 @@ const valueBounds: CopyBounds = { depth: 10, entries: 5000, text: Number.POSITIV
 const nestingLimit = 4
 const shortestSecret = 8
 
+/** Most texts are shorter. */
+const shortText = 200
+
 /**
  * Masks secrets before anything is stored: `******` replaces a secret, an empty secret stays empty.
  *
@@ -98,9 +101,10 @@ export class Redactor {
   /** Masks the secrets in a text. */
   text(given: string): string {
     const plain = this.#maskMore(given)
+    // The memo finds a long text sooner than one pass over it.
+    if (plain.length > shortText && this.#harmless.get(plain)) return plain
     const found = this.#find(plain)
     const text = (found & moreBit) === 0 ? plain : plain.replace(this.#secrets, mask)
-    // Most texts end here, sooner than they would be found in a memo.
     if ((found & ~moreBit) === 0 || this.#harmless.get(text)) return text
     const masked = this.#mask(text, nestingLimit)
     if (masked === text) this.#harmless.set(text, true)
@@ -118,7 +122,7 @@ export class Redactor {
   }
 
   #maskVariables(text: string): string {
-    return (this.#find(text) & moreBit) === 0 ? text : text.replace(this.#secrets, mask)
+    return this.#forms.length === 0 ? text : text.replace(this.#secrets, mask)
   }
 
   #find(text: string): number {
