@@ -5,6 +5,7 @@ import { RequestContext } from '../../kernel/request-context.ts'
 import type { Config } from '../../lib/env/config.ts'
 import type { Settings } from '../../lib/env/settings.ts'
 import { createEventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import { guard } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
@@ -107,15 +108,11 @@ export class ServerRecorder {
       const { MissingAssetsListener } = await import('./subjects/assets/record.ts')
       return new MissingAssetsListener({ ...this.#app, profiler, storage: this.storage })
     }
-    const onMissing = async (request: Request) => {
-      try {
-        missing ??= loadMissing()
-        const listener = await missing
-        listener.note(request)
-      } catch {
-        // The application goes on without this finding.
-      }
-    }
+    const onMissing = guard('a missing file', async (request: Request) => {
+      missing ??= loadMissing()
+      const listener = await missing
+      listener.note(request)
+    })
     const own = { profiler, replaySecret, onMissing, toServerTiming, logger: logger.channel('profiler') }
     this.#stops.push(watchLibraries(this.#app), recordServers({ ...this.#app, ...own, ...options }))
   }

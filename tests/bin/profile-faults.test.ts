@@ -65,6 +65,21 @@ const pages: Readonly<Record<string, readonly [rule: string, code: string]>> = {
   ],
   'swallowed-in-tx': ['failed-query', `await tx(async c => { await c.query('SELECT nothing').catch(() => {}) })`],
   swallowed: ['failed-query', `await pool.query('SELECT nothing').catch(() => {})`],
+  // A second response, and errors after the first one.
+  twice: ['second-response', `reply.send('a'); reply.send('b')`],
+  'twice-late': ['second-response', `reply.send('a'); await sleep(20); reply.send('b')`],
+  'twice-json': ['second-response', `reply.json({ a: 1 }); reply.status(500).json({ error: 1 })`],
+  'head-after-end': ['second-response', `reply.end('a'); try { reply.writeHead(200) } catch {}`],
+  'head-late': ['second-response', `reply.end('a'); setTimeout(() => { try { reply.writeHead(200) } catch {} }, 20)`],
+  'write-after-end': ['second-response', `reply.on('error', () => {}); reply.end('a'); reply.write('b')`],
+  'field-after-end': ['second-response', `reply.end('a'); reply.setHeader('x', 'y')`],
+  'end-twice': ['', `reply.end('a'); reply.end()`],
+  'head-twice': ['', `reply.writeHead(200); reply.end('a')`],
+  early: ['', `reply.writeEarlyHints({ link: '</a.css>; rel=preload; as=style' }); reply.send('a')`],
+  streamed: ['', `reply.write('a'); await sleep(5); reply.write('b'); reply.end('c')`],
+  asked: ['', `reply.send('a'); if (!reply.headersSent) reply.send('b')`],
+  'error-late': ['late-error', `reply.send('a'); await sleep(20); throw new Error('too late')`],
+  'error-caught': ['', `reply.send('a'); await sleep(5).then(() => { throw new Error('x') }).catch(() => {})`],
   // Work after the response.
   'late-query': ['late-work', `setTimeout(() => pool.query('SELECT 1'), 20)`],
   'late-call': ['late-work', `setTimeout(() => call(), 20)`],
@@ -153,10 +168,10 @@ process.stdin.on('end', () => process.exit()).resume()
       const read = async () => (await findProfile(viewer, `/${name}`)) as ProfileData & { readonly findings: Findings }
       let { findings } = await read()
       // Late work amends the profile.
-      if (rule === 'late-work')
+      if (rule.startsWith('late') || rule === 'second-response')
         await until(async () => {
           findings = (await read()).findings
-          return findings.length > 0
+          return findings.some(each => each.rule === rule)
         })
       const found = findings.filter(each => each.rule === rule || !ofMachine.has(each.rule))
       const line = lines.findIndex(text => text.startsWith(`  ${JSON.stringify(name)}: async`)) + 1

@@ -13,6 +13,7 @@ import { isBodiless, Response } from '../../../lib/http/response.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
 import { isOwnPath, profileLink } from '../profile/links.ts'
 import { middlewarePart, routePatternOf } from '../record/middleware-trace.ts'
+import { isRepeatedAnswer } from '../record/node-warnings.ts'
 import type { Profiler } from '../record/profiler.ts'
 import { replayAttribute } from '../record/recording-policy.ts'
 import type { Trace } from '../record/trace.ts'
@@ -54,7 +55,7 @@ export interface ExchangeServices {
   /** Absent if pages get no toolbar. */
   readonly addToolbar?: AddToolbar | undefined
   /** Called when a request was answered with 404. */
-  readonly onMissing: (request: Request) => Promise<void>
+  readonly onMissing: (request: Request) => unknown
   /** Called before the first request, when the application has started: whether requests are recorded. */
   readonly onFirst: () => boolean
 }
@@ -185,6 +186,11 @@ class ServerExchange implements ObservedExchange {
     this.#content.add(toBytes(chunk, encoding))
   }
 
+  fail(error: unknown): void {
+    // Other errors of a response are those of its connection.
+    if (isRepeatedAnswer(readProperty(error, 'code'))) this.trace.addThrown(error)
+  }
+
   finish(): void {
     const { request, trace } = this
     if (trace.duration !== undefined) return
@@ -246,7 +252,7 @@ class ServerExchange implements ObservedExchange {
       isStreamClosed: this.#isStreamClosed,
       thrown: trace.error,
     })
-    if (trace.response?.status === 404) void this.#services.onMissing(this.request)
+    if (trace.response?.status === 404) this.#services.onMissing(this.request)
     this.#services.profiler.terminate(trace, { isSent, response: trace.response, sentBytes: length, streamError })
   }
 }

@@ -32,6 +32,8 @@ export interface ObservedExchange {
   replaceEnd(chunk: string | Uint8Array, encoding: unknown): Uint8Array | undefined
   /** A part of the body of the response was written; the encoding is that of a text. */
   send(chunk: string | Uint8Array, encoding: unknown): void
+  /** The application writes to a response that it has ended or begun: Node refuses that with this error. */
+  fail(error: unknown): void
   /** The application has ended the response. */
   finish(): void
   /** The code of the application closes the stream of HTTP/2, or destroys it. */
@@ -200,6 +202,7 @@ function patchEmit(prototype: object, { context }: ServerObserver, isReply: bool
         return context.run(exchange.request, () => apply(original, this, values))
       } finally {
         if (isReply && values[0] === 'close') endExchange(exchange)
+        else if (isReply && values[0] === 'error') fail(exchange, values[1])
       }
     }
   })
@@ -245,8 +248,14 @@ function patchReplies(prototype: ServerReply, observer: ServerObserver): (() => 
       return function writeHead(this: object, ...values: unknown[]) {
         const exchange = exchangeOf(this)
         // Another status is interim, or that of an upgrade by hand.
-        if (exchange === undefined || (this as ServerReply).headersSent || (values[0] as number) < 200) {
-          return apply(original, this, values)
+        if (exchange === undefined || (values[0] as number) < 200) return apply(original, this, values)
+        if ((this as ServerReply).headersSent) {
+          try {
+            return apply(original, this, values)
+          } catch (error) {
+            fail(exchange, error)
+            throw error
+          }
         }
         const at = typeof values[1] === 'string' || values[2] != null ? 2 : 1
         // Node refuses `null` of HTTP/2.
@@ -267,6 +276,7 @@ const noteChunk = guard(
 )
 const finish = guard('the end of a response', (exchange: ObservedExchange) => exchange.finish())
 const closeStream = guard('the end of a stream', (exchange: ObservedExchange) => exchange.closeStream())
+const fail = guard('an error of a response', (exchange: ObservedExchange, error: unknown) => exchange.fail(error))
 const endExchange = guard('the end of a request', (exchange: ObservedExchange) => exchange.end())
 
 const replaceEnd = guard(

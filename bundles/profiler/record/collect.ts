@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Collector } from '../../../kernel/profiler-contract.ts'
-import { flattenError, nameOfError } from '../../../lib/errors/flat-error.ts'
+import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
@@ -104,7 +104,7 @@ function runCollectors(trace: Trace, collectors: readonly ProfileCollector[]): R
 
 /** Makes the masked summary of a trace, without the fields that collectors count. */
 export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
-  const { controller, error, request, response, thrown } = trace
+  const { controller, request, response } = trace
   const contentType = response?.headers.get('content-type') ?? null
   const destination = request.headers.get('sec-fetch-dest')
   return {
@@ -129,7 +129,7 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
     duration: roundTime(trace.sentAt ?? trace.duration ?? trace.elapsed()),
     isCold: trace.isCold,
     memory: 0,
-    exception: thrown.length === 0 ? null : redactor.text(nameOfError(error)),
+    exception: null,
     fingerprint: null,
     queryTime: 0,
     ...noCounts,

@@ -12,3 +12,13 @@ export function isRecordedWarning([text]: readonly unknown[]): boolean {
   if (typeof text !== 'string' || !text.startsWith(`(node:${process.pid}) `)) return false
   return [...warningChannels.keys()].some(name => text.includes(`${name}: `))
 }
+
+/** The codes with which Node refuses a second head, and a body after the end of the response. */
+const repeatedAnswers: ReadonlySet<unknown> = new Set([
+  ...['ERR_HTTP_HEADERS_SENT', 'ERR_HTTP2_HEADERS_SENT', 'ERR_STREAM_WRITE_AFTER_END'],
+])
+
+/** Whether the code of an error says that an application answers a request for the second time. */
+export function isRepeatedAnswer(code: unknown): boolean {
+  return repeatedAnswers.has(code)
+}

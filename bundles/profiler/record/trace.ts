@@ -52,6 +52,8 @@ export class Trace implements CollectedRequest {
   controller: string | undefined
   /** The values that were thrown, in order and each once. A value may have any type, also `undefined`. */
   readonly thrown: unknown[] = []
+  /** How many of them were thrown after the end of the request. */
+  lateErrors = 0
   /** The errors of listeners that were skipped: those that failed while another error was answered. */
   readonly skipped: unknown[] = []
   /** Whether its profile was stored; later work updates it. */
@@ -96,9 +98,13 @@ export class Trace implements CollectedRequest {
     return this.thrown.at(-1)
   }
 
-  /** Records a thrown value, once. */
+  /** Records a thrown value, once. After the end of the request it is late work. */
   addThrown(error: unknown): void {
-    if (this.thrown.length < thrownLimit && !this.thrown.includes(error)) this.thrown.push(error)
+    if (this.thrown.length === thrownLimit || this.thrown.includes(error)) return
+    this.thrown.push(error)
+    if (this.main.endedAt === undefined) return
+    this.lateErrors++
+    this.touch()
   }
 
   /** Reports a recorded piece of work. After the end of the request it is late work, which updates the profile. */

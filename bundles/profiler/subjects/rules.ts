@@ -10,6 +10,7 @@ import type { Profile } from '../profile/profile.ts'
 import { missingAssetRule } from './assets/rules.ts'
 import { manyConsoleCallsRule } from './console/rules.ts'
 import { slowListenerRule } from './events/rules.ts'
+import { lateErrorRule, secondResponseRule } from './exception/rules.ts'
 import {
   changedSessionRule,
   insecureCookieRule,
@@ -40,6 +41,8 @@ import { repeatedTemplateRule } from './templates/rules.ts'
 export const profilerRules: readonly FindingRule<Profile>[] = [
   failedQueryRule,
   failedCallRule,
+  secondResponseRule,
+  lateErrorRule,
   openTransactionRule,
   transactionCallRule,
   starvedPoolRule,

@@ -154,6 +154,8 @@ export function findTrouble(
   cause: string | undefined,
 ): Sentence | undefined {
   const { exception } = profile.summary
+  const ofError = findings.find(({ place }) => place?.panel === 'exception')
+  if (ofError !== undefined) return ['finding: ', toValue(ofError.title, nameLimit)]
   if (exception !== null) return ['exception: ', toValue(exception, nameLimit)]
   const serious = findings.filter(({ severity }) => severity !== 'info')
   const found = serious.find(({ place }) => place?.panel === cause) ?? serious[0]

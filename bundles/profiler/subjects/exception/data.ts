@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { recordedException } from '../../profile/code.ts'
-import { excerpts, list } from '../../profile/schema.ts'
+import { check, excerpts, list, maybe } from '../../profile/schema.ts'
 
 /** The exceptions of a request. */
 export type ExceptionData = v.InferOutput<typeof exceptionSchema>
@@ -8,6 +8,8 @@ export type ExceptionData = v.InferOutput<typeof exceptionSchema>
 export const exceptionSchema = v.object({
   /** In the order in which they were thrown, each with its causes; mostly one. */
   exceptions: list(recordedException),
+  /** How many of them, the last ones, were thrown after the end of the request. */
+  late: maybe(check.count),
   /** Excerpts of the sources that frames name by file and line. */
   excerpts,
 })

@@ -1,6 +1,6 @@
 import type { RequestContext } from '../../../../kernel/request-context.ts'
 import { ThrownFrames } from '../../../../kernel/thrown-frames.ts'
-import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
+import { errorChain, type FlatError, flattenError, nameOfError } from '../../../../lib/errors/flat-error.ts'
 import { guard } from '../../../../lib/guard.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
 import { cut, MaskingCopier, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
@@ -48,6 +48,7 @@ const excerptLimit = 10
  */
 export class ExceptionCollector implements CollectorOf<'exception'> {
   readonly name = 'exception'
+  readonly collectsLate = true
   readonly #directory: string
   readonly #redactor: Redactor
   readonly #sources: SourceExcerpts
@@ -63,7 +64,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     this.#thrown = new ThrownFrames(app)
   }
 
-  collect({ outcome, request, response, skipped, thrown }: Trace): ExceptionData | undefined {
+  collect({ lateErrors, outcome, request, response, skipped, thrown }: Trace): ExceptionData | undefined {
     if (thrown.length === 0) return undefined
     const excerpts: Excerpt[] = []
     const exceptions = withoutCauses(thrown, skipped).map(error => {
@@ -74,11 +75,15 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
       this.#addExcerpts(flat, isClientError, excerpts)
       return this.#record(flat, [], new MaskingCopier(this.#redactor, propertyBounds))
     })
-    return { exceptions, excerpts }
+    return { exceptions, ...(lateErrors > 0 && { late: lateErrors }), excerpts }
   }
 
   summarize(trace: Trace, data: ExceptionData | undefined): Partial<ProfileSummary> {
-    return { fingerprint: data === undefined ? null : fingerprintOf(data, routeNameOf(trace, this.#redactor)) }
+    if (data === undefined) return { exception: null, fingerprint: null }
+    return {
+      exception: this.#redactor.text(nameOfError(trace.error)),
+      fingerprint: fingerprintOf(data, routeNameOf(trace, this.#redactor)),
+    }
   }
 
   /** `copier` copies the properties of the whole chain. */

@@ -36,6 +36,7 @@ function observe(t: Test, change: (exchange: ObservedExchange) => Partial<Observ
       noteHead: () => note('head'),
       replaceEnd: () => undefined,
       send: chunk => note(`send ${chunk.length}`),
+      fail: error => note(`fail ${(error as NodeJS.ErrnoException).code}`),
       finish: () => note('finish'),
       closeStream: () => note('close'),
       end: () => note('end'),

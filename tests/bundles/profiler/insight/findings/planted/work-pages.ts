@@ -4,6 +4,7 @@ import fs, { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Application } from 'sinfonietta'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { attachedTrace } from '#bundles/profiler/record/trace.ts'
 import { Response } from '#lib/http/response.ts'
 import { type Pages, page } from './page.ts'
 
@@ -177,6 +178,24 @@ export function createWorkPages({ logger, view }: Application, folder: string): 
         for (let item = 0; item < 10; item++) prices.on('change', () => item)
         for (let item = 0; item < 40; item++) prices.once('sale', () => item).emit('sale')
         await sleep(1)
+        return page()
+      },
+    },
+    // What another framework in a mounted handler reports.
+    'second-response': {
+      answer: 'second-response',
+      handle(request) {
+        const refused = Object.assign(new Error('write after end'), { code: 'ERR_STREAM_WRITE_AFTER_END' }) // here: second-response
+        attachedTrace(request)?.addThrown(refused)
+        return page()
+      },
+    },
+    'late-error': {
+      answer: 'late-error',
+      isComplete: ({ summary }) => summary.exception !== null,
+      handle(request) {
+        const fail = () => attachedTrace(request)?.addThrown(new TypeError('The mail was lost.')) // here: late-error
+        void sleep(30).then(fail)
         return page()
       },
     },
