@@ -61,18 +61,10 @@ export class Callers {
    */
   find(below: Running = this.find): Caller | undefined {
     const limit = Math.ceil(this.#firstLimit)
-    // Not in a function of its own, which would be one more frame.
-    const { prepareStackTrace, stackTraceLimit } = Error
-    Error.prepareStackTrace = takeSites
-    Error.stackTraceLimit = limit
-    let sites: readonly NodeJS.CallSite[]
-    try {
-      Error.captureStackTrace(captured, below)
-      sites = readTaken()
-    } finally {
-      Error.stackTraceLimit = stackTraceLimit
-      Error.prepareStackTrace = prepareStackTrace
-    }
+    // Not in `readSites`, which would be one more frame.
+    beginCapture(limit)
+    captureStackTrace(captured, below)
+    const sites = endCapture()
     // The library has called this code in another way.
     if (sites.length === 0 && below !== this.find) return this.find()
     return this.#findIn(sites, limit, below)
@@ -266,37 +258,51 @@ function takeSites(_error: unknown, sites: readonly NodeJS.CallSite[]): string {
   return ''
 }
 
+/** The application may replace it later. */
+const { captureStackTrace } = Error
+
+let prepareStackTrace = Error.prepareStackTrace
+let { stackTraceLimit } = Error
+
+/** Lets V8 pass the frames of the next stack to this module. */
+function beginCapture(limit: number): void {
+  ;({ prepareStackTrace, stackTraceLimit } = Error)
+  set(takeSites, limit)
+}
+
 /** The frames that were captured, the innermost first. */
-function readTaken(): readonly NodeJS.CallSite[] {
+function endCapture(): readonly NodeJS.CallSite[] {
   // V8 calls the function that takes the frames when `stack` is read for the first time.
   void captured.stack
+  set(prepareStackTrace, stackTraceLimit)
   const sites = taken
   taken = []
   return sites
 }
 
-/** The frames below a running function, the innermost first. No source map is read. */
-function readSites(running: Running, limit: number): readonly NodeJS.CallSite[] {
-  const { prepareStackTrace, stackTraceLimit } = Error
-  Error.prepareStackTrace = takeSites
-  Error.stackTraceLimit = limit
+/** The application may have frozen `Error`: then no frames are passed. */
+function set(prepare: typeof Error.prepareStackTrace, limit: number): void {
   try {
-    Error.captureStackTrace(captured, running)
-    return readTaken()
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit
-    Error.prepareStackTrace = prepareStackTrace
+    Error.prepareStackTrace = prepare
+    Error.stackTraceLimit = limit
+  } catch {
+    // The place is not known.
   }
 }
 
+/** The frames below a running function, the innermost first. No source map is read. */
+function readSites(running: Running, limit: number): readonly NodeJS.CallSite[] {
+  beginCapture(limit)
+  captureStackTrace(captured, running)
+  return endCapture()
+}
+
 function captureBelow(running: Running, limit: number): Error {
-  const { stackTraceLimit } = Error
-  // The first stack is not used.
-  Error.stackTraceLimit = 0
+  const { prepareStackTrace, stackTraceLimit } = Error
   const error = new Error()
-  Error.stackTraceLimit = limit
-  Error.captureStackTrace(error, running)
-  Error.stackTraceLimit = stackTraceLimit
+  set(prepareStackTrace, limit)
+  captureStackTrace(error, running)
+  set(prepareStackTrace, stackTraceLimit)
   return error
 }
 

@@ -66,6 +66,7 @@ function namesOf({ file = '', function: name = '' }: CodePlace): readonly string
 }
 
 const sizeLimit = 2 * 1024 * 1024
+const lengthLimit = 2000
 
 /** Whether the source has one of the names in a line, or in the two below it: a call may have several lines. */
 function hasName({ file = '', place: { line = 0 } }: StackPlace, names: readonly string[]): boolean {
@@ -73,7 +74,11 @@ function hasName({ file = '', place: { line = 0 } }: StackPlace, names: readonly
     if (line === 0 || statSync(file).size > sizeLimit) return false
     const lines = readFileSync(file, 'utf8').split('\n', line + 2)
     const text = lines.slice(line - 1).join('\n')
-    return names.some(name => name !== '' && new RegExp(`(?<![\\w$])${escapeRegExp(name)}(?![\\w$])`).test(text))
+    // The names of minified code are everywhere.
+    return (
+      text.length < lengthLimit &&
+      names.some(name => name !== '' && new RegExp(`(?<![\\w$])${escapeRegExp(name)}(?![\\w$])`).test(text))
+    )
   } catch {
     return false
   }

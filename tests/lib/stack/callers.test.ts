@@ -3,18 +3,19 @@ import { t } from 'tap'
 import { createEventDispatcher, Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { type Caller, Callers, choosePlaces } from '#lib/stack/callers.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 
 t.test('the caller is the innermost function of the application', async t => {
   const callers = new Callers(packageDirectory)
   const findProduct = () => [1].map(() => callers.find())[0]
   const [caller, again] = [1, 2].map(findProduct)
-  t.match(caller, { file: /^tests\/lib\/stack\/callers\.test\.(ts|js)$/, line: 9, column: Number })
+  t.match(caller, { file: /^tests\/lib\/stack\/callers\.test\.(ts|js)$/, line: 10, column: Number })
   t.equal(again, caller, 'the same frames are cached')
   t.match(
     (function findOrder() {
       return callers.find()
     })(),
-    { function: 'findOrder', line: 15 },
+    { function: 'findOrder', line: 16 },
   )
 })
 
@@ -109,6 +110,33 @@ t.test(
     }
   },
 )
+
+t.test('an application may freeze Error, or replace captureStackTrace', async t => {
+  const code = `
+const { Callers } = await import('${new URL('../../../lib/stack/callers.js', import.meta.url).href}')
+const find = name => new Callers(process.cwd()).find()?.file
+const replaced = () => {}
+const { captureStackTrace } = Error
+Error.captureStackTrace = replaced
+const results = [find()]
+Error.captureStackTrace = captureStackTrace
+Object.defineProperty(Error, 'prepareStackTrace', { value: (error, sites) => sites.length, configurable: true })
+results.push(find(), new Error().stack > 1)
+delete Error.prepareStackTrace
+Object.defineProperty(Error, 'stackTraceLimit', { value: 7, writable: false })
+results.push(find())
+Object.freeze(Error)
+results.push(find(), new Error().stack.split('at ').length > 1)
+process.stdout.write(JSON.stringify(results))`
+  const cwd = t.testdir({ 'app.mjs': code })
+  const {
+    code: exit,
+    stderr,
+    stdout,
+  } = await runProcess(t, ['env', '-u', 'NODE_OPTIONS', process.execPath, 'app.mjs'], { cwd })
+  t.equal(exit, 0, stderr)
+  t.strictSame(JSON.parse(stdout), ['app.mjs', null, true, 'app.mjs', null, true])
+})
 
 t.test('code from a string has the file that it names, and a line only by a source map', async t => {
   const callers = new Callers(packageDirectory)
