@@ -120,8 +120,8 @@ const { captureStackTrace } = Error
 Error.captureStackTrace = replaced
 const results = [find()]
 Error.captureStackTrace = captureStackTrace
-Object.defineProperty(Error, 'prepareStackTrace', { value: (error, sites) => sites.length, configurable: true })
-results.push(find(), new Error().stack > 1)
+Object.defineProperty(Error, 'prepareStackTrace', { value: (error, sites) => sites.length, writable: false, configurable: true })
+results.push(find(), typeof new Error().stack === 'number')
 delete Error.prepareStackTrace
 Object.defineProperty(Error, 'stackTraceLimit', { value: 7, writable: false })
 results.push(find())
