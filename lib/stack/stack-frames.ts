@@ -29,7 +29,7 @@ const known = new Map<string, readonly StackFrame[]>()
  * it is taken for a frame. Without the message in the stack there are no frames. Never throws.
  */
 export function parseStack(error: unknown): readonly StackFrame[] {
-  const stack = readProperty(error, 'stack')
+  const stack = hasOwnGetter(error) ? undefined : readProperty(error, 'stack')
   const message = readProperty(error, 'message') ?? ''
   if (typeof stack !== 'string' || typeof message !== 'string') return nothing
   const calls = cutMessage(stack, message)
@@ -41,6 +41,24 @@ export function parseStack(error: unknown): readonly StackFrame[] {
     known.set(calls, frames)
   }
   return frames
+}
+
+/** Since Node.js 22, the stack of each error has the same getter of V8. Another one is code of the application, which is not called. */
+function hasOwnGetter(error: unknown): boolean {
+  const getter = getterOf(error)
+  return getter !== undefined && getter !== nativeGetter
+}
+
+const nativeGetter = getterOf(new Error())
+
+function getterOf(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null) return undefined
+  try {
+    return Object.getOwnPropertyDescriptor(error, 'stack')?.get
+  } catch {
+    // A proxy may throw.
+    return undefined
+  }
 }
 
 const nothing: readonly StackFrame[] = Object.freeze([])

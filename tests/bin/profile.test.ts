@@ -372,6 +372,24 @@ t.test('what the profiler cannot do is no error of the application', async t => 
   t.strictSame(await once(child, 'exit'), [3, null])
 })
 
+t.test('what is frozen, or missing, is no reason to record nothing', async t => {
+  for (const flag of ['--frozen-intrinsics', '--no-experimental-fetch', '--disable-proto=delete']) {
+    t.testdir(files)
+    const { child, ports, viewer } = await start(t, [
+      process.execPath,
+      '--no-warnings',
+      flag,
+      '--import',
+      preload,
+      'app.mjs',
+    ])
+    t.equal(await (await fetch(`http://127.0.0.1:${ports[0]}/log`)).text(), '', flag)
+    t.equal((await findProfile(viewer, '/log')).summary.outcome, 'complete', flag)
+    child.stdin?.end()
+    t.strictSame(await once(child, 'exit'), [3, null], flag)
+  }
+})
+
 t.test('secrets that the application reads while it starts are masked', async t => {
   const source = `process.env.SHOP_PASSWORD = 'late-secret-value'\n${application}`
   const directory = t.testdir({ ...files, 'app.mjs': source })

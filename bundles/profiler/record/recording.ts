@@ -94,7 +94,7 @@ export class Recording {
     this.findTrace = (request = context.current) => profiler.find(request)
     const onBegin = (listener: (trace: Trace) => void) => void begun.push(guard('the resources of requests', listener))
     const services = { profiler, findTrace: this.findTrace, onBegin }
-    this.#stops.push(...subjects.flatMap(subject => subject.observeProcess?.(process, services) ?? []))
+    this.#stops.push(...subjects.flatMap(subject => observeProcess(subject, process, services) ?? []))
   }
 
   /**
@@ -110,7 +110,7 @@ export class Recording {
     const services: RequestServices = { profiler, findTrace, findRunning }
     this.#stops.push(...this.#subjects.flatMap(subject => subject.observeRequests?.(app, services) ?? []))
     return () =>
-      void this.#stops.push(...this.#subjects.flatMap(subject => subject.observeLibraries?.(app, services) ?? []))
+      void this.#stops.push(...this.#subjects.flatMap(subject => observeLibraries(subject, app, services) ?? []))
   }
 
   /** The collectors of these names. */
@@ -128,6 +128,18 @@ export class Recording {
     await this.#storage.close()
   }
 }
+
+const observeProcess = guard(
+  'the process',
+  (subject: RecordedSubject, ...services: Parameters<NonNullable<RecordedSubject['observeProcess']>>) =>
+    subject.observeProcess?.(...services),
+)
+
+const observeLibraries = guard(
+  'libraries',
+  (subject: RecordedSubject, ...services: Parameters<NonNullable<RecordedSubject['observeLibraries']>>) =>
+    subject.observeLibraries?.(...services),
+)
 
 /** The collector of another bundle may return secrets: its data is masked. */
 function toMasked(collector: Collector, redactor: Redactor): Collector<Trace> {

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { guard } from '../../../lib/guard.ts'
-import { nextTurn, readTime } from '../../../lib/own-globals.ts'
+import { nextTurn, readTime, startTimer, stopTimer } from '../../../lib/own-globals.ts'
 import { checkFolder } from '../../../lib/writable-folder.ts'
 import type { ReceivedSpan } from '../profile/span-data.ts'
 import {
@@ -64,6 +64,9 @@ export interface FileProfileStorageOptions {
   readonly fileSystem?: FileSystem
 }
 
+/** Milliseconds from the begin of a segment. */
+const retentionDelay = 1000
+
 /** About this many full segments reach a limit. Retention removes whole segments. */
 const segmentsInLimit = 20
 
@@ -92,7 +95,7 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
   /** Removes the segments that are over the limits. */
   readonly #retain: () => Promise<void> = coalesce(() => this.#removeExpired())
   readonly #readOnce: () => Promise<void> = coalesce(() => this.#readChanges())
-  #lastRetention: Promise<void> = Promise.resolve()
+  #retention: NodeJS.Timeout | undefined
 
   constructor(options: FileProfileStorageOptions) {
     const { clock = readTime, directory, fileSystem = nodeFileSystem, queueLength: limit = 16_000_000 } = options
@@ -148,7 +151,7 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
 
   override async flush(): Promise<void> {
     await super.flush()
-    await this.#lastRetention
+    if (this.#retention !== undefined) await this.#retainNow()
   }
 
   flushNow(): void {
@@ -225,8 +228,15 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
 
   #onBegin(segment: Segment): void {
     this.#segments.add(segment)
-    this.#lastRetention = this.#retain()
+    // It reads what other processes have written: one that ends soon does not wait for it.
+    this.#retention ??= startTimer(this.#retainNow, retentionDelay).unref()
   }
+
+  readonly #retainNow = guard('old profiles', async (): Promise<void> => {
+    stopTimer(this.#retention)
+    this.#retention = undefined
+    await this.#retain()
+  })
 
   async #readChanges(): Promise<void> {
     const { entries, gone } = await this.#segments.refresh()

@@ -278,3 +278,15 @@ function makeError(message: string): Error {
 function stackOf(line: string): object {
   return { message: 'm', stack: `Error: m\n    at ${line}` }
 }
+
+t.test('a getter of the application for the stack is not called', t => {
+  const error = new Error('x')
+  Object.defineProperty(error, 'stack', {
+    get() {
+      throw t.fail('It is called.')
+    },
+  })
+  t.strictSame(parseStack(error), [])
+  t.ok(parseStack(new Error('y')).length > 0)
+  t.end()
+})

@@ -249,7 +249,8 @@ function patch(target: Methods): () => void {
     const original = target[method]
     const print = method === 'trace' ? printTrace : original
     const patched = (...values: unknown[]) => pass(method, values, print)
-    target[method] = patched
+    // The console may be frozen.
+    Reflect.set(target, method, patched)
     return () => {
       // Another library may have wrapped the method since: then the wrapper stays, and passes calls on.
       if (target[method] === patched) target[method] = original

@@ -5,6 +5,7 @@ import { nodeFileSystem } from '#bundles/profiler/store/file-system.ts'
 import { type SegmentUsage, selectOverLimits } from '#bundles/profiler/store/segment-directory.ts'
 import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { provenRuns } from '#tests/support/sample.ts'
+import { until } from '#tests/support/until.ts'
 import { createDisk, createError } from './disk.ts'
 import { abandon, createFileStorage, listFiles } from './file-storage.ts'
 
@@ -249,4 +250,22 @@ t.test('a segment that cannot be removed stays and is reported once, and writing
   })
   await append(other, 100)
   t.equal((await list(other)).length, 20, 'its own profiles are known without a listing')
+})
+
+t.test('a process that ends soon does not read what other processes have written', async t => {
+  const { storage: earlier, directory } = createFileStorage(t)
+  await append(earlier, 3)
+  await earlier.close()
+  const read: string[] = []
+  const fileSystem = createDisk({
+    before({ file, name }) {
+      if (name === 'readdir') read.push(file)
+    },
+  })
+  const { storage } = createFileStorage(t, { directory, fileSystem })
+  storage.append(createRecord({ token: 'abcdef' }), facts)
+  await until(() => listFiles(directory, '.index').length === 2)
+  t.strictSame(read, [])
+  await storage.flush()
+  t.not(read.length, 0, 'one that closes its storage does')
 })
