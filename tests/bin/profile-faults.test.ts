@@ -78,6 +78,7 @@ const pages: Readonly<Record<string, readonly [rule: string, code: string]>> = {
   early: ['', `reply.writeEarlyHints({ link: '</a.css>; rel=preload; as=style' }); reply.send('a')`],
   streamed: ['', `reply.write('a'); await sleep(5); reply.write('b'); reply.end('c')`],
   asked: ['', `reply.send('a'); if (!reply.headersSent) reply.send('b')`],
+  left: ['', `await sleep(60); throw new Error('The client has left.')`],
   'error-late': ['late-error', `reply.send('a'); await sleep(20); throw new Error('too late')`],
   'error-caught': ['', `reply.send('a'); await sleep(5).then(() => { throw new Error('x') }).catch(() => {})`],
   // Work after the response.
@@ -164,8 +165,13 @@ process.stdin.on('end', () => process.exit()).resume()
     const wrong: string[] = []
     for (const name of names) {
       const [rule = ''] = pages[name] ?? []
-      await (await fetch(`${url}/${name}`)).text()
-      const read = async () => (await findProfile(viewer, `/${name}`)) as ProfileData & { readonly findings: Findings }
+      // A client that leaves is no fault of the server, and neither is what fails because of it.
+      if (name === 'left') await fetch(`${url}/left`, { signal: AbortSignal.timeout(20) }).catch(() => undefined)
+      else await (await fetch(`${url}/${name}`)).text()
+      const read = async () =>
+        (await findProfile(viewer, `/${name}`, name === 'left' ? 'aborted' : 'complete')) as ProfileData & {
+          readonly findings: Findings
+        }
       let { findings } = await read()
       // Late work amends the profile.
       if (rule.startsWith('late') || rule === 'second-response')

@@ -102,7 +102,8 @@ export class Trace implements CollectedRequest {
   addThrown(error: unknown): void {
     if (this.thrown.length === thrownLimit || this.thrown.includes(error)) return
     this.thrown.push(error)
-    if (this.main.endedAt === undefined) return
+    // Work that ends because its client has left mostly fails.
+    if (this.main.endedAt === undefined || this.main.outcome === 'aborted') return
     this.lateErrors++
     this.touch()
   }

@@ -38,7 +38,7 @@ export const lateErrorRule: FindingRule<Profile> = {
       .filter(({ code }) => !isRepeatedAnswer(code))
       .map(error => ({
         severity: 'error',
-        problem: `After the response was sent, {error} was thrown${profile.summary.outcome === 'crashed' ? ', and ended the process' : ''}.`,
+        problem: `After the end of the request, {error} was thrown${profile.summary.outcome === 'crashed' ? ', and ended the process' : ''}.`,
         ...describeError(error, profile),
         advice: 'Await the work before the response, or handle its errors where it is started.',
         evidence: {},
