@@ -76,9 +76,16 @@ function mapCallers(data: unknown, list: string, field: string, change: (caller:
 class PlaceTable {
   readonly all: unknown[] = []
   readonly #indices = new Map<string, number>()
+  readonly #packed = new Map<object, number[]>()
 
-  pack({ callers = [], ...nearest }: JsonObject): number[] {
-    return [nearest, ...(Array.isArray(callers) ? callers : [])].map(place => this.#add(place))
+  /** The same frames mostly have the same object. */
+  pack(caller: JsonObject): number[] {
+    const known = this.#packed.get(caller)
+    if (known !== undefined) return known
+    const { callers = [], ...nearest } = caller
+    const packed = [nearest, ...(Array.isArray(callers) ? callers : [])].map(place => this.#add(place))
+    this.#packed.set(caller, packed)
+    return packed
   }
 
   #add(place: unknown): number {
