@@ -80,8 +80,19 @@ interface WorkTimes {
  * When awaited work ended within one of them is not known.
  */
 export const readStops: (profile: Pick<Profile, 'collectors'>) => readonly Period[] = oncePerProfile(({ memory }) =>
-  memory === undefined ? [] : joinPeriods([...memory.blocks, ...memory.pauses.first]),
+  stopsOf(memory),
 )
+
+/** What is recorded of such periods. */
+export interface Stopped {
+  readonly blocks: readonly Period[]
+  readonly pauses: { readonly first: readonly Period[] }
+}
+
+/** The periods in which the event loop ran no callback, in their order. */
+export function stopsOf(memory: Stopped | undefined): readonly Period[] {
+  return memory === undefined ? [] : joinPeriods([...memory.blocks, ...memory.pauses.first])
+}
 
 /** Milliseconds of awaited work in which the event loop ran no callback. */
 export function stoppedTime(work: WorkTimes, stops: readonly Period[]): number {

@@ -32,6 +32,8 @@ export interface ProfileCollector extends Collector<Trace> {
   readonly collectsLate?: true
   /** The fields of the summary that it knows; `data` is what it has collected. Late work counts them again. */
   summarize?(trace: Trace, data: unknown): Partial<ProfileSummary>
+  /** The fields of the summary that depend on what all collectors have recorded until the profile is stored. */
+  settle?(trace: Trace, data: Readonly<Record<string, unknown>>): Partial<ProfileSummary>
   /** Whether it has recorded work after a time, in milliseconds since the start of the request. */
   hasWorked?(trace: Trace, since: number): boolean
   /** The times of a request and its sub-requests for the header `server-timing`. */
@@ -65,6 +67,14 @@ export function collectLate(trace: Trace, collectors: readonly ProfileCollector[
   Object.assign(collected.data, data)
   Object.assign(collected.failures, failures)
   trace.collected = { ...collected, summary: { ...collected.summary, ...fields } }
+  settleSummary(trace, late)
+}
+
+/** Completes the summary of a trace before its profile is stored. */
+export function settleSummary(trace: Trace, collectors: readonly ProfileCollector[]): void {
+  const { collected } = trace
+  if (collected === undefined) return
+  for (const collector of collectors) Object.assign(collected.summary, collector.settle?.(trace, collected.data))
 }
 
 interface RunResult extends Omit<CollectedData, 'summary'> {

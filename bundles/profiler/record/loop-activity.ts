@@ -14,9 +14,9 @@ export interface Gap {
   readonly end: number
   /** Milliseconds in which the event loop has waited. */
   readonly idle: number
-  /** The token of the main request that was active next, which blocked the event loop; empty when it is not known. */
+  /** The token of the main request that was active before and after it, which blocked the event loop; empty when it is not known. */
   readonly by: string
-  /** Whether that request was active last, too, in the same turn of the event loop: all of the time is its own work. */
+  /** Whether both were in the same turn of the event loop: all of the time is its own work. */
   readonly isOwn: boolean
 }
 
@@ -52,10 +52,10 @@ export function noteActivity(now: number, { start, token }: Actor): void {
     const turn = nodeTiming.uvMetricsInfo.loopCount
     const idle = readIdleTime()
     if (now - latest >= leastBlock) {
-      const [isSame, isTurn] = [token === latestToken, turn === eventLoop.turn]
-      // In one turn, the other request may have gone on after its own activity.
-      const by = start > latest || (isTurn && !isSame) ? '' : token
-      gaps.push({ start: latest, end: now, idle: idle - eventLoop.idle, by, isOwn: isSame && isTurn })
+      // Of two requests, the first may have gone on after its activity, or the second may have worked before its own.
+      const by = start <= latest && token === latestToken ? token : ''
+      const isOwn = by !== '' && turn === eventLoop.turn
+      gaps.push({ start: latest, end: now, idle: idle - eventLoop.idle, by, isOwn })
       if (gaps.length > gapLimit) gaps.shift()
     }
     eventLoop.turn = turn
@@ -67,16 +67,16 @@ export function noteActivity(now: number, { start, token }: Actor): void {
 }
 
 /**
- * After a block without a known owner: the ends of so many callbacks of requests, with the microtasks after them, are activity, too.
- * Without such a block it would be a cost of each callback.
+ * The ends of so many callbacks of requests, with the microtasks after them, are activity, too: of the first ones of a process, and of
+ * those after a block without a known owner. It would be a cost of each callback.
  */
 const endLimit = 1000
 
-let endsLeft = 0
+let endsLeft = endLimit
 let isEndExpected = false
 let expectedToken = ''
 
-/** A block has no known owner. The next one like it has. */
+/** A block had no known owner: a next one like it has. */
 export function watchEnds(): void {
   endsLeft = endLimit
 }

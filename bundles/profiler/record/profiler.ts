@@ -260,6 +260,8 @@ interface ProfileMakerServices {
   readonly collect: (trace: Trace) => CollectedData
   /** Runs the collectors of late work once more, on a trace whose response was sent. */
   readonly collectLate: (trace: Trace) => void
+  /** Completes the summary of a trace that is stored for the first time. */
+  readonly settle: (trace: Trace) => void
   /** The data of the collectors about the process, as JSON: the same text until templates are edited. */
   readonly facts: () => string
   readonly redactor: Redactor
@@ -413,7 +415,9 @@ class ProfileMaker {
   readonly #append = guard('a profile', (trace: Trace): void => {
     const { policy, facts, redactor, signals, storage } = this.#services
     if (!policy.keeps(trace)) return
-    const serialized = serializeProfile(trace, this.#collected(trace), redactor, undefined, this.#machine)
+    const collected = this.#collected(trace)
+    this.#services.settle(trace)
+    const serialized = serializeProfile(trace, collected, redactor, undefined, this.#machine)
     storage.append(serialized, facts())
     trace.isStored = true
     signals.emit('profile.saved', serialized.summary)

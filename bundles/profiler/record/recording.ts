@@ -10,7 +10,7 @@ import { findSource } from '../../../lib/stack/source-maps.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createCollectors } from '../subjects/recorded.ts'
 import { createRunningSearch, ListenerSites } from './code-places.ts'
-import { collectData, collectLate, type ProfileCollector, toServerTiming } from './collect.ts'
+import { collectData, collectLate, type ProfileCollector, settleSummary, toServerTiming } from './collect.ts'
 import { ContentCopier } from './copy.ts'
 import { middlewarePart } from './middleware-trace.ts'
 import { Profiler } from './profiler.ts'
@@ -77,6 +77,7 @@ export class Recording {
         return collectData(trace, collectors, redactor)
       },
       collectLate: trace => collectLate(trace, this.collectors),
+      settle: trace => settleSummary(trace, this.collectors),
       facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(this.collectors)))),
       onBegin: trace => {
         for (const listener of begun) listener(trace)

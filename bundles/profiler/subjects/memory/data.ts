@@ -70,7 +70,7 @@ export const memorySchema = v.object({
       cpu: amount,
       /** The token of the main request that was at work; empty if it is not known. */
       by: text,
-      /** Whether the whole block is work of the request `by`. */
+      /** Whether the whole block is certainly work of the request `by`. */
       isOwn: flag,
       /** Whether no other recorded request was in flight. Work that is not recorded may still have blocked. */
       isAlone: flag,

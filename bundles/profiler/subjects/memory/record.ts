@@ -207,7 +207,7 @@ const interval = 20
 
 /**
  * Records blocks of the event loop on the requests in flight. A timer that fires late although the loop has not waited
- * proves the block; the request that is active first afterwards has caused it. The CPU time distinguishes work from a
+ * proves the block; the request that was active last before it and first afterwards has caused it. The CPU time distinguishes work from a
  * process that did not run.
  */
 export class LoopWatch {
@@ -274,7 +274,9 @@ function noteBlock(trace: Trace, gap: Gap & Pick<LoopBlock, 'isAlone'>, cpu: num
   if (usage === undefined) return
   const from = Math.max(trace.start, gap.start)
   const duration = Math.min(usage.end, gap.end) - from
-  if (duration >= leastBlock) usage.addBlock(from - trace.start, duration, Math.min(cpu, duration), gap)
+  // In several turns, the request may have been active without having blocked: no other profile names it.
+  const by = gap.isOwn || gap.by === trace.token ? gap.by : ''
+  if (duration >= leastBlock) usage.addBlock(from - trace.start, duration, Math.min(cpu, duration), { ...gap, by })
 }
 
 /** An entry of the type `gc`; the types of node leave its details open. */

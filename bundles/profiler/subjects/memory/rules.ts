@@ -9,16 +9,19 @@ import type { SyncCallData } from './data.ts'
 import { type CausedBlock, readBlocks } from './read.ts'
 
 /**
- * Milliseconds of work without a pause, in which no other request proceeds: CPU time, or a synchronous call. Another program may have
- * had the machine for the rest. Work that a process does only once, such as loading the code of its first error page, takes half of that.
+ * Milliseconds without a pause, in which no other request proceeds. Work that a process does only once, such as loading the code of its
+ * first error page, takes half of that.
  */
 const leastBlock = 200
 
+/** Milliseconds of CPU time of such work, if it is no synchronous call: with less, the machine is busy with other programs. */
+const leastWork = 100
+
 /** The blocks that are long enough for a finding, and those in which the process did not run. */
 function findLongBlocks(profile: Profile): CausedBlock[] {
-  return readBlocks(profile).filter(({ call, cpu, duration, hasRun }) => {
-    return (call === undefined && hasRun ? cpu : duration) >= leastBlock
-  })
+  return readBlocks(profile).filter(
+    ({ call, cpu, duration, hasRun }) => duration >= leastBlock && (call !== undefined || !hasRun || cpu >= leastWork),
+  )
 }
 
 /** The synchronous calls that `blocked-loop` reports. */
@@ -64,7 +67,7 @@ function describeOwnBlock(block: CausedBlock, time: string, profile: Profile): D
   const { name, ...place } = findWorker(block, profile)
   const during = name === '' ? '' : ', in {name}'
   const either = name === '' ? ', by this request or by' : ', in {name} or in'
-  const isUnknown = block.by === '' && block.call === undefined
+  const isUnknown = !block.isOwn && block.call === undefined
   return {
     problem: isUnknown
       ? `The event loop was blocked for ${time}${either} work that was not recorded.`

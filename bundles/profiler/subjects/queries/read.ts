@@ -80,28 +80,33 @@ export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(c
   const { queries: stored = [], omitted = 0, more = {} } = collectors.queries ?? {}
   const stops = readStops({ collectors })
   const operations = new Map<string, string>()
-  // Only libraries of SQLite may be synchronous.
-  const isAwaited = ({ system }: QueryData) => system !== 'sqlite'
   const places = new Map(
-    [...groupBy(stored, ({ system }) => isCache(system)).values()].flatMap(each => [...choosePlaces(each, isAwaited)]),
+    [...groupBy(stored, ({ system }) => isCache(system)).values()].flatMap(each => [
+      ...choosePlaces(each, ({ system }) => isAwaitedSystem(system)),
+    ]),
   )
   const read = stored.map((query, index) => {
     const { text } = query
     const operation = operations.get(text) ?? operationOf(text)
     operations.set(text, operation)
     // A synchronous query blocks the event loop itself.
-    const stopped = isAwaited(query) ? stoppedTime(query, stops) : 0
+    const stopped = isAwaitedSystem(query.system) ? stoppedTime(query, stops) : 0
     return toStoredQuery(query, { index, operation, stopped, caller: places.get(query) ?? {} })
   })
   const queries = numberTransactions(read)
   const groupOf = (kind: StoredQuery['kind']) =>
     toGroup(
       queries.filter(query => query.kind === kind),
-      readMoreWork(more[kind], stored.some(isAwaited) ? stops : []),
+      readMoreWork(more[kind], stored.some(({ system }) => isAwaitedSystem(system)) ? stops : []),
       stops,
     )
   return { queries, omitted, database: groupOf('database'), cache: groupOf('cache') }
 })
+
+/** Whether the queries of a system are awaited: only libraries of SQLite may be synchronous. */
+export function isAwaitedSystem(system: string | undefined): boolean {
+  return system !== 'sqlite'
+}
 
 /** The queries of databases as work. */
 export const databaseWork: WorkKind = {

@@ -7,7 +7,7 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isCache } from '../../../../lib/sql/tokens.ts'
 import { type Caller, Callers, type Running } from '../../../../lib/stack/callers.ts'
 import { formatCount, roundTime } from '../../profile/format.ts'
-import { joinPeriods, type Period, periodOf, totalOf } from '../../profile/work.ts'
+import { coveredWorkTime, endOf, type Period, type Stopped, stopsOf } from '../../profile/work.ts'
 import type { FindRunning } from '../../record/code-places.ts'
 import type { Metric, ProfileCollector } from '../../record/collect.ts'
 import { MoreWorkCounter } from '../../record/more-work.ts'
@@ -16,7 +16,7 @@ import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../rec
 import type { ConnectionWaitData, QueryData } from './data.ts'
 import { captureQuery, type DescribedQuery, identityOf, QueryDescriber } from './describe-query.ts'
 import { type PackedQueries, type PackedQuery, StatementList } from './pack.ts'
-import { controlOperations, leastWait, operationOf } from './read.ts'
+import { controlOperations, isAwaitedSystem, leastWait, operationOf } from './read.ts'
 
 /** The queries of databases and caches. */
 export const queriesSubject: RecordedSubject = {
@@ -204,18 +204,17 @@ export class QueryTrace {
     this.waits.push({ system, start: roundTime(start), duration: roundTime(duration), caller, pool })
   }
 
-  /** Milliseconds in which at least one query ran. Queries that have not ended do not count. */
-  time(kind: 'database' | 'cache'): number {
+  /** Milliseconds in which at least one query ran, without the stops of the event loop. Queries that have not ended do not count. */
+  time(kind: 'database' | 'cache', stops: readonly Period[] = []): number {
     const isOfCache = kind === 'cache'
-    const more = this.more[kind].periods
-    if (more.length > 0) return this.#timeInAnyOrder(isOfCache, more)
+    if (stops.length > 0 || this.more[kind].latest > 0) return this.#timeInAnyOrder(kind, stops)
     let total = 0
     let start = 0
     let duration = 0
     for (const query of this.queries) {
       if (query.end === undefined || query.isCache !== isOfCache) continue
       // A source that reports a query at its end may report a later one before.
-      if (query.start < start) return this.#timeInAnyOrder(isOfCache, [])
+      if (query.start < start) return this.#timeInAnyOrder(kind, stops)
       if (query.start > start + duration) {
         total += duration
         start = query.start
@@ -225,10 +224,13 @@ export class QueryTrace {
     return roundTime(total + duration)
   }
 
-  #timeInAnyOrder(isOfCache: boolean, more: readonly Period[]): number {
-    const queries = this.queries.filter(({ isCache }) => isCache === isOfCache)
-    const periods = [...queries.map(periodOf), ...more]
-    return roundTime(totalOf(joinPeriods(periods)))
+  #timeInAnyOrder(kind: 'database' | 'cache', stops: readonly Period[]): number {
+    const queries = this.queries.filter(({ isCache }) => isCache === (kind === 'cache'))
+    const isStopped = ({ statement }: TracedQuery) => isAwaitedSystem(this.statements.all[statement]?.system)
+    const work = queries.map(query => ({ start: query.start, end: query.end, stopped: Number(isStopped(query)) }))
+    const stopped = Number(this.queries.some(isStopped))
+    const more = this.more[kind].periods.map(period => ({ start: period.start, end: endOf(period), stopped }))
+    return roundTime(coveredWorkTime([...work, ...more], stops))
   }
 
   #number(transaction: object | undefined): number | undefined {
@@ -281,6 +283,12 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
         queryTime: traced?.time('database') ?? 0,
         cacheCalls: traced?.cacheCount ?? 0,
       }
+    },
+    settle(trace, { memory }) {
+      // The data of the collector with this name.
+      const stops = stopsOf(memory as Stopped | undefined)
+      const traced = stops.length === 0 ? undefined : queryPart.find(trace)
+      return traced === undefined ? {} : { queryTime: traced.time('database', stops) }
     },
     hasWorked(trace, since) {
       const { more, queries = [] } = queryPart.find(trace) ?? {}

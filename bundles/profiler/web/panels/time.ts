@@ -19,7 +19,7 @@ import {
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ReceivedSpan } from '../../profile/span-data.ts'
-import { joinPeriods, totalOf, withParts } from '../../profile/work.ts'
+import { joinPeriods, readStops, subtractPeriods, totalOf, withParts } from '../../profile/work.ts'
 import { keyOfListener, summarizeListeners } from '../../subjects/events/read.ts'
 import { readTrace } from '../../subjects/exchange/read.ts'
 import { listUsage, readPauses } from '../../subjects/memory/read.ts'
@@ -111,16 +111,25 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
   const of = (category: Category, among = rows) => among.filter(row => row.category === category && row.depth > 0)
   // Queries of one statement are one row.
   const count = (found: readonly TimelineRow[]) => found.reduce((sum, { periods }) => sum + periods.length, 0)
-  const counted = (name: string, category: Category) => {
+  const stops = readStops(profile).map(({ duration, start }) => ({ start: start * 1000, duration: duration * 1000 }))
+  const counted = (name: string, category: Category, isStopped = false) => {
     const [all, direct] = [count(of(category)), count(of(category, outer))]
-    const covered = totalOf(joinPeriods(of(category).flatMap(({ covered }) => covered)))
+    const periods = joinPeriods(of(category).flatMap(({ covered }) => covered))
+    const covered = totalOf(isStopped ? subtractPeriods(periods, stops) : periods)
     const remark = direct === all ? '' : ` (${direct} direct)`
     return all === 0 ? [] : [{ name, value: `${all}${remark} in ${formatMicroseconds(covered)}` }]
   }
   return [
     { name: 'Total execution time', value: duration },
     ...(ready === duration ? [] : [{ name: 'Response ready', value: ready }]),
-    ...awaitedWork.flatMap(({ category, label }) => counted(label, category)),
+    ...awaitedWork.flatMap(({ category, label, list, more }) => {
+      const work = [...list(profile), ...(more?.(profile).periods ?? [])]
+      return counted(
+        label,
+        category,
+        work.some(({ stopped }) => stopped > 0),
+      )
+    }),
     ...counted('Other services', 'service'),
     ...counted('Sub-requests', 'request'),
     ...listUsage(profile),

@@ -3,16 +3,21 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { t } from 'tap'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
+import { formatDuration } from '#bundles/profiler/profile/format.ts'
 import { coveredWorkTime, readStops, workTime } from '#bundles/profiler/profile/work.ts'
 import { readCalls } from '#bundles/profiler/subjects/http/read.ts'
 import { readQueries, readWaits } from '#bundles/profiler/subjects/queries/read.ts'
+import { Response } from '#lib/http/response.ts'
 import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { recordServer } from '#tests/support/record-server.ts'
 
 const usage = { wall: 500, cpu: {}, heap: {}, requests: {}, loop: { active: 400, idle: 100 } }
@@ -195,4 +200,40 @@ t.test('after a block without a known owner, the ends of callbacks are recorded:
   }
   await blocksOf('/first')
   t.has(await blocksOf('/second'), [{ by: 'own', isOwn: true }])
+})
+
+/** A collection of all garbage. */
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
+
+t.test('list, panels, overview and findings have one time of the queries of a request', async t => {
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/work': async ({ query }) => {
+        const [system, ...steps] = String(query.get('steps')).split('-')
+        const ask = (time: number) =>
+          kernel.app.queries.measure(String(system), `SELECT ${time}`, undefined, () => sleep(time))
+        const waits: Promise<unknown>[] = []
+        for (const step of steps) {
+          if (step === 'query') waits.push(ask(20))
+          else if (step === 'wait') await waits.shift()
+          else if (step === 'block') toil(60)
+          else collect()
+        }
+        await Promise.all(waits)
+        return Response.html('done')
+      },
+    },
+  })
+  const step = fc.constantFrom('query', 'query', 'wait', 'block', 'garbage')
+  const work = fc.tuple(fc.constantFrom('postgresql', 'sqlite'), fc.array(step, { minLength: 1, maxLength: 6 }))
+  for (const [system, steps] of fc.sample(work, { numRuns: 12, seed: 7 })) {
+    const target = `/work?steps=${[system, 'query', ...steps].join('-')}`
+    const profile = await kernel.profileOf(await kernel.client.get(target))
+    const { covered } = readQueries(profile).database
+    const time = formatDuration(covered)
+    t.equal(formatDuration(profile.summary.queryTime), time, target)
+    t.match(await kernel.show('database', profile), time)
+    t.match(await kernel.show('time', profile), `in ${time}`)
+  }
 })

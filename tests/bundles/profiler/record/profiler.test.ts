@@ -596,6 +596,7 @@ function createBareProfiler(
     policy,
     collect,
     collectLate: () => undefined,
+    settle: () => undefined,
     onBegin: () => undefined,
     facts: () => '{}',
     redactor: new Redactor(),
