@@ -1,5 +1,6 @@
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
+import { readProperty } from '../../../lib/text/describe-value.ts'
 import type { ServerMessage, ServerReply } from './servers.ts'
 
 /** The socket of a message. Of HTTP/2 it is read before the session ends, because then Node refuses it. */
@@ -21,8 +22,10 @@ interface EndedExchange {
   readonly message: ServerMessage
   readonly reply: ServerReply
   readonly socket: Socket
-  /** Whether the code of the application has closed the stream of HTTP/2: the client does it in the same way. */
-  readonly isStreamClosed: boolean
+  /** Whether the server has closed the stream of HTTP/2, or has ended the connection: the client does it in the same way. */
+  readonly isClosedByServer: boolean
+  /** The stream that is piped to the reply: its error need not be passed on. */
+  readonly source: unknown
   /** The last error of the request that is known. */
   readonly thrown: unknown
 }
@@ -32,7 +35,7 @@ export function judgeEnding(exchange: EndedExchange): Ending {
   const { isSent, error, hasClientLeft } =
     exchange.reply instanceof Http2ServerResponse ? readStream(exchange.reply, exchange) : readReply(exchange)
   if (isSent || hasClientLeft) return { isSent, streamError: undefined }
-  return { isSent, streamError: error ?? exchange.thrown ?? createCut() }
+  return { isSent, streamError: error ?? readProperty(exchange.source, 'errored') ?? exchange.thrown ?? createCut() }
 }
 
 interface Evidence {
@@ -41,22 +44,23 @@ interface Evidence {
   readonly hasClientLeft: boolean
 }
 
-function readReply({ message, reply, socket }: EndedExchange): Evidence {
+function readReply({ isClosedByServer, message, reply, socket }: EndedExchange): Evidence {
   const { errored, writableEnded, writableFinished } = reply as Partial<
     typeof reply & Record<'errored' | 'writableFinished', unknown>
   >
   const isReset = isConnectionLost(socket.errored)
   const isSent = writableEnded === true && writableFinished !== false && !message.aborted && !isReset
   // The server may pass an error on that another connection had.
-  const hasClientLeft = socket.readableEnded || (isReset && socket.errored !== errored)
+  const hasEnded = socket.readableEnded && !isClosedByServer
+  const hasClientLeft = hasEnded || (isReset && socket.errored !== errored)
   return { isSent, error: errored ?? socket.errored, hasClientLeft }
 }
 
-function readStream({ stream }: Http2ServerResponse, { isStreamClosed, socket }: EndedExchange): Evidence {
+function readStream({ stream }: Http2ServerResponse, { isClosedByServer, socket }: EndedExchange): Evidence {
   const isSent = !stream.aborted && stream.rstCode === 0
   const hasLostSocket = socket.readableEnded || isConnectionLost(socket.errored)
   // A stream that the server destroys is not finished; one that the client resets is.
-  const isReset = !socket.destroyed && !isStreamClosed && stream.writableFinished
+  const isReset = !socket.destroyed && !isClosedByServer && stream.writableFinished
   return { isSent, error: stream.errored, hasClientLeft: hasLostSocket || isReset }
 }
 

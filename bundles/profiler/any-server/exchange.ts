@@ -87,6 +87,7 @@ export function recordServers(services: ExchangeServices): () => void {
       const trace = profiler.begin(request)
       return trace && new ServerExchange(services, trace, request, message, reply)
     },
+    endSocket: socket => latest.get(socket)?.closeStream(),
     answer:
       answerOwn &&
       ((message, reply) => {
@@ -120,7 +121,8 @@ class ServerExchange implements ObservedExchange {
   readonly #content = new BodyCopy()
   readonly #socket: Socket
   #isEnded = false
-  #isStreamClosed = false
+  #isClosedByServer = false
+  #source: unknown
   /** The next request of the connection, if it has come before this one has ended. */
   #next: ServerExchange | undefined
 
@@ -221,7 +223,11 @@ class ServerExchange implements ObservedExchange {
 
   /** Node itself closes the streams of a connection that is lost. */
   closeStream(): void {
-    if (!this.#socket.destroyed) this.#isStreamClosed = true
+    if (!this.#socket.destroyed) this.#isClosedByServer = true
+  }
+
+  pipe(source: unknown): void {
+    this.#source = source
   }
 
   end(): void {
@@ -249,7 +255,8 @@ class ServerExchange implements ObservedExchange {
       message: this.#message,
       reply: this.#reply,
       socket: this.#socket,
-      isStreamClosed: this.#isStreamClosed,
+      isClosedByServer: this.#isClosedByServer,
+      source: this.#source,
       thrown: trace.error,
     })
     if (trace.response?.status === 404) this.#services.onMissing(this.request)

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import http2, { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import https from 'node:https'
+import { Socket } from 'node:net'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import { isKernelServer } from '../../../kernel/server/http-server.ts'
 import { guard } from '../../../lib/guard.ts'
@@ -36,8 +37,10 @@ export interface ObservedExchange {
   fail(error: unknown): void
   /** The application has ended the response. */
   finish(): void
-  /** The code of the application closes the stream of HTTP/2, or destroys it. */
+  /** The server closes the stream of HTTP/2, or ends the connection. */
   closeStream(): void
+  /** A stream is piped to the response. */
+  pipe(source: unknown): void
   /** The response was sent, the client has left, or the server has broken the response off. */
   end(): void
 }
@@ -47,6 +50,8 @@ export interface ServerObserver {
   readonly context: Pick<RequestContext, 'current' | 'enter' | 'run'>
   /** Begins an exchange before the application sees its message; `undefined` if it is not observed. */
   begin(message: ServerMessage, reply: ServerReply): ObservedExchange | undefined
+  /** The server ends a connection that its client has not ended. */
+  endSocket?(socket: object): void
   /** Answers a message in the place of the application, and returns whether it does. It was passed to `begin` before. */
   readonly answer?: ((message: IncomingMessage, reply: ServerResponse) => boolean) | undefined
 }
@@ -82,6 +87,7 @@ export function watchServers(observer: ServerObserver): () => void {
     ...patchReplies(http.ServerResponse.prototype, observer),
     ...patchMessages(Http2ServerRequest.prototype, observer),
     ...patchReplies(Http2ServerResponse.prototype, observer),
+    patchSockets(observer),
     ...(observer.answer === undefined ? [] : patchServers(observer.answer)),
     // The classes are not exported.
     ...[http2.createServer(), http2.createSecureServer()].map(server =>
@@ -121,6 +127,17 @@ function noteClosing(stream: object, exchange: ObservedExchange): (() => void)[]
     }
   })
   return [restore, () => void watchedStreams.delete(prototype)]
+}
+
+/** Node itself ends a connection after its client has done so, or after a whole response. */
+function patchSockets(observer: ServerObserver): () => void {
+  const note = guard('the end of a connection', (socket: object) => observer.endSocket?.(socket))
+  return patch(Socket.prototype, 'end', original => {
+    return function end(this: object, ...values: unknown[]) {
+      if (!(this as Socket).readableEnded) note(this)
+      return apply(original, this, values)
+    }
+  })
 }
 
 /** Lets the observer answer a message before its server passes it to the application. */
@@ -202,6 +219,7 @@ function patchEmit(prototype: object, { context }: ServerObserver, isReply: bool
         return context.run(exchange.request, () => apply(original, this, values))
       } finally {
         if (isReply && values[0] === 'close') endExchange(exchange)
+        else if (isReply && values[0] === 'pipe') notePipe(exchange, values[1])
         else if (isReply && values[0] === 'error') fail(exchange, values[1])
       }
     }
@@ -277,6 +295,9 @@ const noteChunk = guard(
 const finish = guard('the end of a response', (exchange: ObservedExchange) => exchange.finish())
 const closeStream = guard('the end of a stream', (exchange: ObservedExchange) => exchange.closeStream())
 const fail = guard('an error of a response', (exchange: ObservedExchange, error: unknown) => exchange.fail(error))
+const notePipe = guard('the stream of a response', (exchange: ObservedExchange, source: unknown) =>
+  exchange.pipe(source),
+)
 const endExchange = guard('the end of a request', (exchange: ObservedExchange) => exchange.end())
 
 const replaceEnd = guard(

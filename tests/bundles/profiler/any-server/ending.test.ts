@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import {
   connect as connectInHttp2,
   createServer as createHttp2Server,
@@ -8,6 +8,10 @@ import {
 } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
+import { getRequestListener } from '@hono/node-server'
+import express from 'express'
+import Fastify from 'fastify'
+import { Hono } from 'hono'
 import { t } from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { recordServer } from '#tests/support/record-server.ts'
@@ -46,6 +50,7 @@ const inHttp1: readonly Case<IncomingMessage, ServerResponse>[] = [
   ['destroy of the message', ({ message }) => void message.destroy(), cut],
   ['destroy of the socket', ({ message }) => void message.socket.destroy(), cut],
   ['destroy of the socket with an error', ({ message }) => void message.socket.destroy(new Error('b')), 'b'],
+  ['end of the socket', ({ message }) => void message.socket.end(), cut],
   ['reset of the socket', ({ message }) => void message.socket.resetAndDestroy(), cut],
   ['a pipeline that fails', ({ reply }) => void pipeline(failing(), reply, () => {}), 'The disk has failed.'],
   [
@@ -140,6 +145,63 @@ for (const hasHead of [true, false]) {
       client.destroy()
     }
     t.strictSame(offences, [])
+  })
+}
+
+/** Servers of frameworks that answer with a stream, which fails. */
+const frameworks: Readonly<Record<string, () => Promise<Server>>> = {
+  async 'Express, pipe'() {
+    const app = express()
+    app.get('/', (_request, reply) => {
+      const body = failing().on('error', () => reply.destroy())
+      body.pipe(reply)
+    })
+    return createServer(app)
+  },
+  async 'Express, pipeline'() {
+    const app = express()
+    app.get('/', (_request, reply) => void pipeline(failing(), reply, () => {}))
+    return createServer(app)
+  },
+  async 'Express, next'() {
+    const app = express()
+    app.get('/', (_request, reply, next) => {
+      reply.write('x')
+      next(new Error('The disk has failed.'))
+    })
+    return createServer(app.set('env', 'test'))
+  },
+  async Fastify() {
+    const app = Fastify()
+    app.get('/', async (_request, reply) => reply.send(failing()))
+    await app.ready()
+    return app.server
+  },
+  async Koa() {
+    // It has no types.
+    const { default: Koa } = await import('koa' as string)
+    const app = new Koa()
+    app.silent = true
+    app.use((context: { body: unknown }) => {
+      context.body = failing()
+    })
+    return createServer(app.callback())
+  },
+  async Hono() {
+    const app = new Hono()
+    app.get('/', context => context.body(Readable.toWeb(failing()) as ReadableStream))
+    return createServer(getRequestListener(app.fetch))
+  },
+}
+
+for (const [name, create] of Object.entries(frameworks)) {
+  t.test(`${name}: the failure of a stream is an error of the server`, async t => {
+    t.capture(console, 'error', () => {})
+    const { port, profileOf } = await recordServer(t, await create())
+    const client: Socket = connect(port, '127.0.0.1').on('error', () => {})
+    client.resume().write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    t.teardown(() => void client.destroy())
+    t.equal(describe(await profileOf('/')), 'stream-failed: The disk has failed.')
   })
 }
 

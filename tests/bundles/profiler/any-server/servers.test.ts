@@ -39,6 +39,7 @@ function observe(t: Test, change: (exchange: ObservedExchange) => Partial<Observ
       fail: error => note(`fail ${(error as NodeJS.ErrnoException).code}`),
       finish: () => note('finish'),
       closeStream: () => note('close'),
+      pipe: () => note('pipe'),
       end: () => note('end'),
     }
     note('begin')
