@@ -2,7 +2,6 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageDirectory, packageName } from '../package.ts'
 import { readProperty } from '../text/describe-value.ts'
-import { TextMemo } from '../text/text-memo.ts'
 
 /** One call of a stack, as plain data. */
 export interface StackFrame {
@@ -146,7 +145,7 @@ export function toPath(file: string): string {
 }
 
 /** Writes a frame as V8 does: `at async Router.match (/app/lib/routing/router.ts:12:7)`. */
-export function formatFrame(frame: StackFrame): string {
+export function formatFrame(frame: CodePlace & Pick<StackFrame, 'isAsync'>): string {
   const place = frame.file === undefined ? '<anonymous>' : `${frame.file}:${frame.line}:${frame.column}`
   const call = frame.function === undefined ? place : `${frame.function} (${place})`
   return frame.isAsync ? `at async ${call}` : `at ${call}`
@@ -155,46 +154,6 @@ export function formatFrame(frame: StackFrame): string {
 /** Parses the lines that {@link formatFrame} writes; other lines are left out. */
 export function parseFrames(lines: readonly string[]): readonly StackFrame[] {
   return lines.filter(line => line.startsWith('at ')).map(line => parseCall(line.slice('at '.length)))
-}
-
-const callerLimit = 5
-
-/**
- * Finds the callers of a place in the code, five frames each. The frames of 500 places are cached: with source maps,
- * formatting a stack costs ten times as much as capturing it.
- */
-export class CallTraces {
-  readonly #known = new TextMemo<readonly StackFrame[]>(500, 10_000)
-
-  /** The frames of the error that `capture` makes. `capture` is called once, and a second time for a new place. */
-  framesOf(capture: () => Error): readonly StackFrame[] {
-    const { prepareStackTrace, stackTraceLimit } = Error
-    Error.stackTraceLimit = callerLimit
-    try {
-      Error.prepareStackTrace = toPlaces
-      const places = capture().stack ?? ''
-      Error.prepareStackTrace = prepareStackTrace
-      let frames = this.#known.get(places)
-      if (frames === undefined) {
-        frames = parseCaptured(capture(), taken)
-        this.#known.set(places, frames)
-      }
-      return frames
-    } finally {
-      taken = []
-      Error.prepareStackTrace = prepareStackTrace
-      Error.stackTraceLimit = stackTraceLimit
-    }
-  }
-}
-
-/** The calls whose places were written last. */
-let taken: readonly NodeJS.CallSite[] = []
-
-/** Writes the places of the compiled code: no source map is read. */
-function toPlaces(_error: Error, sites: readonly NodeJS.CallSite[]): string {
-  taken = sites
-  return sites.map(site => `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`).join('\n')
 }
 
 /** A place in a file, from 1. */

@@ -14,7 +14,8 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isSecretBeside, mask, type NameTest } from '../../../../lib/redact/secret-names.ts'
 import type { SessionMethod } from '../../../../lib/session/session-state.ts'
 import type { Signals } from '../../../../lib/signals.ts'
-import { CallTraces, formatFrame, locateFrame, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
+import { type Caller, Callers } from '../../../../lib/stack/callers.ts'
+import { formatFrame, locateFrame, parseStack } from '../../../../lib/stack/stack-frames.ts'
 import { escapeRegExp } from '../../../../lib/text/escapes.ts'
 import type { BodyData, ContentData, FileData } from '../../profile/content.ts'
 import { roundTime } from '../../profile/format.ts'
@@ -34,7 +35,9 @@ export const exchangeSubject: RecordedSubject = {
     createSessionCollector(redactor, directory),
     new RecentRedirects(redactor),
   ],
-  observeRequests: ({ signals }, { findTrace }) => [observeSessions(signals, findTrace)],
+  observeRequests: ({ directory, signals }, { findTrace }) => [
+    observeSessions(signals, findTrace, new Callers(directory)),
+  ],
 }
 
 /** Collects the request, and the attributes that listeners set. */
@@ -279,12 +282,13 @@ function describeSession(
   }
 }
 
-function describeUse({ at, frames, method }: NotedSessionUse, directory: string): SessionUseData {
-  const trace = frames
+function describeUse({ at, caller, callSite, method }: NotedSessionUse, directory: string): SessionUseData {
+  const own =
+    caller && [caller, ...(caller.callers ?? [])].map(place => ({ ...place, isAsync: place.isAwaiting ?? false }))
+  const others = parseStack(callSite)
     .map(frame => ({ ...frame, ...locateFrame(frame, directory) }))
     .filter(({ origin }) => origin !== 'runtime')
-    .map(formatFrame)
-  return { method, at: roundTime(at), trace }
+  return { method, at: roundTime(at), trace: (own ?? others.slice(0, frameLimit)).map(formatFrame) }
 }
 
 /** One use of the session by a recorded request. */
@@ -292,26 +296,31 @@ interface NotedSessionUse {
   readonly method: SessionMethod
   /** Milliseconds since the request began. */
   readonly at: number
-  /** The place in the code, innermost call first. */
-  readonly frames: readonly StackFrame[]
+  readonly caller: Caller | undefined
+  /** The place in a library, if the application is not on the stack. */
+  readonly callSite: Error | undefined
 }
 
 /** The uses of the session by the request of a trace itself. */
 const usePart = new TracePart<NotedSessionUse[]>('session', () => [])
 
+/** Frames of a library that has used the session. */
+const frameLimit = 5
+
 /** The number of uses that are recorded for one request. The session counts all uses. */
 const useLimit = 50
 
 /** Records where requests use their session, until the returned function is called. */
-function observeSessions(signals: Signals, findTrace: FindTrace): () => void {
-  const traces = new CallTraces()
+function observeSessions(signals: Signals, findTrace: FindTrace, callers: Callers): () => void {
   return signals.on('session.used', ({ request, use: { captureCallSite, method } }) => {
     // A sub-request uses the session of its main request; the use is recorded on the sub-request.
     const trace = findTrace() ?? findTrace(request)
     if (trace === undefined) return
     const uses = usePart.of(trace)
     if (uses.length === useLimit) return
-    uses.push({ method, at: trace.elapsed(), frames: traces.framesOf(captureCallSite) })
+    const caller = callers.find()
+    const callSite = caller === undefined ? captureCallSite() : undefined
+    uses.push({ method, at: trace.elapsed(), caller, callSite })
   })
 }
 

@@ -425,6 +425,13 @@ t.test('the session', async t => {
     t.equal((await client.get('/flashes')).text, 'saved: ?token=abc')
   })
 
+  t.test('a use has the frames of the application', async t => {
+    const { client, storedOf } = await createProfiledKernel(t, { bundles: [sessions] })
+    const [use] = dataOf(await storedOf(await client.get('/used')), 'session').uses
+    t.match(use?.trace, [/^at .*tests\/bundles\/profiler\/record\/exchange\.test\.[jt]s:\d+:\d+/])
+    t.equal(use?.trace.length, 1, 'without those of the kernel')
+  })
+
   t.test('changes that are stored at once are recorded as uses, with the values after them', async t => {
     const { client, storedOf } = await createProfiledKernel(t, { directory: t.testdir(), bundles: [sessions] })
     await client.get('/used')
