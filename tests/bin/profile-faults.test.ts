@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { t } from 'tap'
 import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
 import { findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
@@ -78,6 +79,8 @@ const pages: Readonly<Record<string, readonly [rule: string, code: string]>> = {
   early: ['', `reply.writeEarlyHints({ link: '</a.css>; rel=preload; as=style' }); reply.send('a')`],
   streamed: ['', `reply.write('a'); await sleep(5); reply.write('b'); reply.end('c')`],
   asked: ['', `reply.send('a'); if (!reply.headersSent) reply.send('b')`],
+  'rejection-late': ['late-error', `reply.send('a'); setTimeout(() => Promise.reject(new Error('too late')), 10)`],
+  'rejection-caught': ['', `reply.send('a'); setTimeout(() => Promise.reject(new Error('x')).catch(() => {}), 10)`],
   left: ['', `await sleep(60); throw new Error('The client has left.')`],
   'error-late': ['late-error', `reply.send('a'); await sleep(20); throw new Error('too late')`],
   'error-caught': ['', `reply.send('a'); await sleep(5).then(() => { throw new Error('x') }).catch(() => {})`],
@@ -135,6 +138,7 @@ async function tx(work) {
     client.release()
   }
 }
+process.on('unhandledRejection', () => {})
 const app = express()
 for (const [path, page] of Object.entries({
 ${names.map(name => `  ${JSON.stringify(name)}: async reply => { ${inline(pages[name]?.[1] ?? '')} },`).join('\n')}
@@ -269,3 +273,36 @@ for (const [name, source] of Object.entries(sites)) {
     await stop()
   })
 }
+
+t.test('a rejection ends the process as it does without the profiler, unless the application listens', async t => {
+  const program = `
+import { createServer } from 'node:http'
+const listen = () => {}
+const pages = {
+  '/add': () => process.on('unhandledRejection', listen),
+  '/once': () => process.once('unhandledRejection', listen),
+  '/remove': () => process.off('unhandledRejection', listen),
+  '/clear': () => process.removeAllListeners('unhandledRejection'),
+  '/reject': () => void Promise.reject(new TypeError('not awaited')),
+}
+const server = createServer((request, response) => {
+  pages[request.url]?.()
+  setImmediate(() => response.end(String(process.listenerCount('unhandledRejection') > 0)))
+}).listen(0, '127.0.0.1', () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n'))
+process.stdin.on('end', () => process.exit()).resume()
+`
+  const { child, url, viewer } = await startProfiled(t, program)
+  const visit = async (path: string) => (await fetch(url + path)).text()
+  t.equal(await visit('/'), 'false')
+  t.equal(await visit('/add'), 'true')
+  t.equal(await visit('/reject'), 'true')
+  t.match((await findProfile(viewer, '/reject')).summary, { exception: 'TypeError' })
+  t.equal(await visit('/remove'), 'false')
+  t.equal(await visit('/add'), 'true')
+  t.equal(await visit('/clear'), 'false')
+  t.equal(await visit('/once'), 'true')
+  t.equal(await visit('/reject'), 'false', 'a listener for one rejection')
+  const exited = once(child, 'exit')
+  await visit('/reject').catch(() => undefined)
+  t.strictSame(await exited, [1, null])
+})

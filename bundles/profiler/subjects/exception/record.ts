@@ -24,6 +24,7 @@ export const exceptionSubject: RecordedSubject = {
   createCollectors: app => [new ExceptionCollector(app)],
   observeLibraries: ({ context, logger }, { profiler }) => [
     watchCrashes(profiler, context, logger.channel('profiler')),
+    watchRejections(profiler, context),
   ],
 }
 
@@ -186,6 +187,35 @@ function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logge
   })
   process.on('uncaughtExceptionMonitor', onCrash)
   return () => process.off('uncaughtExceptionMonitor', onCrash)
+}
+
+const rejected = 'unhandledRejection'
+
+/**
+ * Adds the rejections that a listener of the application takes to the profiles of their requests. A listener of ours would keep the process
+ * alive that a rejection ends: it exists only as long as one of the application does.
+ */
+function watchRejections(profiler: Profiler, context: RequestContext): () => void {
+  const note = guard('a rejection', (error: unknown) => profiler.find(context.current)?.addThrown(error))
+  const isOther = (listener: unknown) => listener !== note
+  const update = (isTaken: boolean) => {
+    process.off(rejected, note)
+    if (isTaken) process.on(rejected, note)
+  }
+  const onAdded = guard('a listener', (name: unknown, listener: unknown) => {
+    if (name === rejected && isOther(listener) && process.listeners(rejected).every(isOther)) update(true)
+  })
+  const onRemoved = guard('a listener', (name: unknown, listener: unknown) => {
+    if (name === rejected && isOther(listener) && !process.listeners(rejected).some(isOther)) update(false)
+  })
+  update(process.listenerCount(rejected) > 0)
+  process.on('newListener', onAdded)
+  process.on('removeListener', onRemoved)
+  return () => {
+    process.off('newListener', onAdded)
+    process.off('removeListener', onRemoved)
+    update(false)
+  }
 }
 
 /**
