@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Channel } from 'node:diagnostics_channel'
+import { listenTo, subscribeChannels } from '../lib/channels.ts'
 import type { Request } from '../lib/http/request.ts'
 
 /**
@@ -36,14 +36,19 @@ export class RequestContext {
   }
 
   /**
-   * Carries requests across the pool of a library: the code that the library runs within a diagnostics channel has the
-   * request that `find` returns for the message of the channel as the current one. The returned function ends this.
+   * Carries requests across the pool of a library: the code that the library runs between the messages `asyncStart` and `asyncEnd` of a
+   * channel has the request that `find` returns as the current one. No function runs it, so stacks have no frame. The returned function ends
+   * this.
    */
-  carry(channel: Channel, find: (message: unknown) => Request | undefined): () => void {
-    const storage = this.#storage
-    if (storage === undefined) return () => {}
-    channel.bindStore(storage, find)
-    return () => void channel.unbindStore(storage)
+  carry(name: string, find: (message: unknown) => Request | undefined): () => void {
+    const outer = new WeakMap<object, Request | undefined>()
+    return subscribeChannels({
+      [`${name}:asyncStart`]: listenTo<object>(message => {
+        outer.set(message, this.current)
+        this.enter(find(message))
+      }),
+      [`${name}:asyncEnd`]: listenTo<object>(message => this.enter(outer.get(message))),
+    })
   }
 
   /**

@@ -20,7 +20,6 @@ const places: Readonly<Record<string, string>> = {
   'highlight.js': 'lib/stack/highlight.ts',
   '@modelcontextprotocol/sdk': 'bundles/profiler/cli/mcp/',
   zod: 'bundles/profiler/cli/mcp/',
-  'require-in-the-middle': 'kernel/libraries/open-channels.ts',
   ioredis: 'lib/redis/redis-connection.ts',
   '@opentelemetry/api': 'bundles/opentelemetry/',
   '@opentelemetry/context-async-hooks': 'bundles/opentelemetry/load-packages.ts',

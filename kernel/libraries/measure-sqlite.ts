@@ -1,6 +1,7 @@
 import { checkFunction } from '../../lib/errors/arguments.ts'
-import type { Queries, QueryEnd, QueryParameters } from '../queries.ts'
-import { noteMeasured, SqliteTransactions, serverOf, toParameters, watchRows } from './sqlite-statements.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import type { Queries, QueryParameters } from '../queries.ts'
+import { followQuery, noteMeasured, SqliteTransactions, serverOf, toParameters } from './sqlite-statements.ts'
 
 /** A prepared statement of node:sqlite and better-sqlite3. */
 export interface SqliteStatement {
@@ -16,14 +17,6 @@ export interface SqliteDatabase {
   exec(text: string): unknown
 }
 
-/** Of better-sqlite3: runs a function in a transaction. */
-interface Transactions {
-  transaction?(work: Work): unknown
-}
-
-/** A function with any values and any result. */
-type Work = (this: unknown, ...values: unknown[]) => unknown
-
 /**
  * Reports the queries of an SQLite database, with their rows and transactions, and returns the database: `const database =
  * measureSqlite(new DatabaseSync('var/shop.db'), app.queries)`. It is for node:sqlite and better-sqlite3, whose calls are
@@ -35,96 +28,60 @@ export function measureSqlite<Database extends SqliteDatabase>(database: Databas
   checkFunction(call, 'the method begin() of the queries', queries?.begin)
   if (noteMeasured(database)) return database
   const reports = new SqliteReports(database, queries)
-  const exec = database.exec.bind(database)
-  const prepare = database.prepare.bind(database)
-  database.exec = text =>
-    reports.run(
-      text,
-      undefined,
-      () => exec(text),
-      () => undefined,
-    )
-  database.prepare = text => reports.wrap(text, prepare(text))
-  reports.wrapTransactions()
+  observeMethod(database, 'exec', (_, [text]) => reports.follow('exec', String(text), undefined))
+  observeMethod(database, 'prepare', (_, [text]) => ({
+    after: statement => reports.watch(String(text), statement as SqliteStatement),
+  }))
+  reports.watchTransactions()
   return database
 }
 
 class SqliteReports {
-  readonly #database: SqliteDatabase & Transactions
+  readonly #database: SqliteDatabase
   readonly #queries: Queries
   readonly #server: string | undefined
   readonly #transactions: SqliteTransactions
 
-  constructor(database: SqliteDatabase & Transactions, queries: Queries) {
+  constructor(database: SqliteDatabase, queries: Queries) {
     this.#database = database
     this.#queries = queries
     this.#server = serverOf(database)
     this.#transactions = new SqliteTransactions(database)
   }
 
-  /** Runs a query and reports it; `count` counts the rows of its result. */
-  run<result>(
-    text: string,
-    parameters: QueryParameters | undefined,
-    work: () => result,
-    count: (result: result) => number | undefined,
-  ): result {
-    const end = this.#begin(text, parameters)
-    if (end === undefined) return work()
-    try {
-      const result = work()
-      end({ rows: count(result) })
-      return result
-    } catch (error) {
-      end({ error })
-      throw error
-    }
-  }
-
-  wrap(text: string, statement: SqliteStatement): SqliteStatement {
+  watch(text: string, statement: SqliteStatement): SqliteStatement {
     noteMeasured(statement)
-    const { all, get, iterate, run } = statement
-    const report =
-      (method: (...values: never[]) => unknown, count: (result: unknown) => number | undefined) =>
-      (...values: never[]) =>
-        this.run(text, toParameters(values), () => method.apply(statement, values), count)
-    statement.run = report(run, result => Number(Object(result).changes))
-    statement.get = report(get, row => (row === undefined ? 0 : 1))
-    statement.all = report(all, rows => (rows as readonly unknown[]).length)
-    statement.iterate = (...values) => {
-      const end = this.#begin(text, toParameters(values))
-      const rows = iterate.apply(statement, values)
-      if (end !== undefined) watchRows(rows as Iterable<unknown> & Iterator<unknown>, end)
-      return rows
+    for (const name of ['run', 'get', 'all', 'iterate']) {
+      observeMethod(statement, name, (_, values) => this.follow(name, text, toParameters(values)))
     }
     return statement
   }
 
   /** `transaction` of better-sqlite3 begins and ends a transaction without a statement that is seen here. */
-  wrapTransactions(): void {
-    const { transaction } = this.#database
-    if (transaction === undefined) return
+  watchTransactions(): void {
     let depth = 0
-    const runWithin = (work: () => unknown) => {
-      // A transaction in another one is a part of it.
-      if (depth === 0) this.#transactions.begin()
-      depth++
-      try {
-        return work()
-      } finally {
-        depth--
-      }
-    }
-    Object.assign(this.#database, {
-      transaction: (work: Work) =>
-        transaction.call(this.#database, function (...values) {
-          return runWithin(() => work.apply(this, values))
-        }),
+    observeMethod(this.#database, 'transaction', (_, args) => {
+      const [work] = args
+      if (typeof work !== 'function') return undefined
+      args[0] = observeCalls(work as AnyFunction, () => {
+        // A transaction in another one is a part of it.
+        if (depth === 0) this.#transactions.begin()
+        depth++
+        const leave = () => void depth--
+        return {
+          after(result) {
+            leave()
+            return result
+          },
+          failed: leave,
+        }
+      })
+      return undefined
     })
   }
 
-  #begin(text: string, parameters: QueryParameters | undefined): QueryEnd | undefined {
-    return this.#queries.begin({
+  follow(name: string, text: string, parameters: QueryParameters | undefined) {
+    const end = this.#queries.begin({
       system: 'sqlite',
       text,
       parameters,
@@ -132,5 +89,6 @@ class SqliteReports {
       source: 'measure',
       transaction: this.#transactions.find(text),
     })
+    return end && followQuery(name, end)
   }
 }

@@ -1,7 +1,6 @@
 import { isBuiltin } from 'node:module'
-import path from 'node:path'
 import { findPackage } from '../../lib/find-package.ts'
-import type { FileChanges } from './publish.ts'
+import { changeFiles, type FileChanges } from './publish.ts'
 
 /** The libraries that get diagnostics channels here. */
 type SilentLibrary = 'pg' | 'mysql2' | 'postgres' | 'better-sqlite3' | 'mongodb' | 'node:sqlite'
@@ -27,7 +26,7 @@ export async function openLibraryChannels(
     opened.add(library)
     changes.push(found)
   }
-  if (changes.length > 0) await hookFiles(Object.assign({}, ...changes))
+  changeFiles(Object.assign({}, ...changes))
 }
 
 /** The folders of the packages that have their channels, and the names of those that are CommonJS. */
@@ -49,15 +48,4 @@ const openers: Readonly<Record<SilentLibrary, Opener>> = {
     if (isBuiltin('node:sqlite')) (await import('./open-sqlite.ts')).openNodeSqlite()
     return undefined
   },
-}
-
-/** ES modules import the files of CommonJS packages through `require`, too, except for the main file. */
-async function hookFiles(changes: FileChanges): Promise<void> {
-  const { Hook } = await import('require-in-the-middle')
-  const packages = new Set(Object.keys(changes).map(file => file.split('/')[0] as string))
-  new Hook([...packages], { internals: true }, (exports, name) => {
-    // A later version may have other classes: its queries are not seen.
-    changes[name.split(path.sep).join('/')]?.(Object(exports))
-    return exports
-  })
 }

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
-import type { AnyFunction, FileChanges } from './publish.ts'
+import { observeMethod } from '../../lib/observe-calls.ts'
+import type { FileChanges } from './publish.ts'
 
 /** A pool of mysql2, as far as it is used: a later version may have other fields. */
 export interface Mysql2Pool {
@@ -15,17 +16,6 @@ const pools = channel('sinfonietta:mysql2:pool')
 
 /** mysql2 is CommonJS also for ES modules. */
 export const mysql2Files: FileChanges = {
-  'mysql2/lib/base/pool.js': ({ prototype }) => {
-    if (typeof Object(prototype).getConnection === 'function') changePool(prototype as { getConnection: AnyFunction })
-  },
-}
-
-function changePool(prototype: { getConnection: AnyFunction }): void {
-  const { getConnection } = prototype
-  function publishing(this: Mysql2Pool, ...args: unknown[]): unknown {
-    pools.publish(this)
-    return getConnection.apply(this, args)
-  }
-  const properties = Object.getOwnPropertyDescriptors(getConnection)
-  prototype.getConnection = Object.defineProperties(publishing, properties) as AnyFunction
+  'mysql2/lib/base/pool.js': pool =>
+    void observeMethod(Object(pool).prototype, 'getConnection', pool => void pools.publish(pool)),
 }

@@ -1,12 +1,8 @@
-import { channel, tracingChannel } from 'node:diagnostics_channel'
+import { channel, type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
+import { type AnyFunction, observeMethod } from '../../lib/observe-calls.ts'
 import type { PoolState } from '../queries.ts'
-import {
-  type AnyFunction,
-  type FileChanges,
-  type OperationOutcome,
-  publishCallback,
-  publishPromise,
-} from './publish.ts'
+import type { FileChanges } from './publish.ts'
+import { type OperationOutcome, publishCallback, publishPromise } from './publish.ts'
 
 /** A message of the channels of pg. */
 export interface PgQuery {
@@ -30,8 +26,6 @@ interface PgClient {
   readonly database?: string | null
   readonly host?: string
   readonly port: number
-  connect: AnyFunction
-  query: AnyFunction
 }
 
 /** A pool of pg-pool, as far as it is used. */
@@ -40,8 +34,6 @@ interface PgPool {
   readonly totalCount: number
   readonly waitingCount: number
   readonly options: { readonly max: number }
-  connect: AnyFunction
-  query: AnyFunction
 }
 
 /** An object that a client sends itself: a query, a cursor or a stream. The client calls its methods. */
@@ -53,65 +45,68 @@ interface Submittable {
   readonly name?: string
   readonly cursor?: Submittable
   readonly _result?: unknown
-  [method: string]: unknown
 }
 
 /** pg is CommonJS also for ES modules. */
 export const pgFiles: FileChanges = {
-  'pg/lib/client.js': ({ prototype }) => {
-    const { connect, query } = Object(prototype)
-    if (typeof connect === 'function' && typeof query === 'function') changeClient(prototype as PgClient)
+  'pg/lib/client.js'(Client) {
+    const { prototype } = Object(Client)
+    observeMethod(prototype, 'connect', () => void pgConnects.publish({}))
+    observeMethod(prototype, 'query', (client, args) => beginQuery(client as PgClient, args))
   },
-  'pg-pool': ({ prototype }) => {
-    const { connect, query } = Object(prototype)
-    if (typeof connect === 'function' && typeof query === 'function') changePool(prototype as PgPool)
+  'pg-pool/index.js'(Pool) {
+    const { prototype } = Object(Pool)
+    observeMethod(prototype, 'query', (_, args) =>
+      typeof args.at(-1) === 'function' ? undefined : beginOperation(pgPoolQueries, {}),
+    )
+    observeMethod(prototype, 'connect', (pool, args) => {
+      const { idleCount: idle, options, totalCount: total, waitingCount: waiting } = pool as PgPool
+      const message: OperationOutcome & PoolState = { idle, total, limit: options.max, waiting }
+      const [callback] = args
+      const following = beginOperation(pgWaits, message, typeof callback === 'function')
+      if (following !== undefined && typeof callback === 'function')
+        args[0] = publishCallback(pgWaits, message, callback as AnyFunction)
+      return following
+    })
   },
 }
 
-function changeClient(prototype: PgClient): void {
-  const { connect, query } = prototype
-  prototype.connect = function (...args) {
-    pgConnects.publish({})
-    return connect.apply(this, args)
+/** Publishes the start of an operation, and the end of its synchronous part; of a promise, also its outcome. */
+function beginOperation(to: TracingChannel<object, OperationOutcome>, message: OperationOutcome, hasCallback = false) {
+  if (!to.start.hasSubscribers) return undefined
+  to.start.publish(message)
+  return {
+    after(result: unknown) {
+      to.end.publish(message)
+      return hasCallback ? result : publishPromise(to, message, result)
+    },
   }
-  prototype.query = function (this: PgClient, ...args) {
-    const [given, values, callback] = args
-    if (!pgQueries.start.hasSubscribers || given === null || given === undefined) return query.apply(this, args)
-    const { database, host = '', port } = this
-    const config: Submittable = typeof given === 'string' ? { text: given } : Object(given)
-    const message: PgQuery & OperationOutcome = {
-      query: config.text ?? config.cursor?.text ?? config.name ?? '',
-      values: Array.isArray(values) ? values : (config.values ?? config.cursor?.values ?? undefined),
-      database: database ?? '',
-      serverAddress: host,
-      // A socket has no port.
-      serverPort: host.startsWith('/') ? undefined : port,
-    }
-    pgQueries.start.publish(message)
-    try {
-      const settle = [callback, values, config.callback].find(each => typeof each === 'function') as AnyFunction
-      if (typeof config.submit === 'function') watchSubmittable(config, message)
-      else if (settle === undefined) return publishPromise(pgQueries, message, query.apply(this, args))
-      else {
-        const isInConfig = settle === config.callback
-        const parameters = typeof values === 'function' ? undefined : values
-        // pg writes a callback into the object, which belongs to the application.
-        return query.call(
-          this,
-          isInConfig ? { ...config } : given,
-          parameters,
-          publishCallback(pgQueries, message, settle),
-        )
-      }
-      return query.apply(this, args)
-    } catch (error) {
-      message.error = error
-      pgQueries.error.publish(message)
-      throw error
-    } finally {
-      pgQueries.end.publish(message)
-    }
-  } as AnyFunction
+}
+
+function beginQuery(client: PgClient, args: unknown[]) {
+  const [given, values, callback] = args
+  if (!pgQueries.start.hasSubscribers || given === null || given === undefined) return undefined
+  const { database, host = '', port } = client
+  const config: Submittable = typeof given === 'string' ? { text: given } : Object(given)
+  const message: PgQuery & OperationOutcome = {
+    query: config.text ?? config.cursor?.text ?? config.name ?? '',
+    values: Array.isArray(values) ? values : (config.values ?? config.cursor?.values ?? undefined),
+    database: database ?? '',
+    serverAddress: host,
+    // A socket has no port.
+    serverPort: host.startsWith('/') ? undefined : port,
+  }
+  const settle = [callback, values, config.callback].find(each => typeof each === 'function') as AnyFunction | undefined
+  const isSubmitted = typeof config.submit === 'function'
+  const following = beginOperation(pgQueries, message, isSubmitted || settle !== undefined)
+  if (isSubmitted) watchSubmittable(config, message)
+  else if (settle !== undefined) {
+    // pg writes a callback into the object, which belongs to the application.
+    if (settle === config.callback) args[0] = { ...config }
+    args[1] = typeof values === 'function' ? undefined : values
+    args[2] = publishCallback(pgQueries, message, settle)
+  }
+  return following
 }
 
 /** Publishes the end of a query whose object the client calls: it has ended when the server is ready for the next one. */
@@ -124,54 +119,14 @@ function watchSubmittable(submitted: Submittable, message: PgQuery & OperationOu
     pgQueries.asyncStart.publish(message)
     pgQueries.asyncEnd.publish(message)
   }
-  wrap(submitted, 'handleReadyForQuery', () => end({ result: (submitted.cursor ?? submitted)._result }))
-  wrap(submitted, 'handleError', error => end({ error }))
   const cursor = submitted.cursor ?? submitted
+  observeMethod(submitted, 'handleReadyForQuery', () => void end({ result: cursor._result }))
+  observeMethod(submitted, 'handleError', (_, [error]) => void end({ error }))
   for (const name of ['read', 'close']) {
-    const method = cursor[name]
-    if (typeof method !== 'function') continue
-    cursor[name] = function (this: unknown, ...args: unknown[]) {
+    observeMethod(cursor, name, (_, args) => {
       const last = args.at(-1)
       if (typeof last === 'function') args.splice(-1, 1, publishCallback(pgCallbacks, message, last as AnyFunction))
-      return method.apply(this, args)
-    }
+      return undefined
+    })
   }
-}
-
-function wrap(target: Submittable, name: string, before: (first: unknown) => void): void {
-  const method = target[name]
-  if (typeof method !== 'function') return
-  target[name] = function (this: unknown, ...args: unknown[]) {
-    before(args[0])
-    return method.apply(this, args)
-  }
-}
-
-function changePool(prototype: PgPool): void {
-  const { connect, query } = prototype
-  prototype.query = function (...args) {
-    if (!pgPoolQueries.start.hasSubscribers || typeof args.at(-1) === 'function') return query.apply(this, args)
-    const message: OperationOutcome = {}
-    pgPoolQueries.start.publish(message)
-    try {
-      return publishPromise(pgPoolQueries, message, query.apply(this, args))
-    } finally {
-      pgPoolQueries.end.publish(message)
-    }
-  }
-  prototype.connect = function (this: PgPool, ...args) {
-    if (!pgWaits.start.hasSubscribers) return connect.apply(this, args)
-    const [callback] = args
-    const { idleCount: idle, options, totalCount: total, waitingCount: waiting } = this
-    const message: OperationOutcome & PoolState = { idle, total, limit: options.max, waiting }
-    pgWaits.start.publish(message)
-    try {
-      if (typeof callback === 'function') {
-        return connect.call(this, publishCallback(pgWaits, message, callback as AnyFunction))
-      }
-      return publishPromise(pgWaits, message, connect.apply(this, args))
-    } finally {
-      pgWaits.end.publish(message)
-    }
-  } as AnyFunction
 }

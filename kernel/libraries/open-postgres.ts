@@ -1,7 +1,8 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { AnyFunction, OperationOutcome } from './publish.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import type { OperationOutcome } from './publish.ts'
 
 /** A query of postgres.js. It runs when it is awaited for the first time. */
 export interface PostgresQuery {
@@ -17,7 +18,6 @@ export interface PostgresQuery {
   readonly string?: string
   readonly parameters?: readonly unknown[]
   readonly executed: boolean
-  handle(): unknown
 }
 
 /** The options of a client of postgres.js. */
@@ -103,15 +103,14 @@ function changePostgresQuery(Query: { readonly prototype: PostgresQuery }, build
     }
   }
   Object.setPrototypeOf(Query, Created)
-  const { handle } = prototype
-  prototype.handle = function () {
-    if (!this.executed && postgresQueries.start.hasSubscribers) {
-      const isOwn = this.handler.name === 'execute' && this.strings.length === 1 && this.args.length === 0
-      const canBuild = typeof Object(builder).build === 'function'
-      publishPostgresQuery(this, isOwn && builder !== undefined && canBuild ? askForPlace(this, builder) : undefined)
-    }
-    return handle.call(this)
-  }
+  observeMethod(prototype, 'handle', self => {
+    const query = self as PostgresQuery
+    if (query.executed || !postgresQueries.start.hasSubscribers) return undefined
+    const isOwn = query.handler.name === 'execute' && query.strings.length === 1 && query.args.length === 0
+    const canBuild = typeof Object(builder).build === 'function'
+    publishPostgresQuery(query, isOwn && builder !== undefined && canBuild ? askForPlace(query, builder) : undefined)
+    return undefined
+  })
 }
 
 /** A query is sent when it has its statement. One that is never sent begins when it fails. */
@@ -137,10 +136,9 @@ function publishPostgresQuery(query: PostgresQuery, restore?: () => void): void 
     return statement
   })
   const watchEnd = (name: string, toOutcome: (argument: unknown) => OperationOutcome) =>
-    watchProperty(query, name, method => (argument: unknown) => {
-      end(toOutcome(argument))
-      return (method as AnyFunction).call(query, argument)
-    })
+    watchProperty(query, name, method =>
+      observeCalls(method as AnyFunction, (_, [argument]) => void end(toOutcome(argument))),
+    )
   watchEnd('resolve', result => ({ result }))
   watchEnd('reject', error => ({ error }))
 }

@@ -1,8 +1,8 @@
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { createRequire } from 'node:module'
-import type { QueryResult } from '../queries.ts'
-import type { AnyFunction, FileChanges } from './publish.ts'
-import { runReported, watchRows } from './sqlite-statements.ts'
+import { observeMethod } from '../../lib/observe-calls.ts'
+import type { FileChanges } from './publish.ts'
+import { followQuery } from './sqlite-statements.ts'
 
 /** A message of the channels of better-sqlite3 and node:sqlite. */
 export interface SqliteCall {
@@ -20,12 +20,9 @@ export interface SqliteCall {
 
 const queries = tracingChannel<object, SqliteCall>('sinfonietta:sqlite:query')
 
-/** A database or a statement. */
-type Methods = Record<string, AnyFunction>
-
 /** The main file of better-sqlite3 copies these functions to its class. */
 export const betterSqliteFiles: FileChanges = {
-  'better-sqlite3/lib/methods/wrappers.js': exports => changeDatabase(exports as Methods, 'better-sqlite3'),
+  'better-sqlite3/lib/methods/wrappers.js': exports => changeDatabase(Object(exports), 'better-sqlite3'),
 }
 
 /** The channels on which servers of Node publish that a request begins. */
@@ -63,71 +60,57 @@ export function openNodeSqlite(): void {
 /** The databases of statements. */
 const databases = new WeakMap<object, object>()
 
-function changeDatabase(prototype: Methods, library: SqliteCall['library']): void {
-  const { exec, prepare } = prototype
-  if (typeof exec !== 'function' || typeof prepare !== 'function') return
-  change(
-    prototype,
-    'exec',
-    (database, [text]) => ({ library, text: String(text), values: undefined, database, statement: undefined }),
-    () => undefined,
-  )
-  prototype.prepare = function (this: object, ...args) {
-    const statement = prepare.apply(this, args) as Methods
-    databases.set(statement, this)
-    changeStatements(Object.getPrototypeOf(statement), library)
-    return statement
-  } as AnyFunction
+function changeDatabase(prototype: object, library: SqliteCall['library']): void {
+  observeQueries(prototype, 'exec', (database, [text]) => ({
+    library,
+    text: String(text),
+    values: undefined,
+    database,
+    statement: undefined,
+  }))
+  observeMethod(prototype, 'prepare', database => ({
+    after(statement) {
+      databases.set(Object(statement), Object(database))
+      changeStatements(Object.getPrototypeOf(statement), library)
+      return statement
+    },
+  }))
 }
 
 /** The prototypes of statements that were changed. */
 const changed = new WeakSet<object>()
 
-function changeStatements(prototype: Methods, library: SqliteCall['library']): void {
+function changeStatements(prototype: object, library: SqliteCall['library']): void {
   if (changed.has(prototype)) return
   changed.add(prototype)
-  changeQueries(prototype, (statement, values) => {
-    const { database, source, sourceSQL } = statement as { readonly [name: string]: unknown }
-    return {
-      library,
-      text: String(source ?? sourceSQL),
-      values,
-      database: databases.get(statement) ?? (database as object | undefined),
-      statement,
-    }
-  })
+  for (const name of ['run', 'get', 'all', 'iterate']) {
+    observeQueries(prototype, name, (statement, values) => {
+      const { database, source, sourceSQL } = statement as { readonly [name: string]: unknown }
+      return {
+        library,
+        text: String(source ?? sourceSQL),
+        values,
+        database: databases.get(statement) ?? (database as object | undefined),
+        statement,
+      }
+    })
+  }
 }
 
-type Describe = (target: object, args: readonly unknown[]) => SqliteCall
-
-function changeQueries(prototype: Methods, describe: Describe): void {
-  change(prototype, 'run', describe, result => Number(Object(result).changes))
-  change(prototype, 'get', describe, row => (row === undefined ? 0 : 1))
-  change(prototype, 'all', describe, rows => (rows as readonly unknown[]).length)
-  change(prototype, 'iterate', describe)
-}
-
-/** Publishes the calls of a method. `count` counts the rows of its result; without it, the result is an iterator of them. */
-function change(prototype: Methods, name: string, describe: Describe, count?: (result: unknown) => number | undefined) {
-  const method = prototype[name]
-  if (method === undefined) return
-  prototype[name] = function (this: object, ...args) {
-    if (!queries.start.hasSubscribers) return method.apply(this, args)
-    const message = describe(this, args)
-    const end = ({ error, rows }: QueryResult) => {
+/** Publishes the calls of a method. */
+function observeQueries(
+  prototype: object,
+  name: string,
+  describe: (target: object, args: readonly unknown[]) => SqliteCall,
+): void {
+  observeMethod(prototype, name, (target, args) => {
+    if (!queries.start.hasSubscribers) return undefined
+    const message = describe(Object(target), args)
+    queries.start.publish(message)
+    return followQuery(name, ({ error, rows }) => {
       message.rows = rows
       message.error = error
       queries.end.publish(message)
-    }
-    queries.start.publish(message)
-    try {
-      const result = runReported(() => method.apply(this, args))
-      if (count === undefined) watchRows(result as Iterator<unknown>, end)
-      else end({ rows: count(result) })
-      return result
-    } catch (error) {
-      end({ error })
-      throw error
-    }
-  } as AnyFunction
+    })
+  })
 }

@@ -1,3 +1,4 @@
+import { observeMethod } from '../../lib/observe-calls.ts'
 import type { QueryEnd, QueryParameters } from '../queries.ts'
 
 /** Members that a database of node:sqlite or of better-sqlite3 has. */
@@ -78,33 +79,49 @@ export function isReporting(): boolean {
   return reported > 0
 }
 
-/** Runs a call whose query is reported. */
-export function runReported<result>(call: () => result): result {
+/** Follows a call of a statement, or of `exec`, whose query is reported, to its end. */
+export function followQuery(name: string, end: QueryEnd) {
   reported++
-  try {
-    return call()
-  } finally {
-    reported--
+  return {
+    after(result: unknown) {
+      reported--
+      if (name === 'iterate') watchRows(result as Iterator<unknown>, end)
+      else end({ rows: rowsOf(name, result) })
+      return result
+    },
+    failed(error: unknown) {
+      reported--
+      end({ error })
+    },
   }
 }
 
+function rowsOf(name: string, result: unknown): number | undefined {
+  if (name === 'exec') return undefined
+  if (name === 'run') return Number(Object(result).changes)
+  return name === 'all' ? (result as readonly unknown[]).length : Number(result !== undefined)
+}
+
 /** Reports the number of rows of an iterator when they end, or when no further row is read. The iterator stays the same object. */
-export function watchRows(iterator: Iterator<unknown>, end: QueryEnd): void {
-  const { next, return: close } = iterator
+function watchRows(iterator: Iterator<unknown>, end: QueryEnd): void {
   let rows = 0
-  iterator.next = () => {
-    try {
-      const result = runReported(() => next.call(iterator))
-      if (result.done) end({ rows })
-      else rows++
-      return result
-    } catch (error) {
-      end({ error })
-      throw error
+  observeMethod(iterator, 'next', () => {
+    reported++
+    return {
+      after(result) {
+        reported--
+        if ((result as IteratorResult<unknown>).done) end({ rows })
+        else rows++
+        return result
+      },
+      failed(error) {
+        reported--
+        end({ error })
+      },
     }
-  }
-  iterator.return = (...values) => {
-    end({ rows })
-    return (close && runReported(() => close.apply(iterator, values))) ?? { done: true, value: undefined }
-  }
+  })
+  const { return: close } = iterator
+  // An iterator of an earlier version of node:sqlite has none.
+  if (close === undefined) iterator.return = value => ({ done: true, value })
+  observeMethod(iterator, 'return', () => void end({ rows }))
 }

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { channel } from 'node:diagnostics_channel'
-import { listenTo, subscribeChannels } from '../../lib/channels.ts'
+import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
@@ -40,16 +39,15 @@ export function watchMongodb({ callers, context, queries }: WatchServices): () =
   const places = new AsyncLocalStorage<Caller | undefined>()
   const ends = new WeakMap<object, QueryEnd>()
   const waits = new WeakMap<object, Wait>()
-  const operations = channel('sinfonietta:mongodb:operation')
-  operations.bindStore(places, () => {
-    try {
-      return context.current && callers.find(operations.runStores)
-    } catch {
-      // Node would end the process for it.
-      return undefined
-    }
-  })
-  const stop = subscribeChannels({
+  /** The place that was current before an operation: it is current again behind its synchronous part. */
+  const outer = new WeakMap<object, Caller | undefined>()
+  const search = createCallerSearch(callers, 'tracing:sinfonietta:mongodb:operation:start')
+  return subscribeChannels({
+    'tracing:sinfonietta:mongodb:operation:start': listenTo<object>(message => {
+      outer.set(message, places.getStore())
+      places.enterWith(context.current && search())
+    }),
+    'tracing:sinfonietta:mongodb:operation:end': listenTo<object>(message => places.enterWith(outer.get(message))),
     'tracing:sinfonietta:mongodb:command:start': listenTo<MongodbCommand>(message => {
       if (context.current === undefined) return
       const { command, database, server } = message
@@ -77,10 +75,6 @@ export function watchMongodb({ callers, context, queries }: WatchServices): () =
       queries.noteWait({ system: 'mongodb', duration: readClock() - since, pool: message.pool, ...wait })
     }),
   })
-  return () => {
-    stop()
-    operations.unbindStore(places)
-  }
 }
 
 /** A session has another object for each of its transactions. */

@@ -1,4 +1,3 @@
-import { channel } from 'node:diagnostics_channel'
 import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
 import { guard } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
@@ -189,12 +188,11 @@ function watchPools(
     ),
   })
   const findRequest = guard('the request of a connection', (message: unknown) => requests.get(Object(message)))
-  const unbinds = ['pool:connect', 'callback', ...Object.keys(operations)].map(name =>
-    context.carry(channel(`tracing:${prefix}:${name}:asyncStart`), findRequest),
+  const stops = ['pool:connect', 'callback', ...Object.keys(operations)].map(name =>
+    context.carry(`tracing:${prefix}:${name}`, findRequest),
   )
   return () => {
-    stop()
-    for (const unbind of unbinds) unbind()
+    for (const each of [stop, ...stops]) each()
   }
 }
 

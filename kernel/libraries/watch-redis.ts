@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
+import { observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { hiddenValue, type QueryEnd, type QueryLibrary } from '../queries.ts'
@@ -138,7 +139,6 @@ interface Pool {
   readonly idleClients: number
   readonly totalClients: number
   readonly tasksQueueLength: number
-  execute(task: (client: unknown) => unknown): Promise<unknown>
 }
 
 const require = createRequire(import.meta.url)
@@ -186,36 +186,33 @@ class NodeRedisPools {
   }
 
   #bind(prototype: Pool): () => void {
-    const { execute } = prototype
     const { callers, context, queries } = this.#services
-    const pools = this
-    let isStopped = false
-    function executeBound(this: Pool, task: (client: unknown) => unknown): Promise<unknown> {
-      if (isStopped || this.idleClients > 0) return execute.call(this, task)
-      const caller = context.current && callers.find(executeBound)
-      const { idleClients: idle, tasksQueueLength: waiting, totalClients: total } = this
+    return observeMethod(prototype, 'execute', (given, args) => {
+      const pool = given as Pool
+      if (pool.idleClients > 0) return undefined
+      const caller = context.current && callers.find()
+      const { idleClients: idle, tasksQueueLength: waiting, totalClients: total } = pool
+      const [task] = args
       const since = readClock()
       let isFull = false
-      const bound = AsyncResource.bind((client: unknown) => {
+      args[0] = AsyncResource.bind((client: unknown) => {
         const duration = readClock() - since
         if (isFull)
           queries.noteWait({ system: 'redis', duration, caller, pool: { idle, total, limit: total, waiting } })
-        pools.#caller = caller
+        this.#caller = caller
         try {
-          return task(client)
+          return (task as (client: unknown) => unknown)(client)
         } finally {
-          pools.#caller = undefined
+          this.#caller = undefined
         }
       })
-      const result = execute.call(this, bound)
-      // Below its limit, the pool opens a connection at once.
-      isFull = this.totalClients === total
-      return result
-    }
-    prototype.execute = executeBound
-    return () => {
-      isStopped = true
-      if (prototype.execute === executeBound) prototype.execute = execute
-    }
+      return {
+        after(result) {
+          // Below its limit, the pool opens a connection at once.
+          isFull = pool.totalClients === total
+          return result
+        },
+      }
+    })
   }
 }

@@ -218,7 +218,7 @@ export function locateFrame(
   ownDirectory: string = packageDirectory,
 ): FrameLocation {
   if (file === undefined) return { origin: 'runtime' }
-  if (file.startsWith('node:')) return { file, origin: 'runtime' }
+  if (/^(?:node|wasm):/.test(file)) return { file, origin: 'runtime' }
   const own = showPath(file, ownDirectory)
   const source = withoutCompiled(own)
   if (own !== file && ownFolders.some(folder => source.startsWith(folder))) {

@@ -390,9 +390,8 @@ t.test('only development with one of the libraries loads what changes them', asy
     const [folder, environment, excluded] = process.argv.slice(1)
     if (excluded) await (await import(${channels})).openLibraryChannels(folder, library => library === excluded)
     else await (await (await import(${programs})).bootApplication(folder, { environment })).close()
-    const { createRequire } = await import('node:module')
-    const isLoaded = Object.keys(createRequire('/').cache).some(file => file.includes('require-in-the-middle'))
-    process.stderr.write(String(isLoaded))`
+    const { default: { prototype } } = await import('node:module')
+    process.stderr.write(String(process.getBuiltinModule('util').types.isProxy(prototype.load)))`
   const isLoaded = (...args: string[]) => {
     const env = { ...process.env, APP_ENV: undefined, APP_SECRET: 'a'.repeat(32) }
     const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program, folder, ...args], { env })

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { tracingChannel } from 'node:diagnostics_channel'
 import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { countRows, Queries, type QueryResult, type QueryStart } from '#kernel/queries.ts'
@@ -151,14 +151,23 @@ t.test('the rows of a result are counted as its library says', async t => {
 t.test('a request is carried across a channel, and left', async t => {
   const context = new RequestContext()
   const [request, other] = [createRequest('/here'), createRequest('/there')]
-  const pool = channel('tests:pool')
-  const currentWithin = () => pool.runStores({}, () => context.current)
-  t.equal(context.carry(pool, () => request)(), undefined, 'the context is not enabled')
+  const pool = tracingChannel<object, object>('tests:pool')
+  const currentWithin = () => {
+    const message = {}
+    pool.asyncStart.publish(message)
+    const { current } = context
+    pool.asyncEnd.publish(message)
+    return current
+  }
+  t.equal(context.carry('tracing:tests:pool', () => request)(), undefined, 'the context is not enabled')
   context.enter(undefined)
   t.equal(currentWithin(), undefined)
   context.enable()
-  const stop = context.carry(pool, () => request)
-  t.equal(context.run(other, currentWithin), request)
+  const stop = context.carry('tracing:tests:pool', () => request)
+  t.strictSame(
+    context.run(other, () => [currentWithin(), context.current]),
+    [request, other],
+  )
   stop()
   t.equal(context.run(other, currentWithin), other)
   const leave = () => {

@@ -1,13 +1,11 @@
-import { existsSync } from 'node:fs'
-import path from 'node:path'
-import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
-import { type ChannelListeners, listenTo } from '../../../lib/channels.ts'
-import { findPackage } from '../../../lib/find-package.ts'
+import type { FileChanges } from '../../../kernel/libraries/publish.ts'
+import { type ChannelListeners, listenTo, subscribeChannels } from '../../../lib/channels.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
 import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../record/middleware-trace.ts'
-import { loadPrototype, nameOf, report, wrapFunction, wrapMethod } from './framework-calls.ts'
+import { nameOf, report } from './framework-calls.ts'
 
 /** Express 5 publishes the calls of its functions, with their errors (router 2.3 and later). */
-export const expressListeners: ChannelListeners = {
+const expressListeners: ChannelListeners = {
   // Where an error is answered outside of a router, the path of the router is not known any more.
   'tracing:express.router.request:start': listenTo<ExpressCall>(({ errorHandler, handler, layer, req }) => {
     const route = readExpressRoute(req)
@@ -64,32 +62,28 @@ interface ExpressCall {
   readonly errorHandler?: boolean
 }
 
-/** The class of its layers has few imports: in Express 4 it is in the package itself, in Express 5 in its package `router`. */
-export async function openExpress(folder: string): Promise<void> {
-  const own = await loadPrototype(path.join(folder, 'lib/router/layer.js'))
-  if (own !== undefined) {
-    watchRegistration(own)
-    watchLayers(own, 'handle_request', 'handle_error')
-    return
-  }
-  const router = findPackage(folder, 'router')
-  if (router === undefined) return
-  const layers = await loadPrototype(path.join(router, 'lib/layer.js'))
-  if (layers === undefined) return
-  watchRegistration(layers)
-  // Since router 2.3, channels have the calls.
-  if (!existsSync(path.join(router, 'lib/tracing.js'))) watchLayers(layers, 'handleRequest', 'handleError')
+/** Whether the channels of Express report its calls: with a listener, each call would have five frames of them in the stacks of errors. */
+let isPublished = false
+
+/** Listens to the channels, if the classes of Express are not changed. */
+export function listenToExpress(): void {
+  if (isPublished || isChanged) return
+  isPublished = true
+  subscribeChannels(expressListeners)
 }
 
-/** A layer is created while its function is registered. */
-function watchRegistration(layers: object): void {
-  Object.defineProperty(layers, 'handle', {
-    configurable: true,
-    set: function setHandle(this: object, value: unknown) {
-      if (typeof value === 'function') noteRegistration(value, setHandle)
-      Object.defineProperty(this, 'handle', { value, writable: true, enumerable: true, configurable: true })
-    },
-  })
+let isChanged = false
+
+/** Changes the classes when the application loads them, also below another framework. */
+export function openExpress(): FileChanges {
+  isChanged = true
+  return {
+    'lib/router/layer.js': layer => watchLayers(layer, 'handle_request', 'handle_error'),
+    // A function, which has the methods of all routers.
+    'lib/router/index.js': router => watchRouters(router),
+    'router/lib/layer.js': layer => watchLayers(layer, 'handleRequest', 'handleError'),
+    'router/index.js': router => watchRouters(Object(router).prototype),
+  }
 }
 
 interface ExpressLayer {
@@ -98,34 +92,53 @@ interface ExpressLayer {
   readonly route?: unknown
 }
 
-function watchLayers(layers: object, request: string, error: string): void {
-  const watchErrors = (message: object, next: unknown, known?: unknown): unknown =>
-    typeof next !== 'function'
-      ? next
-      : wrapFunction(next as AnyFunction, (goOn, self, args) => {
-          const [given] = args
-          const isError = given && given !== 'route' && given !== 'router' && given !== known
-          if (isError) report(({ onError }) => onError(message, given))
-          return Reflect.apply(goOn, self, args)
-        })
-  wrapMethod(layers, request, (call, self, args) => {
-    const layer = self as ExpressLayer
-    if (layer.route || layer.handle.length > 3) return Reflect.apply(call, self, args)
-    const [message, reply, next] = args
-    const of = message as object
-    report(({ onCall, onRoute }) => {
-      const route = readExpressRoute(of)
-      if (route !== undefined) onRoute(of, route)
-      onCall(of, readCall(of, layer, layer.handle, false))
-    })
-    return Reflect.apply(call, self, [of, reply, watchErrors(of, next)])
+function watchLayers(layer: unknown, request: string, error: string): void {
+  const { prototype } = Object(layer)
+  if (typeof prototype?.[request] !== 'function' || typeof prototype[error] !== 'function') return
+  // A layer is created while its function is registered.
+  Object.defineProperty(prototype, 'handle', {
+    configurable: true,
+    set: function setHandle(this: object, value: unknown) {
+      if (typeof value === 'function') noteRegistration(value, setHandle)
+      Object.defineProperty(this, 'handle', { value, writable: true, enumerable: true, configurable: true })
+    },
   })
-  wrapMethod(layers, error, (call, self, args) => {
-    const layer = self as ExpressLayer
-    if (layer.handle.length !== 4) return Reflect.apply(call, self, args)
-    const [given, message, reply, next] = args
-    const of = message as object
-    report(({ onCall }) => onCall(of, readCall(of, layer, layer.handle, true)))
-    return Reflect.apply(call, self, [given, of, reply, watchErrors(of, next, given)])
+  const named = { [request]: prototype[request] }
+  observeMethod(prototype, request, (self, [message]) => {
+    const { handle, route } = self as ExpressLayer
+    if (!route && handle.length <= 3) noteCall(message as object, self as ExpressLayer, false)
+    return undefined
+  })
+  observeMethod(prototype, error, (self, [given, message]) => {
+    noteError(message as object, given)
+    if ((self as ExpressLayer).handle.length === 4) noteCall(message as object, self as ExpressLayer, true)
+    return undefined
+  })
+  // Stacks have `Layer.handle [as handle_request]`: V8 looks for the name of the property that has the function.
+  Object.setPrototypeOf(prototype, named)
+}
+
+function noteCall(message: object, layer: ExpressLayer, isForError: boolean): void {
+  if (isPublished) return
+  report(({ onCall, onRoute }) => {
+    const route = readExpressRoute(message)
+    if (route !== undefined) onRoute(message, route)
+    onCall(message, readCall(message, layer, layer.handle, isForError))
+  })
+}
+
+/** A function passes an error to the next function for errors; `route` and `router` are no errors. */
+function noteError(message: object, given: unknown): void {
+  if (isPublished || !given || given === 'route' || given === 'router') return
+  report(({ onError }) => onError(message, given))
+}
+
+/** A router passes an error on which no function of it has answered. */
+function watchRouters(router: unknown): void {
+  observeMethod(Object(router), 'handle', (_, args) => {
+    const [message, , out] = args
+    if (typeof out === 'function')
+      args[2] = observeCalls(out as AnyFunction, (_, [given]) => void noteError(message as object, given))
+    return undefined
   })
 }

@@ -1,7 +1,8 @@
-import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
+import type { FileChanges } from '../../../kernel/libraries/publish.ts'
 import { type ChannelListeners, listenTo } from '../../../lib/channels.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
 import { noteRegistration } from '../record/middleware-trace.ts'
-import { mountedAt, nameOf, report, wrapFunction } from './framework-calls.ts'
+import { hasRoute, mountedAt, nameOf, report } from './framework-calls.ts'
 
 /** Fastify 4 and 5 publish each new application. */
 export const fastifyListeners: ChannelListeners = {
@@ -17,9 +18,12 @@ function watchFastify(fastify: FastifyApplication): void {
   const watched = (phase: string, code: unknown): unknown => {
     if (typeof code !== 'function') return code
     const called = { phase, name: nameOf(code), code }
-    return wrapFunction(code as AnyFunction, (call, self, args) => {
-      report(({ onCall }) => onCall((args[0] as FastifyRequest).raw, called))
-      return Reflect.apply(call, self, args)
+    return observeCalls(code as AnyFunction, (_, args) => {
+      // The hooks `preSerialization` and `onSend` have the request first, too.
+      const request = args[0] as FastifyRequest
+      noteRoute(request)
+      report(({ onCall }) => onCall(request.raw, called))
+      return undefined
     })
   }
   const watchRoute = (options: Record<string, unknown>) => {
@@ -31,27 +35,46 @@ function watchFastify(fastify: FastifyApplication): void {
     }
   }
   addHook.call(fastify, 'onRoute', watchRoute)
-  addHook.call(fastify, 'onRequest', (request: FastifyRequest, _reply: unknown, done: () => void) => {
-    const { params, raw, routeOptions } = request
-    const { handler, url } = routeOptions ?? {}
-    if (url !== undefined) {
-      // A copy: they have a class of the router.
-      const parameters = { ...(params as object) }
-      const route = { key: raw, pattern: mountedAt(raw) + url, parameters, handler: nameOf(handler) }
-      report(({ onRoute }) => onRoute(raw, route))
-    }
-    done()
+  if (!isChanged) {
+    addHook.call(fastify, 'onError', (request: FastifyRequest, _reply: unknown, error: unknown, done: () => void) => {
+      noteError(request, error)
+      done()
+    })
+  }
+  observeMethod(fastify, 'addHook', function add(_, args) {
+    const [name, hook] = args
+    if (typeof hook !== 'function' || !fastifyHooks.includes(String(name))) return undefined
+    noteRegistration(hook, add)
+    args[1] = watched(String(name), hook)
+    return undefined
   })
-  addHook.call(fastify, 'onError', (request: FastifyRequest, _reply: unknown, error: unknown, done: () => void) => {
-    report(({ onError }) => onError(request.raw, error))
-    done()
-  })
-  fastify.addHook = wrapFunction(addHook, (add, self, args) => {
-    const [name, hook, ...others] = args
-    if (typeof hook !== 'function' || !fastifyHooks.includes(String(name))) return Reflect.apply(add, self, args)
-    noteRegistration(hook, fastify.addHook)
-    return Reflect.apply(add, self, [name, watched(String(name), hook), ...others])
-  })
+}
+
+let isChanged = false
+
+/** Lets Fastify report the errors that it answers. A hook would have frames in the stacks of other errors. */
+export const fastifyFiles: FileChanges = {
+  'lib/error-handler.js'(exports) {
+    if (typeof Object(exports).buildErrorHandler !== 'function') return
+    isChanged = true
+    observeMethod(Object(exports), 'handleError', (_, [reply, error]) =>
+      noteError((reply as { readonly request: FastifyRequest }).request, error),
+    )
+  },
+}
+
+function noteError(request: FastifyRequest, error: unknown): undefined {
+  noteRoute(request)
+  report(({ onError }) => onError(request.raw, error))
+}
+
+function noteRoute({ params, raw, routeOptions }: FastifyRequest): void {
+  const { handler, url } = routeOptions ?? {}
+  if (url === undefined || hasRoute(raw)) return
+  // A copy: they have a class of the router.
+  const parameters = { ...(params as object) }
+  const route = { key: raw, pattern: mountedAt(raw) + url, parameters, handler: nameOf(handler) }
+  report(({ onRoute }) => onRoute(raw, route))
 }
 
 interface FastifyApplication {

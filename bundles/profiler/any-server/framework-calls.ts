@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
 import { noteFailure } from '../../../lib/guard.ts'
+import { type AnyFunction, observeCalls } from '../../../lib/observe-calls.ts'
 import {
   type FrameworkFunction,
   type FrameworkRoute,
@@ -48,6 +48,12 @@ function partOf(message: object): MiddlewareTrace | undefined {
   return trace && middlewarePart.of(trace)
 }
 
+/** Whether the route of a request is known, or the request is not recorded. */
+export function hasRoute(message: object): boolean {
+  const part = partOf(message)
+  return part === undefined || part.route !== undefined
+}
+
 const recorder: FrameworkListener = {
   onRoute: (message, route) => partOf(message)?.noteRoute(route),
   onHandler(message, name) {
@@ -77,24 +83,6 @@ export function mountedAt({ baseUrl = '' }: { readonly baseUrl?: unknown }): str
 /** The name of a function; empty for one without a name. */
 export function nameOf(code: unknown): string {
   return typeof code === 'function' ? code.name.replace(/^(?:bound )+/, '') : ''
-}
-
-/** Is called in the place of a function, with the object and the arguments of the call. */
-type Around = (code: AnyFunction, self: unknown, args: unknown[]) => unknown
-
-/**
- * Wraps a function. Its name, its length and all other properties are seen through the wrapper: frameworks read them. Errors of the
- * application have one frame of the wrapper in their stacks.
- */
-export function wrapFunction(code: AnyFunction, apply: Around): AnyFunction {
-  return new Proxy(code, { apply })
-}
-
-/** Replaces a method of an object; nothing happens without the method. */
-export function wrapMethod(target: object | undefined, name: string, apply: Around): void {
-  const method: unknown = target && Reflect.get(target, name)
-  if (target === undefined || typeof method !== 'function') return
-  Reflect.set(target, name, wrapFunction(method as AnyFunction, apply))
 }
 
 /** An export of a file of a package; `undefined` if this version has no such file, or no such export. */
@@ -131,36 +119,32 @@ function follow(result: unknown, onEnd: (error?: { readonly thrown: unknown }) =
 }
 
 /**
- * Calls a function that gets a context and the function `next`, and reports when the functions behind it, and it itself, are done.
- * `findError` returns an error that it has not thrown.
+ * Reports the call of a function that gets a context and the function `next`, when the functions behind it are done, and when it is done
+ * itself. `findError` returns an error that it has not thrown.
  */
-export function callAround(
+export function followCall(
   message: object,
   called: FrameworkFunction,
-  [code, self, [context, next, ...others]]: Parameters<Around>,
+  args: unknown[],
   findError?: () => unknown,
-): unknown {
+): { after(result: unknown): unknown; failed(error: unknown): void } {
   let end: (() => void) | undefined
-  const fail = (thrown: unknown) => report(({ onError }) => onError(message, thrown))
-  const pass = () => {
-    end = report(({ onPass }) => onPass(message, called))
+  const failed = (thrown: unknown) => report(({ onError }) => onError(message, thrown))
+  const [, next] = args
+  if (typeof next === 'function') {
+    args[1] = observeCalls(next as AnyFunction, () => ({
+      after: result =>
+        follow(result, failure => {
+          if (failure !== undefined) failed(failure.thrown)
+          end = report(({ onPass }) => onPass(message, called))
+        }),
+    }))
   }
+  report(({ onCall }) => onCall(message, called))
   const finish = (failure?: { readonly thrown: unknown }) => {
     const error = failure === undefined ? findError?.() : failure.thrown
-    if (error !== undefined) fail(error)
+    if (error !== undefined) failed(error)
     report(() => end?.())
   }
-  const passed =
-    typeof next === 'function'
-      ? wrapFunction(next as AnyFunction, (goOn, of, args) => follow(Reflect.apply(goOn, of, args), pass))
-      : next
-  report(({ onCall }) => onCall(message, called))
-  let result: unknown
-  try {
-    result = Reflect.apply(code, self, [context, passed, ...others])
-  } catch (error) {
-    fail(error)
-    throw error
-  }
-  return follow(result, finish)
+  return { after: result => follow(result, finish), failed }
 }

@@ -1,26 +1,35 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { changeFiles } from '../../../kernel/libraries/publish.ts'
 import { subscribeChannels } from '../../../lib/channels.ts'
 import { findPackage } from '../../../lib/find-package.ts'
-import { expressListeners, openExpress } from './express.ts'
-import { fastifyListeners } from './fastify.ts'
+import { listenToExpress, openExpress } from './express.ts'
+import { fastifyFiles, fastifyListeners } from './fastify.ts'
 
 let isListening = false
 
-/** Listens to the channels of Express 5 and Fastify. An application of Fastify is seen if it is created later. */
+/** Listens to the channels of Fastify, and to those of Express 5 if it is not changed. An application of Fastify is seen if it is created later. */
 export function listenToFrameworks(): void {
+  listenToExpress()
   if (isListening) return
   isListening = true
-  subscribeChannels({ ...expressListeners, ...fastifyListeners })
+  subscribeChannels(fastifyListeners)
 }
 
 /**
- * Lets Express 4, Koa, Hono and Nest report what they publish nowhere. A framework is changed if it is a dependency of one of the
- * directories, or of a package that is one, such as Feathers: then the application imports it anyway. It must be called before that.
+ * Lets Express, Koa, Hono and Nest report what they publish nowhere. The files of Express and Fastify are changed when they are loaded. The
+ * others are changed if they are a dependency of one of the directories, or of a package that is one, such as Feathers: then the application
+ * imports them anyway. It must be called before that.
  */
 export async function openFrameworks(directories: readonly string[]): Promise<void> {
+  const folders = [...new Set(directories.map(findProject))]
+  for (const [name, files] of Object.entries({ express: openExpress, fastify: () => fastifyFiles })) {
+    if (opened.has(name) || folders.every(folder => findPackage(folder, name) === undefined)) continue
+    opened.add(name)
+    changeFiles(files())
+  }
   listenToFrameworks()
-  for (const folder of new Set(directories.map(findProject))) {
+  for (const folder of folders) {
     const packages = [folder, ...[...readNames(folder)].flatMap(name => findPackage(folder, name) ?? [])]
     const dependencies = packages.map(each => [each, readNames(each)] as const)
     for (const [name, open] of Object.entries(openers)) {
@@ -34,10 +43,10 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
   }
 }
 
+/** The folders of changed packages, and the names of those whose files are changed wherever they are. */
 const opened = new Set<string>()
 
 const openers: Readonly<Record<string, (folder: string) => Promise<void>>> = {
-  express: openExpress,
   koa: async folder => (await import('./koa.ts')).openKoa(folder),
   '@koa/router': async folder => (await import('./koa.ts')).openKoaRouter(folder),
   'koa-router': async folder => (await import('./koa.ts')).openKoaRouter(folder),

@@ -1,7 +1,7 @@
 import path from 'node:path'
-import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
 import { type FrameworkFunction, noteRegistration } from '../record/middleware-trace.ts'
-import { callAround, loadPrototype, nameOf, report, wrapFunction, wrapMethod } from './framework-calls.ts'
+import { followCall, loadPrototype, nameOf, report } from './framework-calls.ts'
 
 interface HonoContext {
   readonly env?: { readonly incoming?: object }
@@ -25,13 +25,13 @@ export async function openHono(folder: string): Promise<void> {
       ['PatternRouter', 'pattern-router'],
     ] as const) {
       const place = path.join(folder, kind, 'router', file, 'router.js')
-      const router = (await loadPrototype(place, name)) as { add: AnyFunction } | undefined
-      wrapMethod(router, 'add', (add, self, args) => {
-        const [method, pattern, entry] = args
-        if (!Array.isArray(entry) || typeof entry[0] !== 'function') return Reflect.apply(add, self, args)
+      observeMethod(await loadPrototype(place, name), 'add', function add(_, args) {
+        const [, , entry] = args
+        if (!Array.isArray(entry) || typeof entry[0] !== 'function') return undefined
         const [code, route, ...rest] = entry
-        noteRegistration(innerOf(code), (router as { add: AnyFunction }).add)
-        return Reflect.apply(add, self, [method, pattern, [watchHono(code, route as HonoRoute), route, ...rest]])
+        noteRegistration(innerOf(code), add)
+        args[2] = [watchHono(code, route as HonoRoute), route, ...rest]
+        return undefined
       })
     }
   }
@@ -47,7 +47,9 @@ function watchHono(code: HonoFunction, { method, path: pattern }: HonoRoute): An
   // A handler cannot call the functions behind it: it does not get `next`.
   const isHandler = inner.length < 2
   const called: FrameworkFunction = { phase: isHandler ? 'handler' : 'middleware', name, code: inner }
-  return wrapFunction(code, (call, self, args) => {
+  // What another function throws is seen only where it is called.
+  const isAsync = code.constructor.name === 'AsyncFunction'
+  return observeCalls(code, (_, args) => {
     const context = args[0] as HonoContext
     // Where it is mounted by its `fetch`, there is no message of Node.
     const message = context.env?.incoming ?? context.req.raw
@@ -57,6 +59,7 @@ function watchHono(code: HonoFunction, { method, path: pattern }: HonoRoute): An
       )
     }
     // An application in another one has answered its errors itself.
-    return callAround(message, called, [call, self, args], () => context.error)
+    const following = followCall(message, called, args, () => context.error)
+    return isAsync ? { after: following.after } : following
   })
 }

@@ -1,16 +1,7 @@
 import path from 'node:path'
-import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
 import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../record/middleware-trace.ts'
-import {
-  callAround,
-  loadExport,
-  loadPrototype,
-  mountedAt,
-  nameOf,
-  report,
-  wrapFunction,
-  wrapMethod,
-} from './framework-calls.ts'
+import { followCall, loadExport, loadPrototype, mountedAt, nameOf, report } from './framework-calls.ts'
 
 interface KoaContext {
   readonly req: object
@@ -30,11 +21,8 @@ type KoaFunction = AnyFunction & { readonly router?: { readonly stack?: readonly
 /** Changes the class of applications, and what their contexts inherit. Routers are found behind the functions of an application. */
 export async function openKoa(folder: string): Promise<void> {
   const application = await loadPrototype(path.join(folder, 'lib/application.js'))
-  wrapMethod(application, 'use', (use, self, args) => {
-    noteFunctions(args)
-    return Reflect.apply(use, self, args)
-  })
-  wrapMethod(application, 'callback', (create, self, args) => {
+  observeMethod(application, 'use', (_, args) => void noteFunctions(args))
+  observeMethod(application, 'callback', self => {
     const app = self as { middleware: KoaFunction[] }
     const { middleware } = app
     // The list itself: functions that are added later are called, too.
@@ -44,17 +32,17 @@ export async function openKoa(folder: string): Promise<void> {
         return typeof key === 'string' && /^\d+$/.test(key) ? watchKoa(value as KoaFunction, 'middleware') : value
       },
     })
-    try {
-      return Reflect.apply(create, self, args)
-    } finally {
-      app.middleware = middleware
+    return {
+      after(callback) {
+        app.middleware = middleware
+        return callback
+      },
     }
   })
   const context = await loadExport(path.join(folder, 'lib/context.js'))
-  wrapMethod(context, 'onerror', (answer, self, args) => {
-    const [error] = args
+  observeMethod(context, 'onerror', (self, [error]) => {
     if (error !== null && error !== undefined) report(({ onError }) => onError((self as KoaContext).req, error))
-    return Reflect.apply(answer, self, args)
+    return undefined
   })
 }
 
@@ -67,12 +55,7 @@ function noteFunctions(args: readonly unknown[]): void {
 export async function openKoaRouter(folder: string): Promise<void> {
   for (const file of ['dist/index.mjs', 'dist/index.js', 'lib/router.js']) {
     const router = await loadPrototype(path.join(folder, file))
-    for (const name of ['register', 'use']) {
-      wrapMethod(router, name, (register, self, args) => {
-        noteFunctions(args)
-        return Reflect.apply(register, self, args)
-      })
-    }
+    for (const name of ['register', 'use']) observeMethod(router, name, (_, args) => void noteFunctions(args))
   }
 }
 
@@ -86,12 +69,13 @@ function watchKoa(code: KoaFunction, phase: string, layer?: KoaLayer): KoaFuncti
   // The function of a router has no name.
   const name = code.router === undefined ? nameOf(code) : 'router'
   const called: FrameworkFunction = { phase, name, code }
-  const wrapped = wrapFunction(code, (call, self, args) => {
+  const wrapped = observeCalls(code, (_, args) => {
     const context = args[0] as KoaContext
     // Routes may be added at any time.
     for (const each of code.router?.stack ?? []) watchKoaLayer(each)
     if (layer !== undefined) report(({ onRoute }) => onRoute(context.req, readKoaRoute(context, layer, called.name)))
-    return callAround(context.req, called, [call, self, args])
+    // Koa passes what a function throws to the functions before it, as a rejection.
+    return { after: followCall(context.req, called, args).after }
   })
   koaWrappers.set(code, wrapped)
   koaWrappers.set(wrapped, wrapped)

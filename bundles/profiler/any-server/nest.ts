@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import path from 'node:path'
-import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
 import { type FrameworkFunction, noteRegistration } from '../record/middleware-trace.ts'
-import { loadExport, loadPrototype, nameOf, report, wrapFunction, wrapMethod } from './framework-calls.ts'
+import { loadExport, loadPrototype, nameOf, report } from './framework-calls.ts'
 
 interface NestFunction {
   readonly constructor: AnyFunction
@@ -14,42 +14,36 @@ export async function openNest(folder: string): Promise<void> {
   // As the application does: it loads `reflect-metadata`, without which the other files fail, then also for the application.
   await loadExport(path.join(folder, 'index.js'))
   const find = (file: string, name: string) => loadPrototype(path.join(folder, file), name)
-  wrapMethod(await find('exceptions/exceptions-handler.js', 'ExceptionsHandler'), 'next', (answer, self, args) => {
-    const [error, host] = args
+  observeMethod(await find('exceptions/exceptions-handler.js', 'ExceptionsHandler'), 'next', (_, [error, host]) => {
     const message = messageOf((host as { getArgs?(): unknown }).getArgs?.())
     if (message !== undefined) report(({ onError }) => onError(message, error))
-    return Reflect.apply(answer, self, args)
+    return undefined
   })
-  wrapMethod(await find('guards/guards-consumer.js', 'GuardsConsumer'), 'tryActivate', (activate, self, given) => {
+  observeMethod(await find('guards/guards-consumer.js', 'GuardsConsumer'), 'tryActivate', (_, given) => {
     const [guards, args, , , type] = given
     const message = messageOf(args)
-    if (message === undefined || !Array.isArray(guards) || type !== 'http') return Reflect.apply(activate, self, given)
-    return Reflect.apply(activate, self, [watchAll(guards, 'guard', 'canActivate', message), ...given.slice(1)])
+    if (message !== undefined && Array.isArray(guards) && type === 'http')
+      given[0] = watchAll(guards, 'guard', 'canActivate', message)
+    return undefined
   })
   const handlers = new Handlers()
   handlers.watchPipes(
     await find('router/router-execution-context.js', 'RouterExecutionContext'),
     await find('pipes/pipes-consumer.js', 'PipesConsumer'),
   )
-  wrapMethod(
+  observeMethod(
     await find('interceptors/interceptors-consumer.js', 'InterceptorsConsumer'),
     'intercept',
-    (intercept, self, given) => {
+    (_, given) => {
       const [interceptors, args, instance, callback, next, type] = given
       const message = messageOf(args)
-      if (message === undefined || typeof next !== 'function' || type !== 'http')
-        return Reflect.apply(intercept, self, given)
+      if (message === undefined || typeof next !== 'function' || type !== 'http') return undefined
       const name = `${(instance as NestFunction).constructor.name}.${nameOf(callback)}`
       const called: FrameworkFunction = { phase: 'handler', name, code: callback as object }
       report(({ onHandler }) => onHandler(message, name))
-      const watched = Array.isArray(interceptors)
-        ? watchAll(interceptors, 'interceptor', 'intercept', message)
-        : interceptors
-      const handle = wrapFunction(next as AnyFunction, (call, of, values) => {
-        handlers.begin(message, called)
-        return Reflect.apply(call, of, values)
-      })
-      return Reflect.apply(intercept, self, [watched, args, instance, callback, handle, type])
+      if (Array.isArray(interceptors)) given[0] = watchAll(interceptors, 'interceptor', 'intercept', message)
+      given[4] = observeCalls(next as AnyFunction, () => void handlers.begin(message, called))
+      return undefined
     },
   )
   watchDecorators()
@@ -62,7 +56,7 @@ class Handlers {
   /** Those with pipes or other parameters. */
   readonly #withParameters = new WeakSet<object>()
   /** The handler of a message, while its pipes run. */
-  readonly #waiting = new AsyncLocalStorage<{ readonly message: object }>()
+  readonly #waiting = new AsyncLocalStorage<{ readonly message: object } | undefined>()
   readonly #called = new WeakMap<object, FrameworkFunction>()
   /** Whether the handler that is prepared now has parameters. */
   #hasParameters = false
@@ -74,28 +68,39 @@ class Handlers {
   }
 
   watchPipes(context: object | undefined, consumer: object | undefined): void {
-    wrapMethod(context, 'create', (create, self, args) => {
+    observeMethod(context, 'create', (_, [, callback]) => {
       this.#hasParameters = false
-      const created = Reflect.apply(create, self, args)
-      const [, callback] = args
-      if (this.#hasParameters && typeof callback === 'function') this.#withParameters.add(callback)
-      return created
+      return {
+        after: created => {
+          if (this.#hasParameters && typeof callback === 'function') this.#withParameters.add(callback)
+          return created
+        },
+      }
     })
-    wrapMethod(context, 'createPipesFn', (create, self, args) => {
-      const apply = Reflect.apply(create, self, args)
-      if (typeof apply !== 'function') return apply
-      this.#hasParameters = true
-      return wrapFunction(apply as AnyFunction, (code, of, values) => {
-        const message = messageOf(values.slice(1))
-        if (message === undefined) return Reflect.apply(code, of, values)
-        return this.#waiting.run({ message }, () => this.#apply(message, Reflect.apply(code, of, values)))
-      })
-    })
-    wrapMethod(consumer, 'applyPipes', (apply, self, args) => {
+    observeMethod(context, 'createPipesFn', () => ({ after: apply => this.#watchPipesOf(apply) }))
+    observeMethod(consumer, 'applyPipes', (_, args) => {
       const { message } = this.#waiting.getStore() ?? {}
-      const [value, metadata, pipes] = args
-      if (message === undefined || !Array.isArray(pipes)) return Reflect.apply(apply, self, args)
-      return Reflect.apply(apply, self, [value, metadata, watchAll(pipes, 'pipe', 'transform', message)])
+      const [, , pipes] = args
+      if (message !== undefined && Array.isArray(pipes)) args[2] = watchAll(pipes, 'pipe', 'transform', message)
+      return undefined
+    })
+  }
+
+  /** A function that calls the pipes of a handler with the message behind its first argument. */
+  #watchPipesOf(apply: unknown): unknown {
+    if (typeof apply !== 'function') return apply
+    this.#hasParameters = true
+    return observeCalls(apply as AnyFunction, (_, values) => {
+      const message = messageOf(values.slice(1))
+      if (message === undefined) return undefined
+      const outer = this.#waiting.getStore()
+      this.#waiting.enterWith({ message })
+      return {
+        after: pipes => {
+          this.#waiting.enterWith(outer)
+          return this.#apply(message, pipes)
+        },
+      }
     })
   }
 
@@ -109,10 +114,9 @@ class Handlers {
 
 /** The decorators of Nest call this function of reflect-metadata with the class or method that they decorate: it is where they are. */
 function watchDecorators(): void {
-  wrapMethod(Reflect, 'defineMetadata', function define(original, self, args) {
-    const [, , target, property] = args
+  observeMethod(Reflect, 'defineMetadata', function define(_, [, , target, property]) {
     if (typeof target === 'function' && property === undefined) noteRegistration(target, define)
-    return Reflect.apply(original, self, args)
+    return undefined
   })
 }
 
@@ -127,11 +131,8 @@ function messageOf(args: unknown): object | undefined {
 function watchAll(all: readonly NestFunction[], phase: string, method: string, message: object): unknown[] {
   return all.map(one => {
     const called: FrameworkFunction = { phase, name: one.constructor.name, code: one.constructor }
-    return {
-      [method]: (...args: unknown[]) => {
-        report(({ onCall }) => onCall(message, called))
-        return (one[method] as AnyFunction).apply(one, args)
-      },
-    }
+    // A bound function has no frame in the stacks of errors.
+    const bound = (one[method] as AnyFunction).bind(one)
+    return { [method]: observeCalls(bound, () => void report(({ onCall }) => onCall(message, called))) }
   })
 }

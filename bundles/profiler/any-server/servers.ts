@@ -7,8 +7,7 @@ import type { RequestContext } from '../../../kernel/request-context.ts'
 import { isKernelServer } from '../../../kernel/server/http-server.ts'
 import { guard } from '../../../lib/guard.ts'
 import type { Request } from '../../../lib/http/request.ts'
-
-const { apply } = Reflect
+import { observeMethod } from '../../../lib/observe-calls.ts'
 
 /** A request as a server of Node receives it. */
 export type ServerMessage = IncomingMessage | Http2ServerRequest
@@ -47,7 +46,7 @@ export interface ObservedExchange {
 
 /** What observes servers. */
 export interface ServerObserver {
-  readonly context: Pick<RequestContext, 'current' | 'enter' | 'run'>
+  readonly context: Pick<RequestContext, 'current' | 'enter'>
   /** Begins an exchange before the application sees its message; `undefined` if it is not observed. */
   begin(message: ServerMessage, reply: ServerReply): ObservedExchange | undefined
   /** The server ends a connection that its client has not ended. */
@@ -65,7 +64,7 @@ export interface ServerObserver {
  * the message and of its reply: from Node.js 24 on, the parser calls back in the context of its connection. HTTP/2 has no such
  * channel: there, its servers emit the request in its context.
  *
- * The methods of the prototypes are patched once. A symbol on the message and on the reply leads to the exchange, so that a
+ * The methods of the prototypes are observed once. A symbol on the message and on the reply leads to the exchange, so that a
  * request costs no listener and no closure.
  */
 export function watchServers(observer: ServerObserver): () => void {
@@ -83,24 +82,22 @@ export function watchServers(observer: ServerObserver): () => void {
   })
   const restores = [
     () => unsubscribe('http.server.request.start', onStart),
-    ...patchMessages(http.IncomingMessage.prototype, observer),
-    ...patchReplies(http.ServerResponse.prototype, observer),
-    ...patchMessages(Http2ServerRequest.prototype, observer),
-    ...patchReplies(Http2ServerResponse.prototype, observer),
-    patchSockets(observer),
-    ...(observer.answer === undefined ? [] : patchServers(observer.answer)),
+    ...observeMessages(http.IncomingMessage.prototype, observer),
+    ...observeReplies(http.ServerResponse.prototype, observer),
+    ...observeMessages(Http2ServerRequest.prototype, observer),
+    ...observeReplies(Http2ServerResponse.prototype, observer),
+    observeSockets(observer),
+    ...(observer.answer === undefined ? [] : observeServers(observer.answer)),
     // The classes are not exported.
     ...[http2.createServer(), http2.createSecureServer()].map(server =>
-      patch(Object.getPrototypeOf(server), 'emit', original => {
-        return function emit(this: object, ...values: unknown[]) {
-          const message = values[1]
-          const reply = values[2]
-          const isRequest = message instanceof Http2ServerRequest && reply instanceof Http2ServerResponse
-          const exchange = isRequest && isRequestEvent(values[0]) ? begin(message, reply) : undefined
-          if (!isRequest || exchange === undefined) return apply(original, this, values)
-          watchStream(message.stream, exchange)
-          return context.run(exchange.request, () => apply(original, this, values))
-        }
+      observeMethod(Object.getPrototypeOf(server), 'emit', (_, args) => {
+        const message = args[1]
+        const reply = args[2]
+        const isRequest = message instanceof Http2ServerRequest && reply instanceof Http2ServerResponse
+        const exchange = isRequest && isRequestEvent(args[0]) ? begin(message, reply) : undefined
+        if (!isRequest || exchange === undefined) return undefined
+        watchStream(message.stream, exchange)
+        return enter(observer, exchange.request)
       }),
     ),
   ]
@@ -109,7 +106,7 @@ export function watchServers(observer: ServerObserver): () => void {
   }
 }
 
-/** The prototypes of streams whose `close` is patched. */
+/** The prototypes of streams whose `close` is observed. */
 const watchedStreams = new WeakSet<object>()
 
 /** Notes that the code of the application closes a stream: afterwards it looks as if its client had reset it. Their class is not exported. */
@@ -119,43 +116,36 @@ function noteClosing(stream: object, exchange: ObservedExchange): (() => void)[]
   while (!Object.hasOwn(prototype, 'close')) prototype = Object.getPrototypeOf(prototype)
   if (watchedStreams.has(prototype)) return []
   watchedStreams.add(prototype)
-  const restore = patch(prototype, 'close', original => {
-    return function close(this: object, ...values: unknown[]) {
-      const exchange = exchangeOf(this)
-      if (exchange !== undefined) closeStream(exchange)
-      return apply(original, this, values)
-    }
+  const restore = observeMethod(prototype, 'close', self => {
+    const exchange = exchangeOf(Object(self))
+    return void (exchange && closeStream(exchange))
   })
   return [restore, () => void watchedStreams.delete(prototype)]
 }
 
 /** Node itself ends a connection after its client has done so, or after a whole response. */
-function patchSockets(observer: ServerObserver): () => void {
+function observeSockets(observer: ServerObserver): () => void {
   const note = guard('the end of a connection', (socket: object) => observer.endSocket?.(socket))
-  return patch(Socket.prototype, 'end', original => {
-    return function end(this: object, ...values: unknown[]) {
-      if (!(this as Socket).readableEnded) note(this)
-      return apply(original, this, values)
-    }
+  return observeMethod(Socket.prototype, 'end', socket => {
+    if (!(socket as Socket).readableEnded) note(Object(socket))
+    return undefined
   })
 }
 
 /** Lets the observer answer a message before its server passes it to the application. */
-function patchServers(answer: NonNullable<ServerObserver['answer']>): (() => void)[] {
+function observeServers(answer: NonNullable<ServerObserver['answer']>): (() => void)[] {
   const answerOwn = guard(
     'a page of the profiler',
     (server: object, message: IncomingMessage, reply: ServerResponse) =>
       !isKernelServer(server) && answer(message, reply),
   )
   return [http.Server.prototype, https.Server.prototype].map(prototype =>
-    patch(prototype, 'emit', original => {
-      return function emit(this: object, ...values: unknown[]) {
-        const message = values[1]
-        const reply = values[2]
-        const isRequest = values[0] === 'request' && message instanceof http.IncomingMessage
-        if (isRequest && reply instanceof http.ServerResponse && answerOwn(this, message, reply)) return true
-        return apply(original, this, values)
-      }
+    observeMethod(prototype, 'emit', (server, args) => {
+      const message = args[1]
+      const reply = args[2]
+      const isRequest = args[0] === 'request' && message instanceof http.IncomingMessage
+      const isOpen = isRequest && reply instanceof http.ServerResponse
+      return isOpen && answerOwn(Object(server), message, reply) ? () => true : undefined
     }),
   )
 }
@@ -188,99 +178,102 @@ function begun(observer: ServerObserver, message: ServerMessage, reply: ServerRe
   return exchange
 }
 
-type Method = (this: object, ...values: unknown[]) => unknown
-
-/** Replaces a method of a prototype. The returned function restores it, unless another tool has replaced it since. */
-function patch(prototype: object, name: string, create: (original: Method) => Method): () => void {
-  const own = Object.getOwnPropertyDescriptor(prototype, name)
-  const original = Reflect.get(prototype, name) as Method
-  const method = Object.defineProperties(create(original), {
-    name: { value: original.name },
-    length: { value: original.length },
-  })
-  const shape = own ?? { writable: true, configurable: true, enumerable: false }
-  Object.defineProperty(prototype, name, { ...shape, value: method })
-  return () => {
-    if (Reflect.get(prototype, name) !== method) return
-    if (own === undefined) Reflect.deleteProperty(prototype, name)
-    else Object.defineProperty(prototype, name, own)
+/** The rest of a synchronous call works for a request. */
+function enter({ context }: Pick<ServerObserver, 'context'>, request: Request) {
+  const outer = context.current
+  context.enter(request)
+  return {
+    after(result: unknown) {
+      context.enter(outer)
+      return result
+    },
   }
 }
 
 /** Runs the listeners of a message, and of a reply, in the context of its request. */
-function patchEmit(prototype: object, { context }: ServerObserver, isReply: boolean): () => void {
-  return patch(prototype, 'emit', original => {
-    return function emit(this: object, ...values: unknown[]) {
-      const exchange = exchangeOf(this)
-      if (exchange === undefined) return apply(original, this, values)
-      const isCurrent = context.current === exchange.request
-      try {
-        if (isCurrent) return apply(original, this, values)
-        return context.run(exchange.request, () => apply(original, this, values))
-      } finally {
-        if (isReply && values[0] === 'close') endExchange(exchange)
-        else if (isReply && values[0] === 'pipe') notePipe(exchange, values[1])
-        else if (isReply && values[0] === 'error') fail(exchange, values[1])
-      }
+function observeEmit(prototype: object, observer: ServerObserver, isReply: boolean): () => void {
+  return observeMethod(prototype, 'emit', (self, args) => {
+    const exchange = exchangeOf(Object(self))
+    if (exchange === undefined) return undefined
+    const name = args[0]
+    if (isReply && name === 'error') fail(exchange, args[1])
+    else if (isReply && name === 'pipe') notePipe(exchange, args[1])
+    const isEnd = isReply && name === 'close'
+    if (!isEnd && observer.context.current === exchange.request) return undefined
+    const following = enter(observer, exchange.request)
+    if (!isEnd) return following
+    let isOver = false
+    const end = () => {
+      if (!isOver) endExchange(exchange)
+      isOver = true
+    }
+    // A listener may throw.
+    nextTick(end)
+    return {
+      after(result) {
+        following.after(result)
+        end()
+        return result
+      },
     }
   })
 }
 
-function patchMessages(prototype: object, observer: ServerObserver): (() => void)[] {
+const { nextTick } = process
+
+function observeMessages(prototype: object, observer: ServerObserver): (() => void)[] {
   return [
-    patchEmit(prototype, observer, false),
-    patch(prototype, 'push', original => {
-      return function push(this: object, ...values: unknown[]) {
-        const exchange = exchangeOf(this)
-        if (exchange !== undefined) receive(exchange, values[0])
-        return apply(original, this, values)
-      }
+    observeEmit(prototype, observer, false),
+    observeMethod(prototype, 'push', (self, args) => {
+      const exchange = exchangeOf(Object(self))
+      if (exchange !== undefined) receive(exchange, args[0])
+      return undefined
     }),
   ]
 }
 
 /** Each head is written by `writeHead`, which `write`, `end` and `flushHeaders` call. */
-function patchReplies(prototype: ServerReply, observer: ServerObserver): (() => void)[] {
+function observeReplies(prototype: ServerReply, observer: ServerObserver): (() => void)[] {
   const isHttp2 = prototype === Http2ServerResponse.prototype
-  const patchBody = (name: 'write' | 'end') =>
-    patch(prototype, name, original => {
-      return function send(this: object, ...values: unknown[]) {
-        const exchange = exchangeOf(this)
-        const isOver = (this as ServerReply).writableEnded
-        if (exchange === undefined || isOver) return apply(original, this, values)
-        const chunk = values[0]
-        const isChunk = typeof chunk === 'string' || chunk instanceof Uint8Array
-        const replaced = isChunk && name === 'end' ? replaceEnd(exchange, chunk, values) : undefined
-        const result = apply(original, this, replaced ?? values)
-        // Of HTTP/2, `end` calls `write` with its chunk.
-        if (isChunk && (name === 'write' || !isHttp2)) noteChunk(exchange, chunk, values[1])
-        if (name === 'end') finish(exchange)
-        return result
-      }
-    })
   return [
-    patchEmit(prototype, observer, true),
-    patchBody('write'),
-    patchBody('end'),
-    patch(prototype, 'writeHead', original => {
-      return function writeHead(this: object, ...values: unknown[]) {
-        const exchange = exchangeOf(this)
-        // Another status is interim, or that of an upgrade by hand.
-        if (exchange === undefined || (values[0] as number) < 200) return apply(original, this, values)
-        if ((this as ServerReply).headersSent) {
-          try {
-            return apply(original, this, values)
-          } catch (error) {
-            fail(exchange, error)
-            throw error
-          }
-        }
-        const at = typeof values[1] === 'string' || values[2] != null ? 2 : 1
-        // Node refuses `null` of HTTP/2.
-        const isRefused = isHttp2 && values[at] === null
-        const result = apply(original, this, (isRefused ? undefined : withFields(exchange, values, at)) ?? values)
-        noteHead(exchange)
-        return result
+    observeEmit(prototype, observer, true),
+    observeMethod(prototype, 'write', (reply, args) => {
+      const exchange = exchangeOf(Object(reply))
+      const chunk = args[0]
+      if (exchange !== undefined && isChunk(chunk) && !(reply as ServerReply).writableEnded)
+        noteChunk(exchange, chunk, args[1])
+      return undefined
+    }),
+    observeMethod(prototype, 'end', (reply, args) => {
+      const exchange = exchangeOf(Object(reply))
+      if (exchange === undefined || (reply as ServerReply).writableEnded) return undefined
+      const chunk = args[0]
+      const encoding = args[1]
+      const page = isChunk(chunk) ? replaceEnd(exchange, chunk, encoding) : undefined
+      if (page !== undefined) args[0] = page
+      return {
+        after(result) {
+          // Of HTTP/2, `end` calls `write` with its chunk.
+          if (isChunk(chunk) && !isHttp2) noteChunk(exchange, chunk, encoding)
+          finish(exchange)
+          return result
+        },
+      }
+    }),
+    observeMethod(prototype, 'writeHead', (reply, args) => {
+      const exchange = exchangeOf(Object(reply))
+      // Another status is interim, or that of an upgrade by hand.
+      if (exchange === undefined || (args[0] as number) < 200) return undefined
+      if ((reply as ServerReply).headersSent)
+        return { after: (result: unknown) => result, failed: error => void fail(exchange, error) }
+      const at = typeof args[1] === 'string' || args[2] != null ? 2 : 1
+      // Node refuses `null` of HTTP/2.
+      if (!(isHttp2 && args[at] === null)) addFields(exchange, args, at)
+      return {
+        after(result) {
+          noteHead(exchange)
+          return result
+        },
       }
     }),
   ]
@@ -302,11 +295,12 @@ const endExchange = guard('the end of a request', (exchange: ObservedExchange) =
 
 const replaceEnd = guard(
   'the end of a page',
-  (exchange: ObservedExchange, chunk: string | Uint8Array, values: readonly unknown[]) => {
-    const page = exchange.replaceEnd(chunk, values[1])
-    return page && [page, ...values.slice(1)]
-  },
+  (exchange: ObservedExchange, chunk: string | Uint8Array, encoding: unknown) => exchange.replaceEnd(chunk, encoding),
 )
+
+function isChunk(chunk: unknown): chunk is string | Uint8Array {
+  return typeof chunk === 'string' || chunk instanceof Uint8Array
+}
 
 /** The names of fields for `writeHead`, in lower case: these are an object, names and values in turn, or pairs. */
 export function fieldNames(given: unknown): string[] {
@@ -319,22 +313,17 @@ export function fieldNames(given: unknown): string[] {
  * Passes fields to `writeHead`, in the place of given ones with their names: with `setHeader`, the application would find them, and
  * Node would merge its own in another way.
  */
-const withFields = guard(
-  'the fields of a response',
-  (exchange: ObservedExchange, values: readonly unknown[], at: number) => {
-    const added = exchange.fieldsFor(values[at])
-    const pairs = Object.entries(added)
-    if (pairs.length === 0) return undefined
-    const args = [...values]
-    const names = fieldNames(values[at])
-    const isKept = (index: number) => !Object.hasOwn(added, names[index] ?? '')
-    const given = values[at]
-    if (!Array.isArray(given)) {
-      const kept = { ...(given as object | undefined) }
-      for (const [index, name] of Object.keys(kept).entries()) if (!isKept(index)) Reflect.deleteProperty(kept, name)
-      args[at] = { ...kept, ...added }
-    } else if (Array.isArray(given[0])) args[at] = [...given.filter((_, index) => isKept(index)), ...pairs]
-    else args[at] = [...given.filter((_, index) => isKept(index >> 1)), ...pairs.flat()]
-    return args
-  },
-)
+const addFields = guard('the fields of a response', (exchange: ObservedExchange, args: unknown[], at: number) => {
+  const given = args[at]
+  const added = exchange.fieldsFor(given)
+  const pairs = Object.entries(added)
+  if (pairs.length === 0) return
+  const names = fieldNames(given)
+  const isKept = (index: number) => !Object.hasOwn(added, names[index] ?? '')
+  if (!Array.isArray(given)) {
+    const kept = { ...(given as object | undefined) }
+    for (const [index, name] of Object.keys(kept).entries()) if (!isKept(index)) Reflect.deleteProperty(kept, name)
+    args[at] = { ...kept, ...added }
+  } else if (Array.isArray(given[0])) args[at] = [...given.filter((_, index) => isKept(index)), ...pairs]
+  else args[at] = [...given.filter((_, index) => isKept(index >> 1)), ...pairs.flat()]
+})

@@ -1,4 +1,4 @@
-import { channel as createChannel } from 'node:diagnostics_channel'
+import { tracingChannel } from 'node:diagnostics_channel'
 import { setTimeout as delay } from 'node:timers/promises'
 import { context, trace } from '@opentelemetry/api'
 import { type Bundle, createFrameworkBundle, type Request, TerminateEvent } from 'sinfonietta'
@@ -103,17 +103,14 @@ t.test('the traced context has each part of a request context, and passes it on'
     return [before, inner.current]
   })
   t.strictSame(seen, [request, undefined])
-  const channel = createChannel('sinfonietta.test.carried')
-  const end = traced.carry(channel, () => request)
-  t.equal(
-    channel.runStores({}, () => inner.current),
-    request,
-  )
+  const channel = tracingChannel<object, object>('sinfonietta.test.carried')
+  const end = traced.carry('tracing:sinfonietta.test.carried', () => request)
+  channel.asyncStart.publish({})
+  t.equal(inner.current, request)
   end()
-  t.equal(
-    channel.runStores({}, () => inner.current),
-    undefined,
-  )
+  inner.enter(undefined)
+  channel.asyncStart.publish({})
+  t.equal(inner.current, undefined)
 })
 
 t.test('without an endpoint the bundle changes nothing', async t => {

@@ -1,9 +1,10 @@
-import { format, formatWithOptions } from 'node:util'
+import { formatWithOptions } from 'node:util'
 import { observeDumps } from '../../../../kernel/dump.ts'
 import { guard } from '../../../../lib/guard.ts'
 import { Headers } from '../../../../lib/http/headers.ts'
 import { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import { observeMethod } from '../../../../lib/observe-calls.ts'
 import { type CopyBounds, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import {
@@ -203,11 +204,6 @@ function describeBody(body: Exclude<Response['body'], string>): unknown {
 /** Called before the console prints. */
 type ConsoleObserver = (method: ConsoleMethod, values: readonly unknown[]) => void
 
-type Print = (...values: unknown[]) => unknown
-
-/** The console, by its methods. */
-type Methods = Record<Method, Print>
-
 type Method = Exclude<ConsoleMethod, 'dump'>
 
 const methods: readonly Method[] = ['log', 'info', 'warn', 'error', 'debug', 'table', 'trace', 'dir']
@@ -218,8 +214,11 @@ const observers = new Set<ConsoleObserver>()
 /** Puts back the methods of the console. */
 let restore: (() => void) | undefined
 
-/** Whether a method of the console runs. `console.trace` calls `console.error`, and values may print while they are shown. */
-let isPrinting = false
+/** Whether a value prints while it is copied. */
+let isCopying = false
+
+/** The last call, if its method prints by `log` or `error`: the beginning of what it prints, and its value, which it may print as it is. */
+let printing: { readonly beginning: string; readonly value: unknown } | undefined
 
 /**
  * Passes calls of the console to an observer, until the returned function is called. Everything is printed as before. The
@@ -227,8 +226,7 @@ let isPrinting = false
  */
 export function watchConsole(observer: ConsoleObserver): () => void {
   observers.add(observer)
-  // Each method takes any values; the types of some are narrower.
-  restore ??= patch(globalThis.console as Methods)
+  restore ??= observeMethods(globalThis.console)
   return () => {
     observers.delete(observer)
     if (observers.size > 0) return
@@ -237,41 +235,26 @@ export function watchConsole(observer: ConsoleObserver): () => void {
   }
 }
 
-function patch(target: Methods): () => void {
-  const { error } = target
-  /** The original would print the frames of this file. */
-  const printTrace: Print = (...values) => {
-    const trace = { name: 'Trace', message: apply(format, undefined, values), stack: '' }
-    Error.captureStackTrace(trace, target.trace)
-    return error(trace.stack)
-  }
-  const undo = methods.map(method => {
-    const original = target[method]
-    const print = method === 'trace' ? printTrace : original
-    const patched = (...values: unknown[]) => pass(method, values, print)
-    // The console may be frozen.
-    Reflect.set(target, method, patched)
-    return () => {
-      // Another library may have wrapped the method since: then the wrapper stays, and passes calls on.
-      if (target[method] === patched) target[method] = original
-    }
-  })
+function observeMethods(target: Console): () => void {
+  const undo = methods.map(method => observeMethod(target, method, (_, values) => void pass(method, values)))
   return () => {
     for (const each of undo) each()
   }
 }
 
-const { apply } = Reflect
+const beginnings: Readonly<Partial<Record<Method, string>>> = { table: '┌', trace: 'Trace' }
 
-function pass(method: Method, values: unknown[], print: Print): unknown {
-  if (isPrinting) return apply(print, undefined, values)
-  isPrinting = true
-  try {
-    observeCall(method, values)
-    return apply(print, undefined, values)
-  } finally {
-    isPrinting = false
-  }
+function pass(method: Method, values: readonly unknown[]): void {
+  const value = values[0]
+  const isPrinted =
+    value === printing?.value || (typeof value === 'string' && value.startsWith(`${printing?.beginning}`))
+  const isInner = printing !== undefined && values.length === 1 && isPrinted
+  const beginning = beginnings[method]
+  printing = beginning === undefined ? undefined : { beginning, value }
+  if (isInner || isCopying) return
+  isCopying = true
+  observeCall(method, values)
+  isCopying = false
 }
 
 const observeCall = guard('the console', (method: Method, values: readonly unknown[]): void => {

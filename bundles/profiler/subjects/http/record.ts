@@ -1,6 +1,7 @@
 import { parseTraceParent } from '../../../../kernel/trace-context.ts'
 import { createCallerSearch, listenTo, subscribeChannels } from '../../../../lib/channels.ts'
 import { guard } from '../../../../lib/guard.ts'
+import { observeMethod } from '../../../../lib/observe-calls.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type Caller, Callers, type Running } from '../../../../lib/stack/callers.ts'
@@ -21,8 +22,6 @@ import {
   type TracedCall,
   toTexts,
 } from './traced-calls.ts'
-
-const { apply } = Reflect
 
 /** The HTTP client calls, by fetch and by the modules of Node.js. In production, `fetch` stays as it is. */
 export const httpSubject: RecordedSubject = {
@@ -209,14 +208,8 @@ function observe(
   name: 'onBodySent' | 'onData' | 'write' | 'end' | 'push' | 'destroy',
   take: (chunk: unknown, encoding?: unknown) => void,
 ): void {
-  const method: unknown = Reflect.get(message, name)
-  if (typeof method !== 'function') return
   const note = guard('an HTTP client call', take)
-  const observed = function (this: unknown, ...values: unknown[]): unknown {
-    note(values[0], values[1])
-    return apply(method, this, values)
-  }
-  Object.defineProperty(message, name, { value: observed, configurable: true, writable: true })
+  observeMethod(message, name, (_, args) => void note(args[0], args[1]))
 }
 
 /** The headers are names and values in turn, as bytes. */
@@ -383,20 +376,16 @@ function patch(): () => void {
   const { fetch: original } = globalThis
   // With `--no-experimental-fetch` there is none.
   if (typeof original !== 'function') return () => undefined
-  function observed(this: unknown, ...values: Parameters<typeof fetch>): ReturnType<typeof fetch> {
+  return observeMethod(globalThis, 'fetch', (_, args) => {
     const outer = starting
-    starting = describeFetch(values, observed)
-    try {
-      return apply(original, this, values)
-    } finally {
-      starting = outer
+    starting = describeFetch(args as Parameters<typeof fetch>, original)
+    return {
+      after(result) {
+        starting = outer
+        return result
+      },
     }
-  }
-  globalThis.fetch = Object.defineProperties(observed, Object.getOwnPropertyDescriptors(original))
-  return () => {
-    // Another library may have replaced it since.
-    if (globalThis.fetch === observed) globalThis.fetch = original
-  }
+  })
 }
 
 const describeFetch = guard('fetch', (values: Parameters<typeof fetch>, below: Running): StartingFetch => {

@@ -2,10 +2,9 @@ import childProcess from 'node:child_process'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { guard } from '../../../../lib/guard.ts'
+import { guardedCall, observeMethod } from '../../../../lib/observe-calls.ts'
 import { readClock } from '../../../../lib/own-globals.ts'
 import type { Running } from '../../../../lib/stack/callers.ts'
-
-const { apply } = Reflect
 
 /** Milliseconds: shorter calls are not reported. In this time, the event loop handles no other request. */
 const leastTime = 50
@@ -56,41 +55,28 @@ function patchAll(): () => void {
   }
 }
 
-/** Replaces the synchronous functions of a module. */
+/** Observes the synchronous functions of a module. */
 function patch(prefix: string, module: object): (() => void)[] {
-  return Object.keys(module).flatMap(key => {
-    const original: unknown = Reflect.get(module, key)
-    if (!key.endsWith('Sync') || !isFunction(original)) return []
-    const observed = observe(`${prefix}.${key}`, original)
-    Reflect.set(module, key, observed)
-    return [
-      () => {
-        // Another library may have replaced it since.
-        if (Reflect.get(module, key) === observed) Reflect.set(module, key, original)
-      },
-    ]
-  })
+  const names = Object.keys(module).filter(key => key.endsWith('Sync'))
+  return names.map(key => observeMethod(module, key, () => begin(`${prefix}.${key}`)))
 }
 
-function isFunction(value: unknown): value is Running {
-  return typeof value === 'function'
-}
-
-function observe(name: string, original: Running): Running {
-  function observed(this: unknown, ...values: never[]): unknown {
-    if (isRunning) return apply(original, this, values)
-    isRunning = true
-    const start = readClock()
-    try {
-      return apply(original, this, values)
-    } finally {
-      isRunning = false
-      const duration = readClock() - start
-      if (duration >= leastTime) report({ name, start, duration }, observed)
-    }
+function begin(name: string) {
+  if (isRunning) return undefined
+  isRunning = true
+  const start = readClock()
+  const end = () => {
+    isRunning = false
+    const duration = readClock() - start
+    if (duration >= leastTime) report({ name, start, duration }, guardedCall)
   }
-  // Its name and length, and such as `realpathSync.native`.
-  return Object.defineProperties(observed, Object.getOwnPropertyDescriptors(original))
+  return {
+    after(result: unknown) {
+      end()
+      return result
+    },
+    failed: end,
+  }
 }
 
 /** Calls the observers: an error would replace the result of the application's call. */

@@ -161,7 +161,7 @@ t.test('when the client leaves, listeners run in the context of their request', 
   client.destroy()
   await until(() => stepsOf('/left').includes('/left end') && 'close' in table())
   t.strictSame(table(), { aborted: 'right', error: 'right', close: 'right', 'close of the reply': 'right' })
-  t.strictSame(stepsOf('/left'), ['/left begin', '/left head', '/left send 1', '/left receive abc', '/left end'])
+  t.strictSame(stepsOf('/left'), ['/left begin', '/left send 1', '/left head', '/left receive abc', '/left end'])
 })
 
 t.test('a request that is not observed has no context, also after others on its connection', async t => {
@@ -258,10 +258,10 @@ t.test('HTTP/2 is seen as far as it uses messages and replies', async t => {
     stepsOf(target)
       .map(step => step.slice(target.length + 1))
       .filter((step, index, all) => step !== 'received' || all.indexOf(step) === index)
-  t.strictSame(stepsOnce('/text'), ['begin', 'received', 'head', 'send 4', 'finish', 'end'])
+  t.strictSame(stepsOnce('/text'), ['begin', 'received', 'send 4', 'head', 'finish', 'end'])
   t.strictSame(stepsOnce('/empty'), ['begin', 'received', 'head', 'finish', 'end'])
   t.strictSame(stepsOnce('/bare'), ['begin', 'received', 'head', 'finish', 'end'])
-  t.strictSame(stepsOnce('/body'), ['begin', 'receive abc', 'received', 'head', 'send 4', 'finish', 'end'])
+  t.strictSame(stepsOnce('/body'), ['begin', 'receive abc', 'received', 'send 4', 'head', 'finish', 'end'])
   t.strictSame(stepsOf('/old').filter(step => step.endsWith('begin')).length, 1, 'HTTP/1 over TLS is seen once')
 })
 
