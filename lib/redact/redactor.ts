@@ -20,9 +20,7 @@ const valueBounds: CopyBounds = { depth: 10, entries: 5000, text: Number.POSITIV
 /** Levels of URLs within queries of URLs. */
 const nestingLimit = 4
 const shortestSecret = 8
-
-/** Most texts are shorter. */
-const shortText = 200
+const separator = /[=@:%]/
 
 /**
  * Masks secrets before anything is stored: `******` replaces a secret, an empty secret stays empty.
@@ -48,10 +46,11 @@ export class Redactor {
   #finder: WordFinder | undefined
   #maskMore: (text: string) => string = text => text
   readonly #revealed = new Set<string>()
-  /** Texts that look as if they had a secret, and have none: the same ones come with each request. Secrets are not kept. */
-  #harmless = createMemo()
+  /** Texts without a secret: the same ones come with each request. Secrets are not kept. */
+  #harmless = new TextMemo<true>(1000, 256)
+  #misses = 0
   /** Whether names are secret: those of headers and columns come with each request, too. */
-  #names = createMemo()
+  #names = new TextMemo<boolean>(1000, 256)
 
   constructor(variables: EnvironmentVariables = {}) {
     this.#variables = variables
@@ -68,9 +67,9 @@ export class Redactor {
       names.add(name)
       if (isSecret && !isSecretName(name)) this.#secretNames.add(name.toLowerCase())
     }
-    this.#names = createMemo()
+    this.#names = new TextMemo(1000, 256)
+    this.#harmless = new TextMemo(1000, 256)
     this.#findSecrets()
-    this.#harmless = createMemo()
   }
 
   /**
@@ -79,7 +78,7 @@ export class Redactor {
    */
   reveal(names: Iterable<string>): void {
     for (const name of names) this.#revealed.add(name.toLowerCase())
-    this.#names = createMemo()
+    this.#names = new TextMemo(1000, 256)
     this.#findSecrets()
   }
 
@@ -101,13 +100,14 @@ export class Redactor {
   /** Masks the secrets in a text. */
   text(given: string): string {
     const plain = this.#maskMore(given)
-    // The memo finds a long text sooner than one pass over it.
-    if (plain.length > shortText && this.#harmless.get(plain)) return plain
+    // Too short for a secret of the environment, and without a character that every other form needs.
+    if (plain.length < shortestSecret && !separator.test(plain)) return plain
+    if (this.#harmless.get(plain)) return plain
     const found = this.#find(plain)
     const text = (found & moreBit) === 0 ? plain : plain.replace(this.#secrets, mask)
-    if ((found & ~moreBit) === 0 || this.#harmless.get(text)) return text
-    const masked = this.#mask(text, nestingLimit)
-    if (masked === text) this.#harmless.set(text, true)
+    const masked = (found & ~moreBit) === 0 ? text : this.#mask(text, nestingLimit)
+    // To keep a text takes longer than to read it. Those that come again and again are kept sooner or later.
+    if (masked === plain && (found !== 0 || this.#misses++ % 7 === 0)) this.#harmless.set(plain, true)
     return masked
   }
 
@@ -191,10 +191,6 @@ export class Redactor {
     const isSecret = this.isSecret(name) && !workingDirectories.has(name)
     return isSecret || passwords.length > 0 || maskText(value) !== value ? [value, ...entries, ...passwords] : []
   }
-}
-
-function createMemo(): TextMemo<boolean> {
-  return new TextMemo(1000, 256)
 }
 
 /** The password of a URL such as `smtp://user:password@host`, as it is written and percent-decoded. */

@@ -13,7 +13,7 @@ export class TextMemo<value> {
   }
 
   get(text: string): value | undefined {
-    return this.#values.get(text)
+    return text.length > this.#longest ? undefined : this.#values.get(text)
   }
 
   set(text: string, value: value): void {
