@@ -247,10 +247,10 @@ class ServerExchange implements ObservedExchange {
     const { trace } = this
     const { bytes, length } = this.#content
     trace.sentAt = trace.elapsed()
-    trace.page = { body: bytes, encoding: trace.response?.headers.get('content-encoding') ?? '', whole: length }
-    // Code may answer by the stream of HTTP/2 instead of the reply.
-    if (trace.response === undefined && this.#reply instanceof Http2ServerResponse)
-      trace.response = readSentHead(this.#reply)
+    // Code may answer by the stream of HTTP/2 instead of the reply: then its bytes are not known.
+    const isByStream = trace.response === undefined && this.#reply instanceof Http2ServerResponse
+    if (isByStream) trace.response = readSentHead(this.#reply as Http2ServerResponse)
+    else trace.page = { body: bytes, encoding: trace.response?.headers.get('content-encoding') ?? '', whole: length }
     const { isSent, streamError } = judgeEnding({
       message: this.#message,
       reply: this.#reply,
@@ -260,7 +260,12 @@ class ServerExchange implements ObservedExchange {
       thrown: trace.error,
     })
     if (trace.response?.status === 404) this.#services.onMissing(this.request)
-    this.#services.profiler.terminate(trace, { isSent, response: trace.response, sentBytes: length, streamError })
+    this.#services.profiler.terminate(trace, {
+      isSent,
+      response: trace.response,
+      sentBytes: isByStream ? undefined : length,
+      streamError,
+    })
   }
 }
 

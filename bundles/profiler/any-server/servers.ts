@@ -1,8 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import http2, { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import http2, {
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import https from 'node:https'
-import { Socket } from 'node:net'
+import { type Server, Socket } from 'node:net'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import { isKernelServer } from '../../../kernel/server/http-server.ts'
 import { guard } from '../../../lib/guard.ts'
@@ -57,7 +62,7 @@ export interface ServerObserver {
 
 /**
  * Observes the requests of all HTTP servers of the process, except for those of kernels, until the returned function is called.
- * Upgrades, and the streams of the core API of HTTP/2, are not observed.
+ * Upgrades are not observed; of the core API of HTTP/2, bodies are not.
  *
  * Node publishes the channel `http.server.request.start` before the application sees a request, with and without TLS, however
  * the server was made. A subscriber cannot run the application, so the context is entered, and entered again for each event of
@@ -77,8 +82,12 @@ export function watchServers(observer: ServerObserver): () => void {
     context.enter(begin(request, response)?.request)
   })
   subscribe('http.server.request.start', onStart)
+  const beginStream = guard('a stream of HTTP/2', (server: Server, [, stream, headers, , rawHeaders]: unknown[]) => {
+    const isOfCore = server.listenerCount('request') === 0 && server.listenerCount('stream') > 0
+    return isOfCore ? begin(...toMessages(stream as ServerHttp2Stream, Object(headers), rawHeaders)) : undefined
+  })
   const watchStream = guard('a stream of HTTP/2', (stream: object, exchange: ObservedExchange) => {
-    restores.push(...noteClosing(stream, exchange))
+    restores.push(...noteClosing(stream, exchange, observer))
   })
   const restores = [
     () => unsubscribe('http.server.request.start', onStart),
@@ -90,13 +99,15 @@ export function watchServers(observer: ServerObserver): () => void {
     ...(observer.answer === undefined ? [] : observeServers(observer.answer)),
     // The classes are not exported.
     ...[http2.createServer(), http2.createSecureServer()].map(server =>
-      observeMethod(Object.getPrototypeOf(server), 'emit', (_, args) => {
+      observeMethod(Object.getPrototypeOf(server), 'emit', (self, args) => {
         const message = args[1]
         const reply = args[2]
         const isRequest = message instanceof Http2ServerRequest && reply instanceof Http2ServerResponse
-        const exchange = isRequest && isRequestEvent(args[0]) ? begin(message, reply) : undefined
-        if (!isRequest || exchange === undefined) return undefined
-        watchStream(message.stream, exchange)
+        const isStream = args[0] === 'stream'
+        let exchange = isStream ? beginStream(self as Server, args) : undefined
+        if (isRequest && isRequestEvent(args[0])) exchange = begin(message, reply)
+        if (exchange === undefined) return undefined
+        watchStream(isStream ? Object(message) : (message as Http2ServerRequest).stream, exchange)
         return enter(observer, exchange.request)
       }),
     ),
@@ -106,11 +117,24 @@ export function watchServers(observer: ServerObserver): () => void {
   }
 }
 
-/** The prototypes of streams whose `close` is observed. */
+/** A message and a reply of the core API of HTTP/2, which has none. Those of Node would listen to the stream, also to its errors. */
+function toMessages(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  rawHeaders: unknown,
+): [Http2ServerRequest, Http2ServerResponse] {
+  const { ':method': method, ':path': url } = headers
+  const message = { stream, method, url, rawHeaders, socket: stream.session?.socket, readableDidRead: true }
+  const withFields = (prototype: object, fields: object) =>
+    Object.create(prototype, Object.getOwnPropertyDescriptors(fields))
+  return [withFields(Http2ServerRequest.prototype, message), withFields(Http2ServerResponse.prototype, { stream })]
+}
+
+/** The prototypes of streams whose `close` and `emit` are observed. */
 const watchedStreams = new WeakSet<object>()
 
 /** Notes that the code of the application closes a stream: afterwards it looks as if its client had reset it. Their class is not exported. */
-function noteClosing(stream: object, exchange: ObservedExchange): (() => void)[] {
+function noteClosing(stream: object, exchange: ObservedExchange, observer: ServerObserver): (() => void)[] {
   Object.defineProperty(stream, exchangeKey, { value: exchange })
   let prototype: object = Object.getPrototypeOf(stream)
   while (!Object.hasOwn(prototype, 'close')) prototype = Object.getPrototypeOf(prototype)
@@ -120,7 +144,8 @@ function noteClosing(stream: object, exchange: ObservedExchange): (() => void)[]
     const exchange = exchangeOf(Object(self))
     return void (exchange && closeStream(exchange))
   })
-  return [restore, () => void watchedStreams.delete(prototype)]
+  const restoreEmit = observeEmit(Object.getPrototypeOf(stream), observer, true)
+  return [restore, restoreEmit, () => void watchedStreams.delete(prototype)]
 }
 
 /** Node itself ends a connection after its client has done so, or after a whole response. */
@@ -191,14 +216,19 @@ function enter({ context }: Pick<ServerObserver, 'context'>, request: Request) {
 }
 
 /** Runs the listeners of a message, and of a reply, in the context of its request. */
-function observeEmit(prototype: object, observer: ServerObserver, isReply: boolean): () => void {
+function observeEmit(
+  prototype: object,
+  observer: ServerObserver,
+  isReply: boolean,
+  endsExchange = isReply,
+): () => void {
   return observeMethod(prototype, 'emit', (self, args) => {
     const exchange = exchangeOf(Object(self))
     if (exchange === undefined) return undefined
     const name = args[0]
     if (isReply && name === 'error') fail(exchange, args[1])
     else if (isReply && name === 'pipe') notePipe(exchange, args[1])
-    const isEnd = isReply && name === 'close'
+    const isEnd = endsExchange && name === 'close'
     if (!isEnd && observer.context.current === exchange.request) return undefined
     const following = enter(observer, exchange.request)
     if (!isEnd) return following
@@ -236,7 +266,8 @@ function observeMessages(prototype: object, observer: ServerObserver): (() => vo
 function observeReplies(prototype: ServerReply, observer: ServerObserver): (() => void)[] {
   const isHttp2 = prototype === Http2ServerResponse.prototype
   return [
-    observeEmit(prototype, observer, true),
+    // Of HTTP/2, the stream ends the exchange.
+    observeEmit(prototype, observer, true, !isHttp2),
     observeMethod(prototype, 'write', (reply, args) => {
       const exchange = exchangeOf(Object(reply))
       const chunk = args[0]

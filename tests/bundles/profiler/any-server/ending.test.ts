@@ -223,6 +223,34 @@ t.test('HTTP/2: an answer by the stream is complete, with its status', async t =
   t.match((await profileOf('/file')).summary, { outcome: 'complete', status: 200 })
 })
 
+t.test('HTTP/2: streams of the core API are recorded, with what they do', async t => {
+  const server = createHttp2Server().on('stream', async (stream, headers) => {
+    const path = String(headers[':path'])
+    stream.on('error', () => {})
+    if (path === '/file') return stream.respondWithFile(import.meta.filename)
+    if (path === '/leave') return stream.write('begin')
+    stream.respond({ ':status': 201 })
+    let body = ''
+    for await (const chunk of stream.setEncoding('utf8')) body += String(chunk)
+    if (path === '/fail') return pipeline(failing(), stream, () => {})
+    return stream.end(body)
+  })
+  const { port, profileOf } = await recordServer(t, server)
+  const client = connectInHttp2(`http://127.0.0.1:${port}`).on('error', () => {})
+  t.teardown(() => client.destroy())
+  for (const path of ['/answer', '/file', '/fail', '/leave']) {
+    const stream = client.request({ ':path': path, ':method': 'POST' }).on('error', () => {})
+    if (path === '/leave') stream.on('response', () => stream.close(8))
+    stream.resume().end('sent')
+    await new Promise(resolve => stream.on('close', resolve))
+  }
+  const answer = await profileOf('/answer')
+  t.match(answer.summary, { outcome: 'complete', status: 201, method: 'POST' })
+  t.match((await profileOf('/file')).summary, { outcome: 'complete', status: 200 })
+  t.equal(describe(await profileOf('/fail')), 'stream-failed: The disk has failed.')
+  t.equal(describe(await profileOf('/leave')), 'the client has left')
+})
+
 t.test('work that begins after the client has left is recorded', async t => {
   const upstream = createServer((_message, reply) => reply.end('here')).listen(0, '127.0.0.1')
   t.teardown(() => upstream.close())
