@@ -111,4 +111,6 @@ export interface FindingMeasure<inspected extends InspectedProfile = InspectedPr
   /** `ms` for a time, or the noun of the things that are counted, such as `queries`. */
   readonly unit: string
   read(finding: RuleFinding, profile: inspected): number
+  /** All of it, in whatever form: a finding is fixed only if this falls, too. Otherwise its work has another form. */
+  total?(profile: inspected): number
 }

@@ -10,15 +10,15 @@ import type { Block, Column, Document } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import { compareProfiles } from '../insight/compare/comparison.ts'
 import { type Verdict, writeChanges } from '../insight/compare/judge-comparison.ts'
+import { isFixed, listFlaws, verifyFlaws } from '../insight/compare/judge-fix.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
 import { findPredecessors, likenessOf } from '../insight/relatives.ts'
-import { isFixed, listFlaws, verifyFlaws } from '../insight/replay/judge-fix.ts'
 import {
+  createRepeating,
   type PossibleReplay,
   planReplay,
-  type Repeated,
+  type Repeating,
   type ReplayInput,
-  repeatRequest,
 } from '../insight/replay/replay.ts'
 import { findRestart } from '../insight/since-edit.ts'
 import type { Profile } from '../profile/profile.ts'
@@ -59,15 +59,16 @@ const replayOptions: readonly CommandOption[] = [
 async function replay(services: ReplayServices, input: CommandInput, output: Output): Promise<0 | 1> {
   const prepared = await prepareReplay(services, input, output)
   if (prepared === undefined) return exitCodes.failure
-  const repeated = await prepared.repeat()
+  const repeated = await prepared.repeating.repeat()
   if ('problem' in repeated) return fail(output, repeated.problem)
-  const { document, verdict } = await compareStored(services.storage, prepared.original, repeated.profile)
+  const [completed] = await prepared.repeating.complete([repeated.profile])
+  const { document, verdict } = await compareStored(services.storage, prepared.original, completed)
   output.print(document)
   return verdict.isSame ? exitCodes.success : exitCodes.failure
 }
 
 /**
- * Prepares the replay of the request that a command names: gives its profile, and the function that replays it once. Gives `undefined`
+ * Prepares the replay of the request that a command names: gives its profile, and what replays it. Gives `undefined`
  * if the request is not replayed, and prints the reason.
  */
 async function prepareReplay(services: ReplayServices, input: CommandInput, output: Output) {
@@ -87,7 +88,7 @@ async function prepareReplay(services: ReplayServices, input: CommandInput, outp
   const supplied = await readInput(input)
   for (const remark of remarksOf(plan, supplied)) output.note(remark)
   boot()
-  return { original: original.profile, repeat: () => repeatRequest(plan, supplied, services) }
+  return { original: original.profile, repeating: createRepeating(plan, supplied, services) }
 }
 
 /** The greatest number of replays of replays that are followed to the original. */
@@ -153,8 +154,8 @@ export function createProfilerVerify(services: ReplayServices & Pick<CommandServ
     async run(input, output) {
       const prepared = await prepareReplay(services, input, output)
       if (prepared === undefined) return exitCodes.failure
-      const { original, repeat } = prepared
-      const verified = await verifyRequest(original, inspector, repeat, input.options.finding)
+      const { original, repeating } = prepared
+      const verified = await verifyRequest(original, inspector, repeating, input.options.finding)
       if ('problem' in verified) return fail(output, verified.problem)
       output.print(verified.document)
       return verified.isFixed ? exitCodes.success : exitCodes.failure
@@ -169,20 +170,21 @@ interface VerifyDocument {
   readonly isFixed: boolean
 }
 
-const tones = { fixed: 'ok', doubtful: 'warning', present: 'warning', failing: 'error', unsure: 'warning' } as const
+/** The colours of states; that of others is a warning. */
+const tones: Readonly<Record<string, 'ok' | 'error'>> = { fixed: 'ok', failing: 'error' }
 
 /** Replays a request, and writes whether its flaws are fixed, by default all of them. */
 export async function verifyRequest(
   original: Profile,
   inspector: Inspector,
-  repeat: () => Promise<Repeated>,
+  repeating: Repeating,
   wanted?: string,
 ): Promise<VerifyDocument | { readonly problem: string }> {
   const flaws = listFlaws(original, inspector.inspect(original)).filter(({ finding, id }) =>
     [id, finding?.rule, undefined].includes(wanted),
   )
   if (flaws.length === 0) return { problem: 'The request has no such exception or finding.' }
-  const result = await verifyFlaws(original, flaws, inspector, repeat)
+  const result = await verifyFlaws(original, flaws, inspector, repeating)
   if ('problem' in result) return result
   const { replays, verdicts } = result
   const tokens = { original: original.summary.token, replay: replays[0].summary.token }
@@ -195,7 +197,7 @@ export async function verifyRequest(
           kind: 'table',
           table: {
             columns: [{ title: 'Finding' }, { title: 'Verdict' }],
-            rows: verdicts.map(({ state, text, title }) => [title, { text, tone: tones[state] }]),
+            rows: verdicts.map(({ state, text, title }) => [title, { text, tone: tones[state] ?? 'warning' }]),
           },
         },
         ...(replays.length === 1

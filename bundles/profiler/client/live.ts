@@ -8,10 +8,10 @@ interface ApplicationState {
 
 /** The answer of the server after a replay. */
 interface VerifyAnswer {
-  readonly state: 'fixed' | 'doubtful' | 'present' | 'failing' | 'unsure'
+  readonly state: 'fixed' | 'doubtful' | 'moved' | 'changed' | 'present' | 'failing' | 'unsure'
   readonly text: string
   readonly links: readonly { readonly text: string; readonly link: string }[]
-  /** What was measured before and in each replay: a table as text. */
+  /** What was measured before and in each replay: a line of text for each. */
   readonly proof: string
 }
 
@@ -19,7 +19,7 @@ interface VerifyAnswer {
 const retryDelay = { first: 200, longest: 5_000 }
 
 /** The failures after which the application is probably not just restarting, and those after which the page stops waiting. */
-const failureLimit = { hint: 6, end: 120 }
+const failureLimit = { hint: 5, end: 120 }
 
 /**
  * Makes `<form data-verify="…">` wait until a file was saved and the application uses it, replay the request, and show the
@@ -50,10 +50,7 @@ class Verification {
     const start = 'elsewhere' in form.dataset ? ', and start the application again if nothing does so' : ''
     this.#hint = `Save the fix${start}: this request then runs again.`
     const button = form.querySelector('button')
-    if (button !== null) {
-      button.textContent = 'Fix and verify'
-      button.title = 'Waits until you save a file, then runs this request again'
-    }
+    if (button !== null) button.textContent = 'Fix and verify'
     form.append(this.#cancel)
     form.after(this.#status)
     form.addEventListener('submit', event => {
@@ -102,13 +99,8 @@ class Verification {
   #reopen(): void {
     this.#failures++
     if (this.#failures > failureLimit.end) this.#stop()
-    this.#show(
-      'waiting',
-      ...this.#verdict,
-      this.#failures < failureLimit.hint
-        ? 'The application is restarting.'
-        : 'The application does not respond: the terminal shows the reason.',
-    )
+    if (this.#failures < failureLimit.hint) this.#show('waiting', ...this.#verdict, 'The application is restarting.')
+    else this.#fail('The application does not start (yet): see the terminal.')
     if (!this.#isWaiting) return
     const wait = Math.min(retryDelay.first * 2 ** (this.#failures - 1), retryDelay.longest)
     this.#retryTimer = setTimeout(() => this.#open(), wait)
@@ -116,7 +108,7 @@ class Verification {
 
   async #follow({ problem, version }: ApplicationState): Promise<void> {
     if (!this.#isWaiting || this.#isReplaying) return
-    if (problem !== '') this.#show('present', ...this.#verdict, `The changed files cannot be used: ${problem}`)
+    if (problem !== '') this.#fail(`The changed files cannot be used: ${problem}`)
     else if (version > this.#verified) await this.#replay(version)
     else this.#show('waiting', ...this.#verdict, this.#hint)
   }
@@ -138,15 +130,21 @@ class Verification {
       ...links.map(({ link, text }) => createElement('a', { href: link }, text)),
       ...(proof === '' ? [] : [createElement('pre', {}, proof)]),
     ]
-    const isWrong = state === 'present' || state === 'failing'
+    const isWrong = !/fixed|doubtful|unsure/.test(state)
     if (!isWrong) this.#stop()
-    this.#show(state, ...this.#verdict, ...(isWrong ? ['Save another fix: it is verified, too.'] : []))
+    this.#show(state, ...this.#verdict, ...(isWrong ? ['Save another fix.'] : []))
     // A file may have been saved meanwhile.
     const latest = this.#latest?.version ?? version
     if (isWrong && latest > version) await this.#replay(latest)
   }
 
+  #fail(text: string): void {
+    this.#show('failing', createElement('strong', {}, text))
+  }
+
   #show(state: VerifyAnswer['state'] | 'waiting' | '', ...parts: readonly (Node | string)[]): void {
+    // A verdict is on the page below the dialog in which an editor is chosen.
+    if (state !== 'waiting') document.querySelector<HTMLDialogElement>('.editors')?.close()
     this.#status.dataset.state = state
     this.#status.replaceChildren(...parts.flatMap((part, index) => (index === 0 ? [part] : [' ', part])))
   }

@@ -47,7 +47,10 @@ const leastFactor = 1.5
 const leastUsual = 5
 
 /** Compares a duration with the median of earlier requests; `undefined` if there are too few, or no great difference. */
-export function compareWithUsual(duration: number, { count, median }: Durations): TimeRatio | undefined {
+export function compareWithUsual(
+  duration: number,
+  { count, median }: Pick<Durations, 'count' | 'median'>,
+): TimeRatio | undefined {
   const [less, more] = duration < median ? [duration, median] : [median, duration]
   if (count < leastForMedian || more - less < leastUsual || more < less * leastFactor) return undefined
   return { factor: more / less, isSlower: duration > median }

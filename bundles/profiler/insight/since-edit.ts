@@ -11,22 +11,23 @@ import { groupBy } from '../profile/group-by.ts'
 import { type Profile, type ProfileSummary, type SummaryCount, summaryCounts } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { FileEdit } from '../subjects/config/data.ts'
-import { readResponseHeaders } from './compare/comparison.ts'
-import { type ComparedTimes, compareTimes } from './durations.ts'
-import type { Finding } from './findings/finding.ts'
+import { isAlikeRequest, readResponseHeaders } from './compare/comparison.ts'
 import {
   describeAmounts,
   type FixVerdict,
+  findAdded,
   hasFinding,
   isFailure,
-  isFixed,
   isTimed,
   type Judge,
   judgeFix,
   listFlaws,
   timedCount,
   type Versions,
-} from './replay/judge-fix.ts'
+} from './compare/judge-fix.ts'
+import { type ComparedTimes, compareTimes } from './durations.ts'
+import type { Finding } from './findings/finding.ts'
+import { awaitLateWork } from './replay/late-work.ts'
 import type { Tone } from './summary-view.ts'
 
 /** What has changed for a request since the last edit of files. */
@@ -76,23 +77,24 @@ export async function findSinceEdit(
     const found = await Promise.all(summaries.map(({ token }) => storage.find(token)))
     const profiles = found.flatMap(stored => stored?.profile ?? [])
     // With other cookies a page has other headers, and sets other cookies.
-    return profiles.filter(other => cookiesOf(other) === cookiesOf(profile))
+    return profiles.filter(other => clientOf(other) === clientOf(profile))
   }
   const files = filesOf(editsSince(profile, last))
-  const compare = (profiles: readonly Profile[], others: readonly Profile[], leastTimes: number) =>
-    findChanges({ profile, profiles, current: [profile, ...others], before, now, files, leastTimes, judge })
-  // Reading a profile costs most of the time: further ones are read only to confirm a change.
-  const [first, ...rest] = chooseLatest(before, timedCount)
-  const others = chooseLatest(now.slice(1), timedCount - 1)
-  const latest = await read(first === undefined ? [] : [first])
-  const isChanged = latest.length === 0 || compare(latest, [], 1).length > 0
+  const [first, ...more] = await read(chooseLatest(before, timedCount))
+  const earliest = now.slice(timedCount).slice(-1)
+  const others = await read([...chooseLatest(now.slice(1, -earliest.length || undefined), timedCount - 1), ...earliest])
+  const compare = (latest: Profile) =>
+    first === undefined
+      ? []
+      : listChanges({ profiles: [first, ...more], current: [latest, ...others], before, now, files }, judge)
+  const hasChanged = compare(profile).length > 0
   return {
     files,
     time: edit.time,
     isSameUrl,
     before: last,
     times: compareTimes(before, now),
-    changes: isChanged ? compare([...latest, ...(await read(rest))], await read(others), timedCount) : [],
+    changes: hasChanged ? compare((await awaitLateWork([profile], storage))[0]) : [],
   }
 }
 
@@ -103,9 +105,9 @@ function chooseLatest(summaries: readonly ProfileSummary[], count: number): read
   return [...warm, ...cold].slice(0, count)
 }
 
-/** The cookies of a request. Their values are masked, unless they are harmless. */
-function cookiesOf({ collectors }: Profile): string {
-  return readHeader(collectors.request, 'cookie').join('; ')
+/** What identifies the client of a request. Values are masked, unless they are harmless. */
+function clientOf({ collectors }: Profile): string {
+  return ['cookie', 'authorization'].map(name => readHeader(collectors.request, name).join('; ')).join('\n')
 }
 
 /** The time of a request before the last edit and since, as a change. */
@@ -136,7 +138,7 @@ export function listClaims({ changes, times }: SinceEdit): readonly EditChange[]
   return claims.sort((one, other) => ranks.indexOf(one.tone) - ranks.indexOf(other.tone))
 }
 
-/** A difference between the requests before an edit and those since. */
+/** A difference between the requests of two versions of the code. */
 export interface EditChange {
   /** Such as `Queries`. */
   readonly name: string
@@ -148,128 +150,125 @@ export interface EditChange {
   readonly tone: Tone
 }
 
-/** The requests before an edit and those since, the newest first. */
-interface EditedRequests {
-  readonly profile: Profile
-  /** The profiles of some of the requests before, with the same cookies. */
-  readonly profiles: readonly Profile[]
-  /** The profiles of some of the requests since, with the same cookies; the first one is `profile`. */
-  readonly current: Versions
+/** The requests of two versions of the code, the newest first: all of them, and the profiles of some that the same client has made. */
+interface ComparedVersions {
   readonly before: readonly ProfileSummary[]
-  /** Also the request of `profile`, as the first one. */
   readonly now: readonly ProfileSummary[]
+  readonly profiles: Versions
+  readonly current: Versions
   /** The edited files. */
   readonly files: readonly string[]
-  /** How many profiles of each version are needed to judge a time. */
-  readonly leastTimes: number
-  readonly judge: Judge
 }
 
-/** Finds the changes since an edit, the most important first. A value that requests before the edit had, too, is no change. */
-function findChanges(requests: EditedRequests): readonly EditChange[] {
+/** Lists the changes between two versions, the most important first. A value that requests before had, too, is no change. */
+function listChanges(versions: ComparedVersions, judge: Judge): readonly EditChange[] {
   return [
-    ...compareEndings(requests),
-    ...compareFindings(requests),
-    ...summaryCounts.filter(({ isCompared }) => isCompared).flatMap(count => compareCounts(requests, count)),
-    ...compareHeaders(requests),
-    ...compareSizes(requests),
+    ...compareEndings(versions),
+    ...compareFindings(versions, judge),
+    ...summaryCounts.filter(({ isCompared }) => isCompared).flatMap(count => compareCounts(versions, count)),
+    ...compareHeaders(versions),
+    ...compareSizes(versions),
   ]
 }
 
 /** The status of a response to a client that has the page already: it depends on the request, not on the code. */
 const notModified = 304
 
-/** Whether the responses of two requests have the same parts: a 304 has neither content nor its headers. */
-function isAlike(one: ProfileSummary, other: ProfileSummary): boolean {
+/** Whether two responses have content and its headers, or both have none. */
+function areWhole(one: ProfileSummary, other: ProfileSummary): boolean {
   return (one.status === notModified) === (other.status === notModified)
 }
 
-function compareEndings({ before, profile: { summary } }: EditedRequests): EditChange[] {
-  const [last] = before
+function compareEndings({
+  before,
+  current: [{ summary }],
+  now,
+  profiles: [{ summary: last }],
+}: ComparedVersions): EditChange[] {
   const nameOf = ({ exception, status }: ProfileSummary) => [status || 'no response', exception ?? ''].join(' ').trim()
   const answerOf = (other: ProfileSummary) => nameOf(other.status === notModified ? { ...other, status: 200 } : other)
-  if (last === undefined || before.some(other => answerOf(other) === answerOf(summary))) return []
+  if (before.some(other => answerOf(other) === answerOf(summary))) return []
   const tone = isFailure(summary) ? 'error' : isFailure(last) ? 'ok' : 'warning'
+  if (tone === 'ok' && now.some(isFailure)) return []
   const [old, current] = [nameOf(last), nameOf(summary)]
   return [{ name: 'Answer', before: old, now: current, text: `${old} → ${current}`, tone }]
 }
 
-/**
- * Lists the rules with findings that are new, then those with findings that the code has no longer. They are judged as after a replay,
- * and only if all profiles before the edit agree. If the judgement is doubtful, a finding is called gone instead of fixed.
- */
-function compareFindings(requests: EditedRequests): EditChange[] {
-  const { current, judge, profiles } = requests
-  const [last, ...others] = profiles
-  if (last === undefined) return []
-  const before: Versions = [last, ...others]
-  const isIn = (finding: Finding) => before.map(profile => hasFinding(finding, profile, judge))
-  const added = [...findFixed(current, before, requests).keys()].filter(finding => !isIn(finding).some(Boolean))
-  const removed = [...findFixed(before, current, requests)].filter(([finding]) => isIn(finding).every(Boolean))
-  const ofState = (wanted: FixVerdict['state']) =>
-    removed.filter(([, { state }]) => state === wanted).map(([finding]) => finding)
+/** The words for what has become of a finding, the most important first. */
+const ends: Readonly<Partial<Record<FixVerdict['state'], readonly [word: string, tone: Tone]>>> = {
+  moved: ['moved', 'warning'],
+  changed: ['changed its form', 'warning'],
+  doubtful: ['gone', 'plain'],
+  fixed: ['fixed', 'ok'],
+}
+
+/** Lists the rules with findings that are new, then those with findings that the code has no longer, if all profiles before have them. */
+function compareFindings({ current, files, profiles }: ComparedVersions, judge: Judge): EditChange[] {
+  const [last] = profiles
+  const [warmBefore, warmNow] = [profiles, current].map(takeWarm)
+  const isEdited = ({ code }: Finding) => code === undefined || files.includes(code.file)
+  // Times that are not of an edited file change by chance, and those of cold requests say nothing.
+  const choose = (finding: Finding) => {
+    if (!isTimed(finding, last, judge)) return [profiles, current] as const
+    return warmBefore && warmNow && isEdited(finding) ? ([warmBefore, warmNow] as const) : undefined
+  }
   const describe = (findings: readonly Finding[], word: string, tone: Tone) =>
     [...groupBy(findings, ({ rule }) => rule)].map(([rule, [finding, ...more]]): EditChange => {
       const count = (profile: Profile) => String(judge.inspect(profile).filter(other => other.rule === rule).length)
-      const amounts = more.length === 0 ? describeAmounts(finding, before, current, judge) : undefined
+      const [before, after] = choose(finding) ?? [profiles, current]
+      const amounts = more.length === 0 ? describeAmounts(finding, before, after, judge) : undefined
       const [old, now] = amounts ?? [count(last), count(current[0])]
       return { name: finding.title, before: old, now, text: `${word}: ${finding.title}`, tone }
     })
+  const judged = listFlaws(last, judge.inspect(last)).flatMap(flaw => {
+    const { finding } = flaw
+    const chosen = finding && choose(finding)
+    if (finding === undefined || chosen === undefined || finding.severity === 'info') return []
+    if (!profiles.every(profile => hasFinding(finding, profile, judge))) return []
+    return [{ finding, state: judgeFix(flaw, ...chosen, judge).state }]
+  })
+  const added = findAdded(profiles, current, judge).filter(finding => choose(finding) !== undefined)
   return [
     ...describe(added, 'new', 'warning'),
-    ...describe(ofState('doubtful'), 'gone', 'plain'),
-    ...describe(ofState('fixed'), 'fixed', 'ok'),
+    ...Object.entries(ends).flatMap(([wanted, [word, tone]]) =>
+      describe(
+        judged.filter(({ state }) => state === wanted).map(({ finding }) => finding),
+        word,
+        tone,
+      ),
+    ),
   ]
 }
 
-/**
- * The findings of some profiles that are fixed in others. A time is judged if it was measured often enough, in no cold request, and its
- * file was edited.
- */
-function findFixed(before: Versions, after: Versions, requests: EditedRequests): ReadonlyMap<Finding, FixVerdict> {
-  const { files, judge, leastTimes } = requests
-  const [profile] = before
-  const isCold = [...before, ...after].some(({ summary }) => summary.isCold)
-  const areEnough = !isCold && Math.min(before.length, after.length) >= leastTimes
-  const canJudge = (finding: Finding) =>
-    finding.severity !== 'info' && (!isTimed(finding, profile, judge) || (areEnough && isEdited(finding, files)))
-  return new Map(
-    listFlaws(profile, judge.inspect(profile)).flatMap(flaw => {
-      const { finding } = flaw
-      if (finding === undefined || !canJudge(finding)) return []
-      const verdict = judgeFix(flaw, before, after, judge)
-      return isFixed(verdict) ? [[finding, verdict] as const] : []
-    }),
+/** The profiles of which a time can be judged; `undefined` if they are too few. */
+function takeWarm(profiles: Versions): Versions | undefined {
+  const [first, ...others] = profiles.filter(({ summary }) => !summary.isCold).slice(0, timedCount)
+  return first === undefined || others.length + 1 < timedCount ? undefined : [first, ...others]
+}
+
+function compareCounts(versions: ComparedVersions, { field, one, many = `${one}s` }: SummaryCount): EditChange[] {
+  const { before, current, now, profiles } = versions
+  const [old, latest] = [profiles[0].summary[field], current[0].summary[field]]
+  const difference = compareRanges(
+    before.map(summary => summary[field]).concat(old),
+    now.map(summary => summary[field]),
+    latest - old,
   )
-}
-
-/** Whether the file of a finding was edited; other times change by chance. */
-function isEdited({ code }: Finding, files: readonly string[]): boolean {
-  return code === undefined || files.includes(code.file)
-}
-
-function compareCounts({ before, now }: EditedRequests, { field, one, many = `${one}s` }: SummaryCount): EditChange[] {
-  const valuesOf = (summaries: readonly ProfileSummary[]) => summaries.map(summary => summary[field])
-  const { fewer, more } = compareRanges(valuesOf(before), valuesOf(now))
-  const difference = fewer + more
   if (difference === 0) return []
   return [
     {
       name: capitalize(many),
-      before: formatNumber(before[0]?.[field] ?? 0),
-      now: formatNumber(now[0]?.[field] ?? 0),
-      text: `${formatCount(difference, one, many)} ${more > 0 ? 'more' : 'fewer'}`,
-      tone: more > 0 ? 'warning' : 'ok',
+      before: formatNumber(old),
+      now: formatNumber(latest),
+      text: `${formatCount(Math.abs(difference), one, many)} ${difference > 0 ? 'more' : 'fewer'}`,
+      tone: difference > 0 ? 'warning' : 'ok',
     },
   ]
 }
 
-/** The difference of the newest values of two versions; 0 where values of one are within the range of the other. */
-function compareRanges(before: readonly number[], now: readonly number[]) {
-  const difference = (now[0] ?? 0) - (before[0] ?? 0)
-  const isMore = Math.min(...now) > Math.max(...before)
-  const isFewer = Math.max(...now) < Math.min(...before)
-  return { more: isMore ? difference : 0, fewer: isFewer ? -difference : 0 }
+/** The difference of two versions; 0 where values of one are within the range of the other. */
+function compareRanges(before: readonly number[], now: readonly number[], difference: number): number {
+  return Math.min(...now) > Math.max(...before) || Math.max(...now) < Math.min(...before) ? difference : 0
 }
 
 /** Headers whose values depend on the body: they change with it. */
@@ -280,14 +279,20 @@ const headerLimit = 8
 /** Not compared: a cookie depends on the client, as a new browser gets one. */
 const ofClient = 'set-cookie'
 
-/** Compares the headers that were the same in all profiles before the edit. */
-function compareHeaders({ profile, profiles }: EditedRequests): EditChange[] {
+/** The profiles before whose requests have asked for the same, so that a difference of their responses is one of the code. */
+function findAlike({ current: [profile], profiles }: ComparedVersions): readonly Profile[] {
+  return profiles.filter(other => isAlikeRequest(other, profile))
+}
+
+/** Compares the headers that were the same in all alike profiles before. */
+function compareHeaders(versions: ComparedVersions): EditChange[] {
+  const [profile] = versions.current
+  const alike = findAlike(versions)
+  const headers = alike.map(readResponseHeaders)
+  const last = headers[alike.findIndex(({ summary }) => areWhole(summary, profile.summary))]
   const now = readResponseHeaders(profile)
-  const like = profiles.find(({ summary }) => isAlike(summary, profile.summary))
-  const last = like && readResponseHeaders(like)
   // The profiler's own error page has headers of its own.
   if (last === undefined || [last, now].some(each => each.has('x-debug-exception'))) return []
-  const headers = profiles.map(readResponseHeaders)
   const isChanged = (name: string) => {
     if (name === ofClient) return false
     const [old, current] = [last.get(name), now.get(name)]
@@ -314,15 +319,17 @@ function isSame(one: readonly string[] | undefined, other: readonly string[] | u
 const leastShare = 0.05
 const leastBytes = 100
 
-function compareSizes({ before, now, profile }: EditedRequests): EditChange[] {
+function compareSizes(versions: ComparedVersions): EditChange[] {
+  const { before, current, now } = versions
   const sizesOf = (summaries: readonly ProfileSummary[]) =>
-    summaries.filter(other => isAlike(other, profile.summary)).flatMap(({ size }) => size ?? [])
-  const old = sizesOf(before)
-  const { fewer, more } = compareRanges(old, sizesOf(now))
-  const [last = 0] = old
-  if (!(fewer + more >= Math.max(leastBytes, leastShare * last))) return []
-  const text = `${formatBytes(fewer + more)} ${more > 0 ? 'more' : 'less'}`
-  return [{ name: 'Size', before: formatBytes(last), now: formatBytes(last + more - fewer), text, tone: 'plain' }]
+    summaries.filter(other => areWhole(other, current[0].summary)).flatMap(({ size }) => size ?? [])
+  const [last] = sizesOf(findAlike(versions).map(({ summary }) => summary))
+  const [latest] = sizesOf(now)
+  if (last === undefined || latest === undefined) return []
+  const difference = compareRanges(sizesOf(before), sizesOf(now), latest - last)
+  if (Math.abs(difference) < Math.max(leastBytes, leastShare * last)) return []
+  const text = `${formatBytes(Math.abs(difference))} ${difference > 0 ? 'more' : 'less'}`
+  return [{ name: 'Size', before: formatBytes(last), now: formatBytes(latest), text, tone: 'plain' }]
 }
 
 /** Reads the edits of files that were in use when a request began, the oldest first. */

@@ -11,7 +11,7 @@ import type { Finding } from '../../insight/findings/finding.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
 import { type ListRequest, parseCountRange, parseMoment, rangeHint } from '../../insight/list-request.ts'
 import { findPredecessors, type ShownProfile, showProfile } from '../../insight/relatives.ts'
-import { planReplay, type Replayer, repeatRequest } from '../../insight/replay/replay.ts'
+import { createRepeating, planReplay, type Replayer } from '../../insight/replay/replay.ts'
 import { describeStatistics, gatherStatistics, type RouteStatistics } from '../../insight/routes.ts'
 import { searchList, searchMains, searchProfiles } from '../../insight/search-list.ts'
 import { isError } from '../../insight/summary-view.ts'
@@ -341,8 +341,9 @@ function addReplayTools(z: Zod, services: ReplayToolServices, add: AddTool): voi
       annotations: sends,
     },
     async ({ token, ...options }) => {
-      const { original, repeat } = await prepare(token, services)
-      const compared = await compareStored(services.storage, original, orThrow(await repeat()).profile)
+      const { original, repeating } = await prepare(token, services)
+      const [replay] = await repeating.complete([orThrow(await repeating.repeat()).profile])
+      const compared = await compareStored(services.storage, original, replay)
       return writeAnswer(formsOfDocument(compared), options)
     },
   )
@@ -360,8 +361,8 @@ function addReplayTools(z: Zod, services: ReplayToolServices, add: AddTool): voi
       annotations: sends,
     },
     async ({ finding, token, ...options }) => {
-      const { original, repeat } = await prepare(token, services)
-      const verified = orThrow(await verifyRequest(original, inspector, repeat, finding))
+      const { original, repeating } = await prepare(token, services)
+      const verified = orThrow(await verifyRequest(original, inspector, repeating, finding))
       return writeAnswer(formsOfDocument(verified), options)
     },
   )
@@ -373,7 +374,7 @@ async function prepare(token: string, services: ReplayToolServices) {
   const plan = planReplay(original)
   if (!plan.isPossible) throw new ToolError([plan.reason, plan.parent].filter(part => part !== '').join(' '))
   if (plan.caution !== '') throw new ToolError(`${plan.caution} Only a person can replay it, on its page.`)
-  return { original, repeat: () => repeatRequest(plan, undefined, services) }
+  return { original, repeating: createRepeating(plan, undefined, services) }
 }
 
 /** @throws ToolError */

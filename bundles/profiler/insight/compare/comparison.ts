@@ -1,7 +1,7 @@
 import { parseHttpDate } from '../../../../lib/http/http-date.ts'
 import { controllerTimes, readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
-import { formatSize, formatText } from '../../profile/format.ts'
+import { formatSize, formatText, readHeader } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { isObject } from '../../profile/json.ts'
 import { type Profile, type ProfileSummary, summaryCounts } from '../../profile/profile.ts'
@@ -28,6 +28,8 @@ export interface Comparison {
   readonly requestHeaders: readonly Compared<readonly string[]>[]
   readonly requestBody: readonly Compared<string>[]
   readonly responseHeaders: readonly Compared<readonly string[]>[]
+  /** The response headers that differ if the requests have not asked for the same: the clients may be the reason. */
+  readonly negotiatedHeaders: readonly Compared<readonly string[]>[]
   readonly responseBody: readonly Compared<string>[]
   readonly exceptions: readonly Compared<ExceptionUse>[]
   readonly listeners: readonly Compared<ListenerUse>[]
@@ -73,6 +75,9 @@ export function compareProfiles(first: Profile, second: Profile, spread = 0): Co
         neverCompared,
       )
     })
+  const headers = compare(readResponseHeaders)
+  const areAlike = isAlikeRequest(first, second)
+  const isNegotiated = ({ change }: Compared<unknown>) => !areAlike && change !== 'same'
   return {
     summary: compare(readSummary),
     timings: compare(readTimings).map(timing => (isNoise(timing, spread) ? { ...timing, change: 'same' } : timing)),
@@ -81,7 +86,8 @@ export function compareProfiles(first: Profile, second: Profile, spread = 0): Co
     attributes: compareAttributes(false),
     requestHeaders: compare(profile => readHeaders('request', profile)),
     requestBody: compare(readRequestBody),
-    responseHeaders: compare(readResponseHeaders),
+    responseHeaders: headers.filter(header => !isNegotiated(header)),
+    negotiatedHeaders: headers.filter(isNegotiated),
     responseBody: compareBodies(first, second),
     exceptions: compare(readExceptionUses, isSameTimes),
     listeners: compare(readListenerUses, isSameUse),
@@ -127,6 +133,33 @@ export function readResponseHeaders(profile: Profile): ReadonlyMap<string, reado
   const { summary } = profile
   const headers = readHeaders('response', profile)
   return new Map([...headers].map(([name, values]) => [name, values.map(value => toStableValue(name, value, summary))]))
+}
+
+/** The request fields by which servers choose a response, or the way to send it, even if no `Vary` names them. */
+const negotiating = [
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'connection',
+  'cookie',
+  'authorization',
+  'origin',
+  'range',
+]
+
+/**
+ * Whether two requests have asked for the same: their negotiating fields, and those that `Vary` of a response names, have equal values, and
+ * so has the version of HTTP. Otherwise a difference of the responses may be that of the clients.
+ */
+export function isAlikeRequest(first: Profile, second: Profile): boolean {
+  const both = [first, second].map(({ collectors }) => collectors)
+  const vary = both
+    .flatMap(({ response }) => readHeader(response, 'vary'))
+    .flatMap(value => value.toLowerCase().split(/[\s,]+/))
+  const asked = both.map(({ request }) =>
+    JSON.stringify([request?.httpVersion ?? null, ...[...negotiating, ...vary].map(name => readHeader(request, name))]),
+  )
+  return !vary.includes('*') && asked[0] === asked[1]
 }
 
 /** The compared fields of summaries. Times and durations differ in each request. */

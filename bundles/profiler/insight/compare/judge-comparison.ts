@@ -49,6 +49,7 @@ const askedNouns: readonly PartNoun[] = [
   { part: 'parameters', noun: 'route parameter', isNamed: true },
   { part: 'query', noun: 'GET parameter', isNamed: true },
   { part: 'requestHeaders', noun: 'request header', isNamed: true },
+  { part: 'negotiatedHeaders', noun: 'response header', isNamed: true },
   { part: 'requestBody', noun: 'part of the request body', many: 'parts of the request body', isNamed: false },
 ]
 

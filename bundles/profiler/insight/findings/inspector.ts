@@ -41,7 +41,7 @@ export class Inspector {
   measure(finding: Finding, profile: Profile): Amount | undefined {
     const measure = this.rules.find(({ name }) => name === finding.rule)?.measure
     try {
-      return measure && { unit: measure.unit, value: measure.read(finding, profile) }
+      return measure && { unit: measure.unit, value: measure.read(finding, profile), total: measure.total?.(profile) }
     } catch {
       return undefined
     }
@@ -53,6 +53,8 @@ interface Amount {
   /** `ms`, or the noun of the things that are counted. */
   readonly unit: string
   readonly value: number
+  /** All work of this kind, in whatever form; `undefined` if the rule does not know it. */
+  readonly total: number | undefined
 }
 
 /** The maximal number of findings of one rule. */

@@ -16,7 +16,7 @@ import { workKinds } from '../../subjects/work.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
 import { linkToPlace } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
-import { readEdits, readProcessStart } from '../since-edit.ts'
+import { readProcessStart } from '../since-edit.ts'
 import { findReason, findTrouble, hasThrown, type Reason } from './answer.ts'
 import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
 import { divideTime, stopped, type TimePart } from './time-parts.ts'
@@ -32,7 +32,7 @@ export interface Overview {
 }
 
 /** Summarizes a profile. Never throws: damaged parts of a profile count as absent. */
-export function summarizeProfile(shown: Pick<ShownProfile, 'earlier' | 'findings' | 'profile'>): Overview {
+export function summarizeProfile(shown: SentenceProfile & Pick<ShownProfile, 'earlier'>): Overview {
   const parts = divideTime(shown.profile)
   const usual = readUsualTime(shown.profile, shown.earlier)
   const reason = findReason(shown.profile)
@@ -205,7 +205,7 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
 }
 
 /** The profile that a sentence describes. */
-type SentenceProfile = Pick<ShownProfile, 'findings' | 'profile'>
+type SentenceProfile = Pick<ShownProfile, 'findings' | 'profile' | 'sinceEdit'>
 
 /**
  * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts that took longest,
@@ -222,7 +222,7 @@ function writeSentence(
   const start = [...describeSubject(profile), ...describeEnding(profile)]
   if (reason !== undefined) return fit([[...start, ': ', ...reason.details], start])
 
-  const begin = [...start, ...describePace(profile, usual)]
+  const begin = [...start, ...describePace(shown, usual)]
   const causes = describeCauses(parts, profile)
   const [first] = causes
   const problem = findTrouble(shown, first?.part.place.panel)
@@ -270,12 +270,13 @@ function describeEnding(profile: Profile): Sentence {
 }
 
 /** A request is slower than usual, or, after an edit, faster than before it. */
-function describePace({ summary }: Profile, { beforeEdit, ...usual }: UsualTime): Sentence {
+function describePace({ profile: { summary }, sinceEdit }: SentenceProfile, usual: UsualTime): Sentence {
   const { duration, isCold, outcome } = summary
   if (outcome !== 'complete' || isCold) return []
   const slower = compareWithUsual(duration, usual)
   if (slower?.isSlower) return [`, ${formatFactor(slower)} times as long as usual`]
-  const faster = beforeEdit && compareWithUsual(duration, beforeEdit)
+  const { before, change } = sinceEdit?.times ?? {}
+  const faster = change === 'faster' && before ? compareWithUsual(duration, before) : undefined
   return faster === undefined || faster.isSlower ? [] : [`, ${formatFactor(faster)} times as fast as before the edit`]
 }
 
@@ -288,8 +289,6 @@ export interface UsualTime extends Durations {
   /** The same on both sides of the start of the process; `undefined` if that is not known, or on a side without requests. */
   readonly before: Durations | undefined
   readonly since: Durations | undefined
-  /** The same before the last edit of files; `undefined` without one. */
-  readonly beforeEdit: Durations | undefined
   /** When the process has started, in milliseconds since 1970; `undefined` if that is not known. */
   readonly start: number | undefined
   /** The latest request before the start of the process. */
@@ -299,13 +298,11 @@ export interface UsualTime extends Durations {
 /** Reads the usual time of a request from earlier requests, the newest first. Cold requests do not count. */
 function readUsualTime(profile: Profile, earlier: readonly ProfileSummary[]): UsualTime {
   const start = readProcessStart(profile)
-  const edit = readEdits(profile).at(-1)
   const warm = earlier.filter(({ isCold }) => !isCold)
   const before = start === undefined ? [] : warm.filter(({ time }) => time < start)
   const since = start === undefined ? [] : warm.slice(0, warm.length - before.length)
   return {
     ...measureDurations(warm),
-    beforeEdit: edit && measureDurations(warm.filter(({ time }) => time < edit.time)),
     before: before.length === 0 ? undefined : measureDurations(before),
     since: since.length === 0 ? undefined : measureDurations(since),
     start,

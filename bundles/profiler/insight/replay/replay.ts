@@ -21,6 +21,7 @@ import { readServerAddress, replayAttribute } from '../../record/recording-polic
 import { within } from '../../store/base-profile-storage.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { splitUrl } from '../../subjects/router/data.ts'
+import { awaitLateWork } from './late-work.ts'
 
 /** The plan of a replay, or the reason why the request cannot be replayed. */
 type ReplayPlan = PossibleReplay | ImpossibleReplay
@@ -302,10 +303,28 @@ export class Replayer {
 }
 
 /** The profile of a replay, or a sentence why there is none. */
-export type Repeated = { readonly profile: Profile } | { readonly problem: string }
+type Repeated = { readonly profile: Profile } | { readonly problem: string }
+
+/** Makes a request again, and completes the profiles of replays by the work that was done after their responses. */
+export interface Repeating {
+  repeat(): Promise<Repeated>
+  complete(replays: readonly [Profile, ...Profile[]]): Promise<readonly [Profile, ...Profile[]]>
+}
+
+/** What replays the request of a plan as often as it is verified. @throws HTTP_HEADER_INVALID before the request is sent */
+export function createRepeating(
+  plan: PossibleReplay,
+  input: ReplayInput | undefined,
+  services: Parameters<typeof repeatRequest>[2],
+): Repeating {
+  return {
+    repeat: () => repeatRequest(plan, input, services),
+    complete: replays => awaitLateWork(replays, services.storage),
+  }
+}
 
 /** Replays a request once, and reads the profile. @throws HTTP_HEADER_INVALID before the request is sent */
-export async function repeatRequest(
+async function repeatRequest(
   plan: PossibleReplay,
   input: ReplayInput | undefined,
   {

@@ -33,6 +33,7 @@ export const slowListenerRule: FindingRule<Profile> = {
       )
       return Math.max(0, ...calls.map(({ time }) => time))
     },
+    total: ({ summary }) => summary.duration,
   },
 }
 

@@ -45,6 +45,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
           ? shorten(patternOf({ method, url }), urlLength) === values.pattern
           : shorten(`${method} ${url}`, urlLength) === values.call,
       ).length,
+    total: ({ summary }) => summary.calls + summary.queries,
   },
 }
 

@@ -54,7 +54,11 @@ export const slowQueryRule: FindingRule<Profile> = {
       evidence: { count: others + 1, time: worst },
     }))
   },
-  measure: { unit: 'ms', read: (finding, profile) => findMost(finding, profile, workTime) },
+  measure: {
+    unit: 'ms',
+    read: (finding, profile) => findMost(finding, profile, workTime),
+    total: ({ summary }) => summary.queryTime,
+  },
 }
 
 /** The command that shows the plan of a query; it explains reading queries only. */
@@ -87,7 +91,11 @@ export const manyRowsRule: FindingRule<Profile> = {
       place: toQueryPlace(query),
       evidence: { count: others + 1, rows: worst },
     })),
-  measure: { unit: 'rows', read: (finding, profile) => findMost(finding, profile, rowsOf) },
+  measure: {
+    unit: 'rows',
+    read: (finding, profile) => findMost(finding, profile, rowsOf),
+    total: profile => readQueries(profile).database.queries.reduce((sum, query) => sum + rowsOf(query), 0),
+  },
 }
 
 function rowsOf({ rows = 0 }: StoredQuery): number {
@@ -144,7 +152,7 @@ export const manyQueriesRule: FindingRule<Profile> = {
       },
     ]
   },
-  measure: { unit: 'queries', read: (_, { summary }) => summary.queries },
+  measure: { unit: 'queries', read: (_, { summary }) => summary.queries, total: countCalls },
 }
 
 /** Milliseconds: the thresholds of Sentry's rule. */
@@ -421,6 +429,7 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
     unit: 'queries',
     // Failed queries count: a page whose queries fail is not fixed.
     read: (finding, profile) => findByStatement(finding, readQueries(profile).database.queries).length,
+    total: countCalls,
   },
 }
 
@@ -508,7 +517,13 @@ export const duplicateQueriesRule: FindingRule<Profile> = {
       const groups = groupBy(queries, ({ index, twin = index }) => String(twin))
       return Math.max(0, ...[...groups.values()].map(({ length }) => length))
     },
+    total: countCalls,
   },
+}
+
+/** The queries and calls of a request, whatever they are for: a loop may ask a cache or an API instead. */
+function countCalls({ summary: { cacheCalls, calls, queries } }: Profile): number {
+  return queries + cacheCalls + calls
 }
 
 /** The queries with the statement of a finding. */

@@ -23,6 +23,7 @@ export const repeatedTemplateRule: FindingRule<Profile> = {
   measure: {
     unit: 'renders',
     read: ({ values }, profile) => readRenders(profile).all.filter(({ name }) => name === values?.template).length,
+    total: profile => readRenders(profile).all.length,
   },
 }
 

@@ -100,6 +100,7 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
     }),
     viewPart('exceptions', 'Exceptions', comparison.exceptions, viewException),
     viewPart('responseHeaders', 'Response headers', comparison.responseHeaders, viewValues),
+    viewPart('negotiatedHeaders', 'Response headers of other requests', comparison.negotiatedHeaders, viewValues),
     viewPart('responseBody', 'Response body', comparison.responseBody, viewText),
     viewPart('requestHeaders', 'Request headers', comparison.requestHeaders, viewValues),
     viewPart('requestBody', 'Request body', comparison.requestBody, viewText),

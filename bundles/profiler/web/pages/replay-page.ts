@@ -3,14 +3,14 @@ import { Headers } from '../../../../lib/http/headers.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
-import { type FixVerdict, listFlaws, verifyFlaws, writeProof } from '../../insight/replay/judge-fix.ts'
+import { type FixVerdict, listFlaws, verifyFlaws, writeProof } from '../../insight/compare/judge-fix.ts'
 import {
+  createRepeating,
   findReplayObstacle,
   hostOf,
   type PossibleReplay,
   planReplay,
   type ReplayInput,
-  repeatRequest,
 } from '../../insight/replay/replay.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { compareLink, profileLink, replayLink } from '../../profile/links.ts'
@@ -190,7 +190,7 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
     return value === null ? [] : [[name, value]]
   })
   const input = { headers: new Map(own) }
-  const result = await verifyFlaws(original, [flaw], inspector, () => repeatRequest(plan, input, app))
+  const result = await verifyFlaws(original, [flaw], inspector, createRepeating(plan, input, app))
   if ('problem' in result) return respond('unsure', result.problem, [form])
   const replay = result.replays[0].summary.token
   // One flaw has one verdict.
@@ -202,7 +202,7 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
   return respond(state, text, links, 200, writeProof(flaw, original, result.replays, inspector))
 }
 
-/** Answers a page that verifies a fix; `links` lead to the replay, or to the form that asks before it. `proof` is a table as text. */
+/** Answers a page that verifies a fix; `links` lead to the replay, or to the form that asks before it. `proof` is a line for each replay. */
 function respond(
   state: FixVerdict['state'],
   text: string,

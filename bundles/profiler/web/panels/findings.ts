@@ -1,5 +1,6 @@
 import { writeFinding, writeFindingPrompt } from '../../export/conclusions.ts'
 import { toList } from '../../export/markdown-text.ts'
+import { idOf } from '../../insight/compare/judge-fix.ts'
 import {
   type Finding,
   linkToFinding,
@@ -8,7 +9,6 @@ import {
   toneOf,
   writeProblem,
 } from '../../insight/findings/finding.ts'
-import { idOf } from '../../insight/replay/judge-fix.ts'
 import { profileLink } from '../../profile/links.ts'
 import { profilerRules } from '../../subjects/rules.ts'
 import { cutText, item, limitRows, row } from '../toolbar/toolbar-items.ts'

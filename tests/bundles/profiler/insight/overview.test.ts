@@ -1,10 +1,11 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { compareWithUsual } from '#bundles/profiler/insight/durations.ts'
+import { compareTimes, compareWithUsual } from '#bundles/profiler/insight/durations.ts'
 import type { Finding } from '#bundles/profiler/insight/findings/finding.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
+import type { SinceEdit } from '#bundles/profiler/insight/since-edit.ts'
 import { formatDuration, formatMicroseconds } from '#bundles/profiler/profile/format.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
@@ -45,8 +46,8 @@ function earlierOf(...durations: readonly number[]): ProfileSummary[] {
 const sentenceOf = (
   data: Profile['data'],
   init: ProfileInit = {},
-  { earlier = [], findings = [] }: { earlier?: ProfileSummary[]; findings?: readonly Finding[] } = {},
-) => toPlainText(summarizeProfile({ profile: createProfile(data, init), earlier, findings }).sentence)
+  more: { earlier?: ProfileSummary[]; findings?: readonly Finding[]; sinceEdit?: SinceEdit } = {},
+) => toPlainText(summarizeProfile({ profile: createProfile(data, init), earlier: [], findings: [], ...more }).sentence)
 
 const partsOf = (data: Profile['data'], init: ProfileInit = {}) =>
   Object.fromEntries(
@@ -594,12 +595,13 @@ t.test('a difference from the usual time is named from half as much on, with fiv
   t.equal(sentenceOf({}, { ...init, isCold: true }, { earlier }), 'GET / took 100 ms.', 'nor is one compared')
   const slow = earlierOf(20, 20, 20, 20, 20)
   t.equal(sentenceOf({}, { url: '/', duration: 10 }, { earlier: slow }), 'GET / took 10 ms.', 'not faster by itself')
-  const afterEdit = (time: string) => {
-    const edits = [{ time: Date.parse(time), files: ['shop.ts'] }]
-    return sentenceOf({}, { url: '/', duration: 10, processData: { server: { edits } } }, { earlier: slow })
+  const afterEdit = (...now: readonly number[]) => {
+    const sinceEdit = { times: compareTimes(slow, earlierOf(...now)) } as SinceEdit
+    return sentenceOf({}, { url: '/', duration: 10 }, { earlier: slow, sinceEdit })
   }
-  t.equal(afterEdit('2026-11-20T23:15:09.000Z'), 'GET / took 10 ms, 2 times as fast as before the edit.')
-  t.equal(afterEdit('2026-11-20T23:15:05.000Z'), 'GET / took 10 ms.', 'only one request is from before the edit')
+  t.equal(afterEdit(10, 10, 11, 12), 'GET / took 10 ms, 2 times as fast as before the edit.')
+  t.equal(afterEdit(10, 20, 11, 20), 'GET / took 10 ms.', 'other requests since the edit are as slow as before')
+  t.equal(afterEdit(10, 10), 'GET / took 10 ms.', 'too few since the edit')
   t.equal(
     sentenceOf({}, { ...init, outcome: 'aborted' }, { earlier }),
     'GET / took 100 ms and was aborted by the client.',
@@ -620,7 +622,6 @@ t.test('earlier requests are divided by the start of the process', async t => {
       p95: 4,
       since: { count: 2, median: 1, p95: 2 },
       before: { count: 2, median: 3, p95: 4 },
-      beforeEdit: undefined,
       lastBefore: 3,
       start: Date.parse(started),
     },

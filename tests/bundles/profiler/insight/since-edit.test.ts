@@ -172,18 +172,21 @@ t.test(
   async t => {
     const changesOf = async (file: string, before: readonly number[], now: readonly number[]) => {
       const { add, show } = createStore([[5, file]])
-      for (const [index, time] of before.entries()) add(1 + index, slow(time, 300))
+      for (const [index, time] of before.entries()) add(1 + index, slow(time, time + 160))
       const [last = 0, ...earlier] = now.toReversed()
-      for (const [index, time] of earlier.toReversed().entries()) add(6 + index, slow(time, 300))
-      return (await show(9, slow(last, 300)))?.changes.map(({ before, now, text }) => `${text} ${before} → ${now}`)
+      for (const [index, time] of earlier.toReversed().entries()) add(6 + index, slow(time, time + 160))
+      return (await show(9, slow(last, last + 160)))?.changes.map(
+        ({ before, now, text }) => `${text} ${before} → ${now}`,
+      )
     }
-    t.strictSame(await changesOf('prices.ts', [140, 150, 160], [30, 200, 40]), ['fixed: Slow listener 150 ms → 40 ms'])
+    t.strictSame(await changesOf('prices.ts', [140, 150, 160], [30, 90, 40]), ['fixed: Slow listener 150 ms → 40 ms'])
+    t.strictSame(await changesOf('prices.ts', [140, 150, 160], [30, 200, 40]), [], 'not all since')
     t.strictSame(await changesOf('other.ts', [140, 150, 160], [30, 30, 40]), [], 'the listener is as before')
     t.strictSame(await changesOf('prices.ts', [140, 150], [30, 30, 40]), [], 'too few before')
     t.strictSame(await changesOf('prices.ts', [140, 150, 160], [30, 40]), [], 'too few since')
     t.strictSame(await changesOf('prices.ts', [140, 90, 160], [30, 30, 40]), [], 'not all before')
     t.strictSame(await changesOf('prices.ts', [105, 105, 105], [95, 95, 95]), [], 'hardly less')
-    t.strictSame(await changesOf('prices.ts', [30, 30, 40], [140, 20, 160]), ['new: Slow listener 30 ms → 140 ms'])
+    t.strictSame(await changesOf('prices.ts', [30, 30, 40], [140, 150, 160]), ['new: Slow listener 30 ms → 150 ms'])
     t.strictSame(await changesOf('prices.ts', [95, 95, 95], [105, 105, 105]), [])
   },
 )
@@ -192,8 +195,8 @@ t.test('a time is judged by the latest warm requests', async t => {
   const changesOf = async (coldBefore: readonly number[], coldNow: readonly number[], count: number) => {
     const { add, show } = createStore([[50, 'prices.ts']])
     for (let index = 0; index < count; index++) add(index, { ...slow(140, 300), isCold: coldBefore.includes(index) })
-    for (let index = 1; index < count; index++) add(50 + index, { ...slow(30, 300), isCold: coldNow.includes(index) })
-    return (await show(90, slow(30, 300)))?.changes.map(({ text }) => text)
+    for (let index = 1; index < count; index++) add(50 + index, { ...slow(30, 190), isCold: coldNow.includes(index) })
+    return (await show(90, slow(30, 190)))?.changes.map(({ text }) => text)
   }
   const fixed = ['fixed: Slow listener']
   t.strictSame(await changesOf([], [], 3), fixed)
@@ -229,6 +232,35 @@ t.test('headers are compared with requests that had the same cookies, without th
   ])
   t.strictSame(await changesOf('theme=dark; session=******', ['x-user', 'known']), [])
   t.strictSame(await changesOf('', ['x-new', 'yes']), [], 'a new browser')
+})
+
+t.test('headers and sizes are compared with requests that have asked for the same', async t => {
+  const headers = [['content-encoding', 'gzip']]
+  const exchange = (fields: object, vary: string, response: object = {}) => ({
+    size: Object.keys(response).length > 0 ? 900 : 9000,
+    data: {
+      request: { headers: Object.entries(fields), ...fields },
+      response: { headers: [['vary', vary]], ...response },
+    },
+  })
+  const asked: readonly (readonly [before: object, now: object, vary: string])[] = [
+    [{}, { 'accept-encoding': 'gzip' }, 'Origin'],
+    [{ accept: 'text/html' }, { accept: '*/*' }, ''],
+    [{ 'user-agent': 'curl' }, { 'user-agent': 'a browser' }, 'User-Agent'],
+    [{}, { 'x-team': '1' }, 'Accept,x-TEAM'],
+    [{}, { httpVersion: '2' }, ''],
+    [{}, { authorization: '******' }, ''],
+    [{}, {}, '*'],
+    [{ referer: 'http://a/' }, {}, 'Accept'],
+  ]
+  const found = asked.map(async ([before, now, vary]) => {
+    const { add, show } = createStore([[5, 'shop.ts']])
+    add(1, exchange(before, vary))
+    const fields = [['vary', vary], ...headers]
+    return (await show(6, exchange(now, vary, { headers: fields })))?.changes.map(({ text }) => text)
+  })
+  const changed = ['content-encoding added', '7.9 KiB less']
+  t.strictSame(await Promise.all(found), [[], [], [], [], [], [], [], changed])
 })
 
 t.test('a value that requests before the edit had, too, is no change', async t => {

@@ -1,6 +1,6 @@
 import { t } from 'tap'
+import { describeAmounts } from '#bundles/profiler/insight/compare/judge-fix.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
-import { describeAmounts } from '#bundles/profiler/insight/replay/judge-fix.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile, createQuery, type QueryData } from '#tests/support/create-profile.ts'
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import type { FindingRule } from 'sinfonietta/profiler'
 import { t } from 'tap'
+import { judgeFix, listFlaws } from '#bundles/profiler/insight/compare/judge-fix.ts'
 import { linkToFinding, splitSentence, toBadge, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings, Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
-import { judgeFix, listFlaws } from '#bundles/profiler/insight/replay/judge-fix.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
 

@@ -9,11 +9,13 @@ import {
   shorten,
   toOneLine,
 } from '../../profile/format.ts'
-import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
+import { type Outcome, type Profile, type ProfileSummary, summaryCounts } from '../../profile/profile.ts'
+import { readCalls } from '../../subjects/http/read.ts'
+import { readQueries } from '../../subjects/queries/read.ts'
 import { findMedian } from '../durations.ts'
 import { type Finding, splitSentence, writeProblem } from '../findings/finding.ts'
 import type { Inspector } from '../findings/inspector.ts'
-import type { Repeated } from './replay.ts'
+import type { Repeating } from '../replay/replay.ts'
 
 /** A flaw of a request that a replay verifies: its exception, or one of its findings. */
 export interface Flaw {
@@ -25,14 +27,14 @@ export interface Flaw {
   readonly finding: Finding | undefined
 }
 
-/** The verdict on a flaw after a replay. */
+/** The verdict on a flaw in another version of the code. */
 export interface FixVerdict {
   /**
-   * `doubtful`: fixed, but the text names a difference that may be the reason. `failing`: the page fails in another way than before,
-   * so the flaw cannot be judged. `unsure`: the flaw cannot be judged, because the replay had no cookie or no credentials, or because a
-   * replay does not show it.
+   * `doubtful`: fixed, but the text names a difference that may be the reason. `moved`: its work is done after the response. `changed`: its
+   * work is done in another form, or there is a new finding. `failing`: the page fails in another way than before. `unsure`: it is not known,
+   * because the replay had no cookie or no credentials, or because a replay does not show it.
    */
-  readonly state: 'fixed' | 'doubtful' | 'present' | 'failing' | 'unsure'
+  readonly state: 'fixed' | 'doubtful' | 'moved' | 'changed' | 'present' | 'failing' | 'unsure'
   /** Such as `Fixed: 51 queries → 2, request 109.0 ms → 30.0 ms`. */
   readonly text: string
 }
@@ -79,9 +81,9 @@ export function hasFinding(finding: Finding, profile: Profile, judge: Judge): bo
 }
 
 /**
- * Judges whether a flaw of `before` is gone in `after`: of a replay, or since an edit. A page that now fails is never fixed.
- * An exception is fixed if the page succeeds. A finding is fixed if its rule no longer finds it, and if its amount, the median
- * of all profiles, is clearly less than before.
+ * Judges whether a flaw of `before` is gone in `after`: in replays, or in requests since an edit. A page that now fails is never fixed. An
+ * exception is fixed if the page succeeds. A finding is fixed if in each profile its rule no longer finds it, its amount is clearly less than
+ * before, all work of its kind is less by as much, and no other finding is new.
  */
 export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, judge: Judge): FixVerdict {
   const [original] = before
@@ -91,17 +93,13 @@ export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, j
   }
   if (finding === undefined) return judgeEnding(original, after, judge)
   const amounts = measure(finding, before, after, judge)
-  const remains = findRemains(finding, amounts, before, after, judge)
   const changes = describeChanges(before, after, amounts?.unit)
   const facts = [...(amounts === undefined ? [] : [formatAmounts(amounts).join(' → ')]), ...changes].join(', ')
-  if (remains !== undefined) return { state: 'present', text: `${remains}: ${facts}` }
-  if (!judge.isRepeatable(finding))
-    return { state: 'unsure', text: `Not comparable, a replay does not show it: ${facts}` }
+  const remains = findRemains(finding, before, after, judge)
+  if (remains !== undefined) return { ...remains, text: `${remains.text}: ${facts}` }
+  if (!judge.isRepeatable(finding)) return { state: 'unsure', text: `Not known, a replay does not show it: ${facts}` }
   const isOnce = amounts?.unit === 'ms' && after.length < timedCount
-  return toFixed(
-    [...listCautions(original, after, judge), ...(isOnce ? ['the time was measured only once'] : [])],
-    facts,
-  )
+  return toFixed([...listCautions(original, after), ...(isOnce ? ['the time was measured only once'] : [])], facts)
 }
 
 /** The verdicts on the flaws of a request. */
@@ -112,54 +110,50 @@ export interface Verification {
 }
 
 /**
- * Replays a request and judges its flaws: once, and three times if a flaw can be measured and the request changes no data. A page
- * that fails is not replayed again.
+ * Replays a request and judges its flaws: three times, or once if the request may change data. A page that fails is not replayed again.
  */
 export async function verifyFlaws(
   original: Profile,
   flaws: readonly Flaw[],
   judge: Judge,
-  repeat: () => Promise<Repeated>,
+  { complete, repeat }: Repeating,
 ): Promise<Verification | { readonly problem: string }> {
-  const isMeasured = flaws.some(({ finding }) => finding && judge.measure(finding, original) !== undefined)
-  const count = isMeasured && isSafe(original.summary.method) ? timedCount : 1
+  const count = isSafe(original.summary.method) ? timedCount : 1
   const replays: Profile[] = []
   for (;;) {
     const result = await repeat()
     if ('problem' in result) return result
     const versions: Versions = [result.profile, ...replays]
+    const isOver = versions.length >= count || findFailure(original, result.profile) !== undefined
+    if (!isOver) {
+      replays.unshift(result.profile)
+      continue
+    }
+    const completed = await complete(versions)
     const verdicts = flaws.map(flaw => ({
       id: flaw.id,
       title: flaw.title,
-      ...judgeFix(flaw, [original], versions, judge),
+      ...judgeFix(flaw, [original], completed, judge),
     }))
-    const isOver = verdicts.some(({ state }) => state === 'failing' || state === 'unsure')
-    if (isOver || versions.length >= count) return { verdicts, replays: versions }
-    replays.unshift(result.profile)
+    return { verdicts, replays: completed }
   }
 }
 
-const nameLimit = 40
-
-/**
- * Writes what a verdict is about as a table: the amount of exactly this flaw, and the duration, before and in each replay.
- */
+/** Writes what a verdict is about: a line for the original and for each replay, with the amount of exactly this flaw and the duration. */
 export function writeProof({ finding }: Flaw, original: Profile, replays: Versions, judge: Judge): string {
   const inOrder = [original, ...replays.toReversed()]
-  const amounts = inOrder.flatMap(profile => (finding && judge.measure(finding, profile)) ?? [])
-  const values = amounts.map(({ unit, value }, index) =>
-    unit === 'ms' ? formatDuration(value) : `${formatNumber(value)}${index === 0 ? ` ${unit}` : ''}`,
-  )
-  const name = finding && (splitSentence('problem', finding).find(({ isValue }) => isValue)?.text ?? finding.title)
-  const rows = [
-    ['', 'Before', ...replays.map((_, index) => `Replay ${index + 1}`)],
-    ...(name === undefined || values.length === 0 ? [] : [[shorten(toOneLine(name), nameLimit), ...values]]),
-    ['Request', ...inOrder.map(({ summary }) => formatDuration(summary.duration))],
-  ]
+  const rows = inOrder.map((profile, index) => {
+    const { unit = '', value } = (finding && judge.measure(finding, profile)) ?? {}
+    const counted = unit === 'ms' ? formatDuration(value ?? 0) : `${formatNumber(value ?? 0)} ${unit}`
+    const name = index === 0 ? 'Before' : `Replay ${index}`
+    return [name, ...(value === undefined ? [] : [counted]), formatDuration(profile.summary.duration)]
+  })
   const widthOf = (column: number) => Math.max(...rows.map(row => row[column]?.length ?? 0))
   const pad = (cell: string, column: number) =>
     column === 0 ? cell.padEnd(widthOf(column)) : cell.padStart(widthOf(column))
-  return rows.map(row => row.map(pad).join('  ')).join('\n')
+  const name = finding && (splitSentence('problem', finding).find(({ isValue }) => isValue)?.text ?? finding.title)
+  const lines = rows.map(row => row.map(pad).join('  '))
+  return [...(name === undefined ? [] : [shorten(toOneLine(name), textLimit)]), ...lines].join('\n')
 }
 
 function toFixed(cautions: readonly string[], facts: string): FixVerdict {
@@ -173,7 +167,9 @@ function judgeEnding(original: Profile, after: Versions, judge: Judge): FixVerdi
   const failed = after.find(({ summary }) => isFailure(summary))
   const facts = describeChanges([original], [failed ?? after[0]]).join(', ')
   if (failed !== undefined) return { state: 'present', text: `Still there, ${describeEnding(failed)}: ${facts}` }
-  return toFixed(listCautions(original, after, judge), facts)
+  const added = nameAdded(findAdded([original], after, judge))
+  if (added !== '') return { state: 'changed', text: `Changed its form, ${added}: ${facts}` }
+  return toFixed(listCautions(original, after), facts)
 }
 
 /** Outcomes of requests that have failed after their status was sent. A client that has left is no failure. */
@@ -208,7 +204,7 @@ function findFailure(original: Profile, replay: Profile): FixVerdict | undefined
   const instead = isFailure(old) ? '' : ` instead of ${describeStatus(original)}`
   const text = `${describeEnding(replay)}${now.status === old.status ? '' : instead}`
   return isRefused
-    ? { state: 'unsure', text: `Not comparable, the replay had no header ${missing}: ${text}` }
+    ? { state: 'unsure', text: `Not known, the replay had no header ${missing}: ${text}` }
     : { state: 'failing', text: `The page ${isFailure(old) ? 'still' : 'now'} fails: ${text}` }
 }
 
@@ -246,12 +242,12 @@ function listMissing({ collectors: original }: Profile, { collectors: replay }: 
 }
 
 /** Lists the differences of a page that succeeds from the original; of several replays, those of the replay with the most. */
-function listCautions(original: Profile, after: Versions, judge: Judge): readonly string[] {
-  const all = after.map(replay => listDifferences(original, replay, judge))
+function listCautions(original: Profile, after: Versions): readonly string[] {
+  const all = after.map(replay => listDifferences(original, replay))
   return all.reduce((worst, cautions) => (cautions.length > worst.length ? cautions : worst))
 }
 
-function listDifferences(original: Profile, replay: Profile, judge: Judge): readonly string[] {
+function listDifferences(original: Profile, replay: Profile): readonly string[] {
   const [location, target] = [locationOf(original), locationOf(replay)]
   const missing = listMissing(original, replay)
   return [
@@ -260,24 +256,19 @@ function listDifferences(original: Profile, replay: Profile, judge: Judge): read
       : [
           `the response redirects to ${shorten(target, textLimit)}${location === undefined ? '' : ` instead of ${shorten(location, textLimit)}`}`,
         ]),
-    ...(isFailure(original.summary) ? [] : listLosses(original, replay, judge)),
+    ...(isFailure(original.summary) ? [] : listLosses(original, replay)),
     ...(missing === '' ? [] : [`the replay had no header ${missing}`]),
   ]
 }
 
-function listLosses(original: Profile, replay: Profile, judge: Judge): string[] {
+function listLosses(original: Profile, replay: Profile): string[] {
   const [old, now] = [original.summary, replay.summary]
   const [size, current] = [sizeOf(original), sizeOf(replay)]
-  const known = new Set(judge.inspect(original).map(({ rule }) => rule))
-  const added = judge
-    .inspect(replay)
-    .filter(finding => finding.severity !== 'info' && !known.has(finding.rule) && !isTimed(finding, replay, judge))
   return [
     ...(current < size / 2 && old.status !== 304 && now.status !== 304
       ? [`the page is now ${formatBytes(current)} instead of ${formatBytes(size)}`]
       : []),
     ...(now.errors > old.errors ? [`it logs ${formatCount(now.errors - old.errors, 'more error')}`] : []),
-    ...new Set(added.map(({ title }) => `there is a new finding, ${title}`)),
   ]
 }
 
@@ -317,21 +308,65 @@ function formatAmounts({ after, before, unit }: Amounts): readonly [before: stri
     : [`${formatNumber(before)} ${unit}`, formatNumber(after)]
 }
 
-/** How a finding is still there; `undefined` if it is gone. If as many findings of the rule as before are left, it has only changed. */
-function findRemains(
-  finding: Finding,
-  amounts: Amounts | undefined,
-  before: Versions,
-  after: Versions,
-  judge: Judge,
-): string | undefined {
-  const isLess = amounts === undefined || amounts.after <= amounts.before * (1 - leastDecrease)
-  const isMost = (test: (profile: Profile) => boolean) => after.filter(test).length * 2 > after.length
-  if (isMost(profile => hasFinding(finding, profile, judge)))
-    return isLess && amounts !== undefined ? 'Less, but still there' : 'Still there'
-  const count = findOfRule(finding, before[0], judge).length
-  if (isMost(profile => findOfRule(finding, profile, judge).length >= count)) return 'Changed, not fixed'
-  return isLess ? undefined : 'Hardly less'
+/** Why a finding is not fixed; `undefined` if it is. */
+function findRemains(finding: Finding, before: Versions, after: Versions, judge: Judge): FixVerdict | undefined {
+  const added = findAdded(before, after, judge)
+  const isLate =
+    after.some(profile => countLate(profile) > Math.max(...before.map(countLate))) || added.some(isLateWork)
+  const count = Math.min(...before.map(profile => findOfRule(finding, profile, judge).length))
+  const whole = findMedian(before.flatMap(profile => judge.measure(finding, profile)?.value ?? []))
+  const total = findMedian(before.flatMap(profile => judge.measure(finding, profile)?.total ?? []))
+  const reasons = after.flatMap(profile => {
+    const { total: left = Number.NaN, value = Number.NaN } = judge.measure(finding, profile) ?? {}
+    const isLess = !(value > whole * (1 - leastDecrease))
+    const isElsewhere = total - left < (whole - value) * (1 - leastDecrease)
+    if (hasFinding(finding, profile, judge)) return value < whole && isLess ? 'Less, but still there' : 'Still there'
+    if (findOfRule(finding, profile, judge).length >= count) return changed
+    if (!isLess) return 'Hardly less'
+    return isElsewhere ? changed : []
+  })
+  const [reason] = reasons
+  if (isLate && (reason !== undefined || Number.isNaN(total)))
+    return { state: 'moved', text: 'Moved behind the response, not fixed' }
+  if (reason === changed) return { state: 'changed', text: `${changed}, not fixed` }
+  const often = reasons.length < after.length ? ` in ${reasons.length} of ${after.length} replays` : ''
+  if (reason !== undefined) return { state: 'present', text: `${reason}${often}` }
+  return added.length === 0 ? undefined : { state: 'changed', text: `${changed}, ${nameAdded(added)}` }
+}
+
+const changed = 'Changed its form'
+
+function nameAdded(added: readonly Finding[]): string {
+  const titles = [...new Set(added.map(({ title }) => title))]
+  return titles.length === 0 ? '' : `there is a new finding, ${titles.join(' and ')}`
+}
+
+/** Queries and calls that began after the response was sent. */
+function countLate(profile: Profile): number {
+  const isLate = ({ start }: { readonly start: number }) => start > profile.summary.duration
+  return [...readQueries(profile).queries, ...readCalls(profile).calls].filter(isLate).length
+}
+
+function isLateWork({ rule }: Finding): boolean {
+  return rule === 'late-work'
+}
+
+/**
+ * The findings of `after` that no profile of `before` has, not even in another form. A time differs in each request: it counts if it is clearly
+ * more in each of at least three.
+ */
+export function findAdded(before: Versions, after: Versions, judge: Judge): readonly Finding[] {
+  const isNew = (finding: Finding, profile: Profile) => {
+    if (finding.severity === 'info' || before.some(other => hasFinding(finding, other, judge))) return false
+    const most = Math.max(...before.map(other => findOfRule(finding, other, judge).length))
+    if (findOfRule(finding, profile, judge).length <= most) return false
+    const amounts = measure(finding, after, before, judge)
+    if (amounts !== undefined && amounts.after > amounts.before * (1 - leastDecrease)) return false
+    if (!isTimed(finding, profile, judge)) return true
+    return after.length >= timedCount && after.every(other => hasFinding(finding, other, judge))
+  }
+  const added = after.flatMap(profile => judge.inspect(profile).filter(finding => isNew(finding, profile)))
+  return [...new Map(added.map(finding => [`${finding.rule} ${nameOf(finding)}`, finding])).values()]
 }
 
 function findOfRule({ rule }: Finding, profile: Profile, judge: Judge): readonly Finding[] {
@@ -347,15 +382,15 @@ function nameOf(finding: Finding): string {
 /** Describes the changes between the newest requests, without the count with the noun `unit`. */
 function describeChanges(before: Versions, after: Versions, unit = ''): string[] {
   const [old, now] = [before[0].summary, after[0].summary]
-  const count = (first: number, second: number, one: string, many = `${one}s`) =>
-    first === second || many === unit ? [] : [`${formatCount(first, one, many)} → ${formatNumber(second)}`]
   const [duration, current] = [before, after].map(profiles =>
     formatDuration(findMedian(profiles.map(({ summary }) => summary.duration))),
   )
+  const counts = summaryCounts.filter(
+    ({ field, many, one, part }) => part !== undefined && old[field] !== now[field] && (many ?? `${one}s`) !== unit,
+  )
   return [
     ...(old.status === now.status ? [] : [`${old.status || 'no response'} → ${now.status || 'no response'}`]),
-    ...count(old.queries, now.queries, 'query', 'queries'),
-    ...count(old.calls, now.calls, 'HTTP client call'),
+    ...counts.map(({ field, many, one }) => `${formatCount(old[field], one, many)} → ${formatNumber(now[field])}`),
     `request ${duration} → ${current}`,
   ]
 }
