@@ -1,7 +1,8 @@
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -19,6 +20,7 @@ import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-page
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { recordServer } from '#tests/support/record-server.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 
 const usage = { wall: 500, cpu: {}, heap: {}, requests: {}, loop: { active: 400, idle: 100 } }
 const pauses = { count: 0, total: 0, first: [] }
@@ -139,6 +141,90 @@ t.test('the own times of random work are those without blocks and garbage, added
   t.end()
 })
 
+/** What the event loop of a request does in a time: the block that is recorded, its part of the overview, and the claim of its finding. */
+const turns: Readonly<Record<string, readonly [block: object | undefined, part: string, claim: RegExp | undefined]>> = {
+  waits: [undefined, '', undefined],
+  collects: [undefined, 'Garbage collection', undefined],
+  works: [{ by: 'abc123', isOwn: true }, '', /^This request blocked the event loop for (\S+ m?s), in/],
+  serves: [
+    { by: 'fedcba', isOwn: true },
+    'Blocked by other work',
+    /^This request waited (\S+ m?s) for another request,/,
+  ],
+  computes: [{ by: '' }, 'Blocked by unknown work', /blocked for (\S+ m?s)\. Whose work it was is not known\.$/],
+  stops: [{ by: 'abc123', isOwn: true, cpu: 0 }, 'Process did not run', /^The process did not run for (\S+ m?s):/],
+}
+
+t.test('parts, causes and findings of random turns are those that they were', t => {
+  const turn = fc.record({ kind: fc.constantFrom(...Object.keys(turns)), duration: fc.integer({ min: 60, max: 400 }) })
+  const share = fc.record({
+    from: fc.double({ min: 0, max: 1, noNaN: true }),
+    to: fc.double({ min: 0, max: 1, noNaN: true }),
+  })
+  fc.assert(
+    fc.property(fc.array(turn, { minLength: 1, maxLength: 8 }), fc.array(share, { maxLength: 4 }), (given, shares) => {
+      let start = 10
+      const all = given.map(each => {
+        start += each.duration
+        return { ...each, start: start - each.duration }
+      })
+      const duration = start + 10
+      const sumOf = (kind: string, least = 0) =>
+        all.reduce((sum, each) => sum + (each.kind === kind && each.duration >= least ? each.duration : 0), 0)
+      const queries = shares.map(({ from, to }) => ({
+        start: Math.round(Math.min(from, to) * duration),
+        end: Math.round(Math.max(from, to) * duration),
+      }))
+      const spans = [
+        [null, 'kernel.request', 0, 1000],
+        [null, 'kernel.controller_arguments', 1000, 100],
+        [null, 'kernel.response', duration * 1000, 0],
+      ]
+      const blocks = all.flatMap(({ duration, kind, start }) => {
+        const [block] = turns[kind] ?? []
+        return block === undefined ? [] : [{ start, duration, cpu: duration, ...block }]
+      })
+      const profile = createProfile(
+        {
+          events: { dropped: 0, spans },
+          queries: { queries: queries.map(each => createQuery(each)), omitted: 0 },
+          memory: {
+            ...memoryOf(...blocks),
+            pauses: { ...pauses, first: all.filter(({ kind }) => kind === 'collects') },
+          },
+        },
+        { duration },
+      )
+      const waited = ({ end, start }: { readonly start: number; readonly end: number }) =>
+        all.reduce(
+          (sum, each) =>
+            each.kind === 'waits'
+              ? sum
+              : sum - Math.max(0, Math.min(end, each.start + each.duration) - Math.max(start, each.start)),
+          end - start,
+        )
+      const findings = findFindings(profile)
+      const { parts } = summarizeProfile({ profile, earlier: [], findings: [] })
+      const problems = findings.flatMap(({ problem, rule }) => (rule === 'blocked-loop' ? [problem] : []))
+      for (const [kind, [, label, claim]] of Object.entries(turns)) {
+        if (label !== '') assert.equal((parts.find(part => part.label === label)?.time ?? 0) / 1000, sumOf(kind), label)
+        const claimed = claim && problems.flatMap(problem => claim.exec(problem)?.[1] ?? [])
+        const blocked = sumOf(kind, 200)
+        if (claimed !== undefined) assert.deepEqual(claimed, blocked === 0 ? [] : [formatDuration(blocked)], kind)
+      }
+      const slow = queries.some(query => waited(query) >= 100)
+      const own = readQueries(profile).database.queries.map(workTime)
+      assert.deepEqual(own, queries.map(waited))
+      assert.equal(
+        findings.some(({ rule }) => rule === 'slow-query'),
+        slow,
+      )
+    }),
+    { numRuns: provenRuns(300) },
+  )
+  t.end()
+})
+
 /** Computes after what its argument waits for. */
 function compute(_before?: unknown): void {
   toil(100)
@@ -160,7 +246,9 @@ const places: Readonly<Record<string, (call: Promise<unknown>) => Promise<unknow
 t.test(
   'the block of a handler is recorded before its profile is stored, and never as work of another request',
   async t => {
-    const upstream = createServer((_message, reply) => reply.end('here')).listen(0, '127.0.0.1')
+    // A server of HTTP in this process would be recorded, too, and may block the event loop when it is cold.
+    const reply = 'HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nhere'
+    const upstream = createSocketServer(socket => socket.once('data', () => socket.end(reply))).listen(0, '127.0.0.1')
     t.teardown(() => upstream.close())
     await once(upstream, 'listening')
     const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/`
