@@ -3,7 +3,7 @@ import { RequestBody } from '../body/request-body.ts'
 import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
-import { EmptySession, type Session } from '../session/session.ts'
+import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import { parseCookies } from './cookies.ts'
 import { HTTP_HINT_INVALID } from './errors.ts'
@@ -240,9 +240,9 @@ export class Request {
   get session(): Session {
     if (this.#parent !== undefined) return this.#parent.session
     this.#session ??= this.#createSession?.(this)
-    if (this.#session === undefined && !this.hasSession) throw new TypeError(noSessionMessage)
     // A listener before sessions has refused or answered this request: later code need not know.
-    this.#session ??= new EmptySession()
+    if (this.hasSession) this.#session ??= createEmptySession?.()
+    if (this.#session === undefined) throw new TypeError(noSessionMessage)
     return this.#session
   }
 
@@ -320,6 +320,13 @@ function refuseAnswer(method: 'json' | 'text', misplaced: readonly unknown[]): v
   if (misplaced.length === 0) return
   const mistake = `it reads the body, and takes no argument: a response is Response.${method}(…)`
   throw new ARGUMENT_INVALID([`request.${method}()`, mistake])
+}
+
+let createEmptySession: (() => Session) | undefined
+
+/** Sets what creates the session of a request that never had one. Programs that have no sessions load requests, too. */
+export function provideEmptySessions(create: () => Session): void {
+  createEmptySession = create
 }
 
 const defaultPorts = { http: 80, https: 443 } as const

@@ -13,7 +13,7 @@ import {
   type SessionTimes,
   type SessionUse,
 } from './session-state.ts'
-import { MemorySessionStore, type SessionStore } from './session-store.ts'
+import type { SessionStore } from './session-store.ts'
 
 /** The parts of a session. */
 export interface SessionOptions {
@@ -277,17 +277,6 @@ export class Session {
     const isKnown = id !== undefined && data !== undefined && !isOver
     this.#state = isKnown ? new SessionState(place, id, data) : new SessionState(place, this.#createId())
     return this.#state
-  }
-}
-
-/** A session without content, which is never saved and ends with its request. */
-export class EmptySession extends Session {
-  constructor() {
-    super({ store: new MemorySessionStore(), times: { lifetime: 0, idleTime: 0 } })
-  }
-
-  override async save(): Promise<SessionCookie> {
-    return 'none'
   }
 }
 

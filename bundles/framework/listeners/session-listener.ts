@@ -3,7 +3,7 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import { findRequestMistake, setCookie } from '../../../lib/http/cookies.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
 import { parseHttpDate } from '../../../lib/http/http-date.ts'
-import type { Request } from '../../../lib/http/request.ts'
+import { provideEmptySessions, type Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { HandedOutValues, LostChange } from '../../../lib/session/handed-out.ts'
@@ -15,7 +15,7 @@ import {
   type SessionTimes,
   type SessionUse,
 } from '../../../lib/session/session-state.ts'
-import type { SessionStore } from '../../../lib/session/session-store.ts'
+import { MemorySessionStore, type SessionStore } from '../../../lib/session/session-store.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import { findOwnFrame, locateFrame } from '../../../lib/stack/stack-frames.ts'
 import type { SessionCookieSettings } from '../options.ts'
@@ -58,6 +58,7 @@ export class SessionListener {
 
   constructor(services: SessionListenerServices) {
     this.#services = services
+    provideEmptySessions(() => new EmptySession())
   }
 
   /** Whether a request has asked for its session since the start. */
@@ -154,6 +155,17 @@ export class SessionListener {
     setTimeout(() => {
       if (session.isChanged) logger.warning(message, { method, place })
     }, saveTime).unref()
+  }
+}
+
+/** A session without content, which is never saved and ends with its request. */
+class EmptySession extends Session {
+  constructor() {
+    super({ store: new MemorySessionStore(), times: { lifetime: 0, idleTime: 0 } })
+  }
+
+  override async save(): Promise<SessionCookie> {
+    return 'none'
   }
 }
 
