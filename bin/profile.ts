@@ -6,7 +6,9 @@ import { ServerRecorder } from '../bundles/profiler/server-recorder.ts'
 import { FileProfileStorage } from '../bundles/profiler/store/file-profile-storage.ts'
 import { profilerSettings } from '../bundles/profiler/web/settings.ts'
 import { CommandUsageError } from '../kernel/console-command.ts'
+import { findOldLibraries } from '../kernel/libraries/channel-versions.ts'
 import { openLibraryChannels } from '../kernel/libraries/open-channels.ts'
+import { changeFiles } from '../kernel/libraries/publish.ts'
 import { SERVER_PORT_TAKEN } from '../kernel/server/errors.ts'
 import { createServer, listen } from '../kernel/server/http-server.ts'
 import type { NodeServer } from '../kernel/server/node-server.ts'
@@ -43,6 +45,7 @@ export async function profileProcess(
   const { logger, recorder } = services
   storage.check().catch(error => logger.warning('Profiles cannot be stored.', { exception: error }))
   await openLibraryChannels(directory)
+  changeFiles(findOldLibraries(sentence => logger.warning(sentence)))
   const [, program] = process.argv
   await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
   const answer = answerLate(async () => (await import('./profile-viewer.ts')).bootViewer(services), logger)

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Context, TracerProvider } from '@opentelemetry/api'
+import { hasChannel } from '../../kernel/libraries/channel-versions.ts'
 import type { Request } from '../../lib/http/request.ts'
-import { isAtLeast } from '../../lib/optional-packages.ts'
 
 /** The part of an OpenTelemetry instrumentation of a library that the bundle uses. */
 export interface LibraryInstrumentation {
@@ -38,11 +38,11 @@ export function requestOf(context: Context): Request | undefined {
   return context.getValue(requestKey) as Request | undefined
 }
 
-/** The first versions of libraries that report their queries by diagnostics channels, by the names of instrumentations. */
-const channelVersions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  '@opentelemetry/instrumentation-mysql2': { mysql2: '3.20' },
-  '@opentelemetry/instrumentation-ioredis': { ioredis: '5.11' },
-  '@opentelemetry/instrumentation-redis': { '@redis/client': '5.12' },
+/** The libraries of instrumentations that report their queries by diagnostics channels themselves, in later versions. */
+const channelLibraries: Readonly<Record<string, string>> = {
+  '@opentelemetry/instrumentation-mysql2': 'mysql2',
+  '@opentelemetry/instrumentation-ioredis': 'ioredis',
+  '@opentelemetry/instrumentation-redis': '@redis/client',
 }
 
 /**
@@ -50,11 +50,9 @@ const channelVersions: Readonly<Record<string, Readonly<Record<string, string>>>
  * them a second time.
  */
 export function hasOwnChannel(instrumentation: string): boolean {
-  const versions = Object.entries(channelVersions[instrumentation] ?? {})
-  return versions.some(([name, first]) => {
-    const folder = findLoaded(name)
-    return folder !== undefined && isAtLeast(require(path.join(folder, 'package.json')).version, first)
-  })
+  const name = channelLibraries[instrumentation]
+  const folder = name && findLoaded(name)
+  return name !== undefined && folder !== undefined && hasChannel(name, folder)
 }
 
 const require = createRequire(import.meta.url)

@@ -46,9 +46,9 @@ export function publishPromise(to: OutcomeChannel, message: OperationOutcome, pr
 }
 
 /** What changes the exports of files of CommonJS packages when they are loaded, by the ends of their paths: `pg/lib/client.js`. */
-export type FileChanges = Readonly<Record<string, (exports: unknown) => void>>
+export type FileChanges = Readonly<Record<string, (exports: unknown, file: string) => void>>
 
-const changes: [end: string, change: (exports: unknown) => void][] = []
+const changes: [end: string, change: FileChanges[string]][] = []
 
 /**
  * Changes the exports of files when they are loaded, also by ES modules. Those of a later version may have another shape: then they
@@ -67,7 +67,7 @@ function findChange(self: unknown, file: string) {
   if (found.length === 0) return undefined
   return {
     after(result: unknown) {
-      for (const [, change] of found) change((self as NodeJS.Module).exports)
+      for (const [, change] of found) change((self as NodeJS.Module).exports, file)
       return result
     },
   }

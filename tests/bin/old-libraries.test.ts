@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { runProcess } from '#tests/support/start-process.ts'
+
+const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
+const { NODE_ENV: _, NODE_OPTIONS: __, PROFILER_VIEWER: ___, ...environment } = process.env
+
+t.test('a version that is too old to report its queries is named once, when the application loads it', async t => {
+  const library = (version: string, file: string) => {
+    const [name = '', folder = ''] = file.split('/').toReversed()
+    return {
+      'package.json': JSON.stringify({ version, main: file }),
+      ...(folder === '' ? { [name]: '' } : { [folder]: { [name]: '' } }),
+    }
+  }
+  const cwd = t.testdir({
+    'app.mjs': "import 'ioredis'\nimport 'redis'\nimport '@redis/client'\nimport 'mysql2'\nimport './again.cjs'",
+    'again.cjs': "require('ioredis')",
+    node_modules: {
+      ioredis: library('5.3.0', 'built/index.js'),
+      redis: library('3.1.2', 'index.js'),
+      '@redis': { client: library('5.12.0', 'dist/index.js') },
+      mysql2: library('3.19.1', 'lib/connection.js'),
+      unused: { node_modules: { ioredis: library('4.0.0', 'built/index.js') } },
+    },
+  })
+  const command = [process.execPath, '--import', preload, 'app.mjs']
+  const { stderr } = await runProcess(t, command, { cwd, env: { ...environment, PROFILER_PORT: '0' } })
+  const named = stderr.match(/\S+ \S+ does not report its queries; \S+ does\./g) ?? []
+  t.strictSame(named.sort(), [
+    'ioredis 5.3.0 does not report its queries; 5.11 does.',
+    'mysql2 3.19.1 does not report its queries; 3.20 does.',
+    'redis 3.1.2 does not report its queries; 5.12 does.',
+  ])
+  const guide = readFileSync('docs/guides/database.md', 'utf8')
+  t.match(guide, 'mysql2 from 3.20, ioredis from 5.11, node-redis from 5.12', 'the guide has these versions')
+})
