@@ -104,14 +104,16 @@ function prepare(code: AnyFunction, self: unknown, args: unknown[]): Call {
   return [finish, following.after, new ResultList(code, self, args)]
 }
 
-const { apply, set } = Reflect
+// The application may replace them later.
+const { apply, defineProperty, set } = Reflect
+const { bind } = Function.prototype
 
 /** A list with one item, the result of a call. A bound function is the getter: it has no frame. */
 class ResultList {
   readonly length = 1
 
   constructor(code: AnyFunction, self: unknown, args: unknown[]) {
-    Object.defineProperty(this, 0, { get: apply.bind(undefined, code, self, args) })
+    defineProperty(this, 0, { get: apply(bind, apply, [undefined, code, self, args]) })
   }
 }
 
@@ -143,7 +145,7 @@ export function guardedCall(this: Following, code: AnyFunction, self: unknown, a
     throw error
   }
   if (isLimited) set(Error, 'stackTraceLimit', stackTraceLimit)
-  return finish.call(this.after, result)
+  return apply(finish, this.after, [result])
 }
 
 const frame = /\n[^\n]*\bguardedCall\b[^\n]*/g
