@@ -89,7 +89,17 @@ interface Assembly {
 type Trap = (code: AnyFunction, self: unknown, args: unknown[]) => unknown
 
 /** A function, its `this` and its arguments. */
-type Call = readonly [code: AnyFunction, self: unknown, args: unknown]
+type Call = [code: AnyFunction | undefined, self: unknown, args: unknown]
+
+/** The call that is made next: V8 reads it before other code runs, so one list is enough. */
+const next: Call = [undefined, undefined, undefined]
+
+function call(code: AnyFunction, self: unknown, args: unknown): Call {
+  next[0] = code
+  next[1] = self
+  next[2] = args
+  return next
+}
 
 function prepare(code: AnyFunction, self: unknown, args: unknown[]): Call {
   let following: ReturnType<BeforeCall>
@@ -98,10 +108,10 @@ function prepare(code: AnyFunction, self: unknown, args: unknown[]): Call {
   } catch (error) {
     noteFailure(error, `calls of ${code.name}`)
   }
-  if (following === undefined) return [code, self, args]
-  if (typeof following === 'function') return [following, self, args]
-  if (following.failed !== undefined) return [guardedCall as AnyFunction, following, [code, self, args]]
-  return [finish, following.after, new ResultList(code, self, args)]
+  if (following === undefined) return call(code, self, args)
+  if (typeof following === 'function') return call(following, self, args)
+  if (following.failed !== undefined) return call(guardedCall as AnyFunction, following, [code, self, args])
+  return call(finish, following.after, new ResultList(code, self, args))
 }
 
 // The application may replace them later.
