@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { listenTo, subscribeChannels } from '../lib/channels.ts'
+import { listenTo, subscribeChannels } from '../lib/guard.ts'
 import type { Request } from '../lib/http/request.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { QueryEnd, QueryLibrary, QueryObserver, QueryStart } from '../../kernel/queries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
-import { listenTo, subscribeChannels } from '../../lib/channels.ts'
+import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { readStatement } from '../../lib/sql/statement.ts'

@@ -1,4 +1,5 @@
-import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
+import { listenTo, subscribeChannels } from '../../lib/guard.ts'
+import { createCallerSearch } from '../../lib/stack/callers.ts'
 import type { QueryEnd } from '../queries.ts'
 import { openLoadedSqlite, type SqliteCall } from './open-sqlite.ts'
 import { isMeasured, isReporting, SqliteTransactions, serverOf, toParameters } from './sqlite-statements.ts'

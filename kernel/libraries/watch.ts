@@ -1,4 +1,4 @@
-import { type ChannelListeners, listenTo } from '../../lib/channels.ts'
+import { type ChannelListeners, listenTo } from '../../lib/guard.ts'
 import type { Callers } from '../../lib/stack/callers.ts'
 import type { Queries, QueryEnd, QueryResult } from '../queries.ts'
 import type { RequestContext } from '../request-context.ts'

@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel'
 import { TextMemo } from '../text/text-memo.ts'
 import type { StackPlace } from './helpers.ts'
 import {
@@ -407,4 +408,14 @@ function placeAt({ caller = {} }: CalledWork, depth: number): CallerPlace {
 function lineOf(work: CalledWork, depth: number): string {
   const { file, line } = frameOf(work, depth) ?? {}
   return `${file}:${line}`
+}
+
+/**
+ * Creates the search for the code that calls a library, for the listeners of a channel of the library. The frames of the
+ * listeners, up to the function of Node that calls them, are not read.
+ */
+export function createCallerSearch(callers: Callers, name: string): () => Caller | undefined {
+  const source = channel(name)
+  // A channel gets another `publish` with its first listener.
+  return () => callers.find(source.publish)
 }

@@ -1,5 +1,5 @@
 import type { FileChanges } from '../../../kernel/libraries/publish.ts'
-import { type ChannelListeners, listenTo, subscribeChannels } from '../../../lib/channels.ts'
+import { type ChannelListeners, listenTo, subscribeChannels } from '../../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
 import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../record/middleware-trace.ts'
 import { nameOf, report } from './framework-calls.ts'

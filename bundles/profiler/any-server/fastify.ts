@@ -1,5 +1,5 @@
 import type { FileChanges } from '../../../kernel/libraries/publish.ts'
-import { type ChannelListeners, listenTo } from '../../../lib/channels.ts'
+import { type ChannelListeners, listenTo } from '../../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
 import { noteRegistration } from '../record/middleware-trace.ts'
 import { hasRoute, mountedAt, nameOf, report } from './framework-calls.ts'

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { changeFiles } from '../../../kernel/libraries/publish.ts'
-import { subscribeChannels } from '../../../lib/channels.ts'
 import { findPackage } from '../../../lib/find-package.ts'
+import { subscribeChannels } from '../../../lib/guard.ts'
 import { listenToExpress, openExpress } from './express.ts'
 import { fastifyFiles, fastifyListeners } from './fastify.ts'
 

@@ -56,7 +56,7 @@ export interface ListContext {
 }
 
 /** The number of profiles whose findings are looked at: the newest that match. Findings need the whole profile. */
-const findingLimit = 200
+export const findingLimit = 200
 
 /** Searches the requested page of the list: main requests and sub-requests that match by themselves. */
 export async function searchList(

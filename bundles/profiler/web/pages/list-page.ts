@@ -13,6 +13,7 @@ import { mainRequests } from '../../insight/relatives.ts'
 import {
   type Bucket,
   describeCount,
+  findingLimit,
   type ListContext,
   type ListEntry,
   type ListResult,
@@ -172,7 +173,10 @@ function createQuickFilters(wanted: ListRequest, { counts, mains }: ListResult) 
     return {
       label,
       hint,
-      count: formatNumber(counts[mark]),
+      count:
+        mark === 'findings' && counts.all > findingLimit
+          ? `${counts[mark]} of ${findingLimit}`
+          : formatNumber(counts[mark]),
       link: linkTo(wanted, { only: only.join(',') }),
       isActive,
       tone: counts[mark] === 0 ? 'none' : mark === 'errors' ? 'error' : '',
