@@ -21,7 +21,9 @@ export function describeFailure(error: unknown): string {
   if (stack !== '' && !stack.startsWith('SyntaxError')) {
     return `${stack.replace(/\n {4}at [\s\S]*/, '')}${hintAtName(String(error))}`
   }
-  const shown = describeMissingFile(error) ?? inspect(error)
+  const missing = describeMissingFile(error)
+  if (missing !== undefined) return missing
+  const shown = inspect(error)
   // With `--frozen-intrinsics`, Node shows an error as an empty object.
   return error instanceof Error && !shown.includes(error.message) ? String(error.stack) : shown
 }

@@ -160,12 +160,12 @@ t.test('a replay says why it has no profile', async t => {
   const closing = `${application}
     pages['/close'] = reply => reply.end('closed', () => server.close().closeAllConnections())
     pages['/silent'] = reply => {
-      reply.writeHead(204, { 'x-debug-token': '' }).end()
+      reply.socket.end('HTTP/1.1 204 No Content\\r\\nconnection: close\\r\\n\\r\\n')
     }
   `
   const { stop, url, viewer } = await startProfiled(t, closing)
   await fetch(`${url}/silent`)
-  const silent = await post(viewer, `${(await findProfile(viewer, '/silent')).summary.token}/replay`)
+  const silent = await post(viewer, `${(await findProfile(viewer, '/silent', 'stream-failed')).summary.token}/replay`)
   t.equal(silent.status, 504)
   t.match(await silent.text(), 'it has made no profile of the replay')
   await fetch(`${url}/close`).catch(() => undefined)
