@@ -29,13 +29,13 @@ t.test('without --enable-source-maps, places are in the sources, and never in a 
     sources: ['webpack://shop/./src/shop.ts', 'node_modules/library/index.js'],
     mappings: encodeMappings(lines),
   }
-  const shop = '\n'.repeat(109) + "throw new RangeError('The page is broken.')\n"
+  const shop = `${'\n'.repeat(109)}throw new RangeError('The page is broken.')\n`
   const cwd = t.testdir({
     'package.json': '{ "dependencies": { "express": "*" } }',
     src: { 'shop.ts': shop },
     node_modules: {},
   })
-  const { stop, url, viewer } = await startProfiled(t, code + inlineMap(map), {}, cwd)
+  const { stop, url, viewer } = await startProfiled(t, code + inlineMap(map), { NODE_OPTIONS: '' }, cwd)
   const answer = await (await fetch(`${url}/page`)).text()
   t.match(
     answer,

@@ -27,7 +27,8 @@ interface Output {
 }
 
 /**
- * Starts an application of another framework under the profiler, by default in the folder of the test. It prints the ports of its servers as a line
+ * Starts an application of another framework under the profiler, by default in the folder of the test; with empty `NODE_OPTIONS`, without
+ * those of tap, and so without its coverage. It prints the ports of its servers as a line
  * of JSON, and ends with its input.
  */
 export async function startProfiled(
@@ -37,7 +38,9 @@ export async function startProfiled(
   cwd: string = t.testdir({ node_modules: {} }),
 ) {
   writeFileSync(path.join(cwd, 'app.mjs'), source)
-  const child = startProcess(t, [process.execPath, '--import', preload, 'app.mjs'], {
+  // Tap would add its own options, which read source maps.
+  const node = env.NODE_OPTIONS === '' ? ['env', '-u', 'NODE_OPTIONS', process.execPath] : [process.execPath]
+  const child = startProcess(t, [...node, '--import', preload, 'app.mjs'], {
     cwd,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...environment, PROFILER_PORT: '0', ...env },
