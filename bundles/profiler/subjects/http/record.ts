@@ -373,8 +373,7 @@ function loadDispatcher(): void {
 
 function patch(): () => void {
   const { fetch: original } = globalThis
-  // With `--no-experimental-fetch` there is none.
-  if (typeof original !== 'function') return () => undefined
+  // With `--no-experimental-fetch` there is none, and nothing is observed.
   return observeMethod(globalThis, 'fetch', (_, args) => {
     const outer = starting
     starting = describeFetch(args as Parameters<typeof fetch>, original)
