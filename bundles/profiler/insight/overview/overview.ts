@@ -158,8 +158,7 @@ function describePlace(work: readonly Work[], count: number): Sentence {
   if (file === undefined) return []
   const place = toPlaceValue(file, line)
   // Of the work that was only counted, the places are not known.
-  const some = most.length === work.length ? '' : `${formatNumber(most.length)} of `
-  if (count > work.length) return [`, ${some}the first ${formatNumber(work.length)} at `, place]
+  if (count > work.length) return [`, at least ${formatNumber(most.length)} of them at `, place]
   return most.length === work.length ? [' (', place, ')'] : [', most of it at ', place]
 }
 

@@ -52,7 +52,7 @@ export class QueryRecorder implements QueryObserver {
     const trace = findTrace(start.request)
     if (trace === undefined) return undefined
     const queries = queryPart.of(trace)
-    if (!queries.count(start.system)) return queries.beginMore(start, trace)
+    if (!queries.count(start.system)) return queries.beginMore(start, trace, redactor)
     const { findCaller, findLateCaller } = start
     const found = findCaller === undefined ? callers.find(below) : findCaller()
     const running = found ?? findRunning(trace)
@@ -146,6 +146,9 @@ class TracedQuery {
 
 const queryLimit = 500
 
+/** Over the limit, so many failed queries have details, too. */
+const failedLimit = 50
+
 const waitLimit = 100
 
 /** The queries of one request, in the order in which they began. */
@@ -175,16 +178,23 @@ export class QueryTrace {
     return this.queries.length < queryLimit
   }
 
-  /** Times a query that was counted, and for which there is no room. */
-  beginMore({ elapsed = 0, system }: QueryStart, owner: WorkOwner): QueryEnd {
-    const start = owner.elapsed() - elapsed
-    const counter = isCache(system) ? this.more.cache : this.more.database
+  /** Times a query that was counted, and for which there is no room. It is recorded if it fails, without its values: they may have changed. */
+  beginMore(raw: QueryStart, owner: WorkOwner, redactor: TextMasker): QueryEnd {
+    const start = owner.elapsed() - (raw.elapsed ?? 0)
+    const counter = isCache(raw.system) ? this.more.cache : this.more.database
     let hasEnded = false
     owner.touch()
-    return ({ error }) => {
+    return result => {
       if (hasEnded) return
       hasEnded = true
-      counter.add(start, owner.elapsed(), error !== undefined)
+      const end = owner.elapsed()
+      if (result.error !== undefined && this.queries.length < queryLimit + failedLimit)
+        this.begin(
+          { ...captureQuery(raw, redactor), parameters: undefined, elapsed: end - start },
+          undefined,
+          owner,
+        ).finish(result, text => maskAndCut(text, messageLimit, redactor))
+      else counter.add(start, end, result.error !== undefined)
       owner.touch()
     }
   }
@@ -265,7 +275,7 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
       const twins = new TwinFinder()
       const describe = (report: QueryStart, index: number) => {
         const raw = report.source === 'span' ? captureQuery(report, redactor) : report
-        return describer.describe(raw, () => twins.find(raw, index))
+        return describer.describe(raw, () => (index < queryLimit ? twins.find(raw, index) : undefined))
       }
       for (const query of queries) query.describe(describe, statements)
       return {

@@ -438,7 +438,7 @@ function describeTimes(queries: readonly StoredQuery[], profile: Profile): strin
   const { omitted, queries: recorded } = readQueries(profile)
   const times = formatCount(queries.length, 'time')
   if (omitted === 0) return times
-  return `${times} among the first ${formatNumber(recorded.length)} of ${formatNumber(recorded.length + omitted)} queries`
+  return `${times} among ${formatNumber(recorded.length)} of ${formatNumber(recorded.length + omitted)} queries`
 }
 
 /** Finds commands of a cache that read the keys of a list one after another. */

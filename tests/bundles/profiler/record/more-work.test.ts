@@ -9,11 +9,13 @@ import { CallTrace } from '#bundles/profiler/subjects/http/traced-calls.ts'
 import { readQueries } from '#bundles/profiler/subjects/queries/read.ts'
 import { QueryTrace } from '#bundles/profiler/subjects/queries/record.ts'
 import { Response } from '#lib/http/response.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 t.test('the time of queries and calls is that of all of them, however many there are', t => {
   let now = 0
+  const redactor = new Redactor()
   const owner = { elapsed: () => now, touch: () => {} }
   for (const count of [450, 500, 501, 5000, 20_000]) {
     now = 0
@@ -21,7 +23,7 @@ t.test('the time of queries and calls is that of all of them, however many there
     const start = { system: 'sqlite', text: 'x', source: 'measure' } as const
     for (let query = 0; query < count; query++) {
       const recorded = queries.count('sqlite') ? queries.begin(start, undefined, owner) : undefined
-      const end = recorded === undefined ? queries.beginMore(start, owner) : undefined
+      const end = recorded === undefined ? queries.beginMore(start, owner, redactor) : undefined
       now += 1
       recorded?.finish({}, String)
       end?.({})
@@ -71,19 +73,19 @@ t.test('the overview, Compare and the panel count and time the queries that have
     parts.filter(({ kind }) => kind === 'database').map(({ time }) => time),
     [500_000],
   )
-  t.match(toPlainText(sentence), '5,000 queries took 500 ms, the first 500 at a.ts:7')
+  t.match(toPlainText(sentence), '5,000 queries took 500 ms, at least 500 of them at a.ts:7')
   const { timings } = compareProfiles(createProfile({}), profile)
   const timing = timings.find(({ second }) => second?.name === 'Database queries')?.second
   t.match(timing, { duration: 500_000, times: 5000 })
 })
 
-t.test('queries over the limit are timed until they end, and their failures are counted', async t => {
+t.test('queries over the limit are timed until they end, and those that fail have details, up to 50', async t => {
   const kernel = await createProfiledKernel(t, {
     handlers: {
       '/many': async () => {
         for (let query = 0; query < 600; query++) {
           const run = async () => {
-            if (query === 550) throw new Error('failed')
+            if (query >= 540) throw new Error(`failed ${query}`)
             return []
           }
           await kernel.app.queries.measure('mysql', 'SELECT 1', undefined, run).catch(() => [])
@@ -94,6 +96,7 @@ t.test('queries over the limit are timed until they end, and their failures are 
   })
   const profile = await kernel.profileOf(await kernel.client.get('/many'))
   const { database } = readQueries(profile)
-  t.strictSame([database.queries.length, database.more.ended, database.more.failed], [500, 100, 1])
+  t.strictSame([database.queries.length, database.more.ended, database.more.failed], [550, 50, 10])
+  t.strictSame([database.queries[500]?.error, database.queries.at(-1)?.error], ['failed 540', 'failed 589'])
   t.ok(Math.abs(database.covered - profile.summary.queryTime) < 0.1, 'the list and the panel have one time')
 })
