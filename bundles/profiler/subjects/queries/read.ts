@@ -1,5 +1,5 @@
 import { readStatement } from '../../../../lib/sql/statement.ts'
-import { isCache, isDocumentStore } from '../../../../lib/sql/tokens.ts'
+import { isCache, isDocumentStore, readTokens } from '../../../../lib/sql/tokens.ts'
 import { type Caller, type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { formatNumber, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
@@ -193,6 +193,12 @@ function toGroup(queries: readonly StoredQuery[], more: MoreWork, stops: readonl
     more,
     covered: coveredWorkTime([...queries, ...more.periods], stops),
   }
+}
+
+/** Whether a query has values, and none of them is known: its source reported none, or they may have changed before it failed. */
+export function lacksValues({ kind, parameters = [], system, text }: StoredQuery): boolean {
+  if (kind === 'cache' || parameters.length > 0 || !/[?$:@]/.test(text)) return false
+  return readTokens(text, system).some(token => token.kind === 'placeholder')
 }
 
 /** The key of the statement shape of a query. */

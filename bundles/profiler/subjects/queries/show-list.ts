@@ -30,6 +30,7 @@ import {
   controlOperations,
   countQueries,
   endsTransaction,
+  lacksValues,
   operationOf,
   type QueryGroup,
   type QuerySet,
@@ -138,8 +139,9 @@ export function countOmitted(kind: Kind, profile: Profile): number {
 }
 
 /** The facts of a query, which the panel, Markdown and the error page show. Those that are not known are empty. */
-export function toQueryFacts({ batch, code = '', end, error, index, parameters = [], rows, ...query }: StoredQuery) {
-  const { namespace, server, start, stopped, system, transaction, twin } = query
+export function toQueryFacts(query: StoredQuery) {
+  const { batch, code = '', end, error, index, namespace, parameters = [], rows } = query
+  const { server, start, stopped, system, transaction, twin } = query
   return {
     number: index + 1,
     connection: connectionOf({ namespace, server, system }),
@@ -148,6 +150,7 @@ export function toQueryFacts({ batch, code = '', end, error, index, parameters =
     rows: rows === undefined ? '' : formatNumber(rows),
     // A parameter without a value is damaged.
     parameters: parameters.map(([name, value]) => ({ name, value: value === undefined ? '' : formatValue(value) })),
+    unknown: lacksValues(query) ? 'values not recorded' : '',
     error,
     // The message of Redis begins with it.
     code: error.startsWith(code) ? '' : code,

@@ -143,13 +143,14 @@ const placeLimit = 5
 
 function writeQuery(query: StoredQuery): string {
   const { caller, rows, text } = query
-  const { code, commands, connection, error, number, parameters, start, time, transaction, twin } = toQueryFacts(query)
+  const { code, commands, connection, error, number, parameters, start, time, transaction, twin, unknown } =
+    toQueryFacts(query)
   const values = parameters.map(({ name, value }) => `${toSpan(name)} ${toSpan(value)}`)
   const facts = [
     `${number}. +${start} ${toSpan(oneLine(text))}: ${time || 'not finished'}`,
     toSpan(connection),
     rows === undefined ? '' : formatCount(rows, 'row'),
-    values.length === 0 ? '' : `with ${values.join(', ')}`,
+    values.length === 0 ? unknown : `with ${values.join(', ')}`,
     error && `failed: ${toSpan(error)}${code && ` (${toSpan(code)})`}`,
     twin,
     commands && `batch of ${commands}`,
