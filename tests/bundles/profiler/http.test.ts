@@ -4,7 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { type Test, t } from 'tap'
 import { toHar } from '#bundles/profiler/export/har.ts'
+import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
+import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
+import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { countBadCalls, readCalls } from '#bundles/profiler/subjects/http/read.ts'
 import { CallTrace } from '#bundles/profiler/subjects/http/traced-calls.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
@@ -38,6 +42,7 @@ const answer: RequestListener = (request, response) => {
   const { url = '' } = request
   if (url.startsWith('/redirect')) response.writeHead(302, { location: url.replace('/redirect', '/slow') })
   if (url.startsWith('/fails')) response.statusCode = 503
+  if (url.startsWith('/wrong')) response.statusCode = 418
   if (url.startsWith('/chunks')) response.write('one ')
   if (url.startsWith('/empty')) response.statusCode = 204
   if (url.startsWith('/cut')) {
@@ -369,15 +374,32 @@ t.test('a call may have no Host header, and no known connection', async t => {
   t.hasStrict(call, { sent: 0, end: 0, bytes: undefined })
 })
 
-t.test('after two hundred calls, further calls are only counted and timed', async t => {
-  const trace = new CallTrace()
-  const begin = () => trace.begin({ client: 'fetch', method: 'GET', url: '/' }, () => undefined, stoppedClock)
-  for (let call = 0; call < 200; call++) t.ok(begin())
-  begin().finish()
-  t.equal(trace.more.toData()?.ended, 1)
-  t.equal(trace.count, 201)
-  t.equal(trace.calls.length, 200)
-})
+for (const [path, status, text, said] of [
+  ['fails', 503, '1 failed', '; an HTTP call answered 503'],
+  ['cut', 200, '1 failed', '; an HTTP call failed: The response was cut off'],
+  ['wrong', 418, '1 answered 418', '; an HTTP call answered 418'],
+] as const)
+  t.test(`after two hundred calls, one that ended badly (/${path}) has details, and others are counted`, async t => {
+    const { url } = await listen(t)
+    const kernel = await createProfiledKernel(t, {
+      handlers: {
+        '/many': async () => {
+          for (let call = 0; call < 600; call++) await readWithHttp(`${url}/${call === 300 ? path : 'item'}`)
+          return done()
+        },
+      },
+    })
+    const profile = await kernel.profileOf(await kernel.client.get('/many'))
+    const { calls, more, omitted } = readCalls(profile)
+    t.strictSame([calls.length, omitted, more.ended, more.failed], [201, 399, 399, 0])
+    t.hasStrict(calls.at(-1), { url: `${url}/${path}`, status, index: 200 })
+    t.equal(countBadCalls(profile).text, text)
+    t.match(textOf(await kernel.show('http', profile)), /Calls600 .*399 more calls: counted, but not recorded/s)
+    const [finding] = findFindings(profile).filter(({ rule }) => rule === 'repeated-calls')
+    t.match(finding?.problem, ' was sent 200 times among 201 of 600, ')
+    const { sentence } = summarizeProfile({ profile, earlier: [], findings: [] })
+    t.match(toPlainText(sentence), said)
+  })
 
 t.test('diagnostics messages of an unknown shape end neither the request nor the process', async t => {
   const kernel = await createProfiledKernel(t, {
@@ -442,7 +464,7 @@ t.test('the panel shows each call, its phases and its caller', async t => {
     '<dt>Calls</dt><dd>8</dd>',
     '<dt>Total</dt><dd>62 ms</dd>',
     '<dt>Elapsed (overlap removed)</dt><dd>19 ms</dd>',
-    '<dt>Failed</dt><dd>2</dd>',
+    '<dt>Failed</dt><dd>3</dd>',
     '<dt>Unfinished</dt><dd>1</dd>',
     '2 more calls: counted, but not recorded.',
     'http://neighbour/&lt;b&gt;',

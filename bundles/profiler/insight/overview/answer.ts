@@ -190,7 +190,7 @@ function describeFailedQuery(profile: Profile): Sentence | undefined {
 
 /** The first call without a response, or with this status or more. One that was repeated with success has not failed, nor has one that the application has ended. */
 function describeFailedCall(profile: Profile, least: number): Sentence | undefined {
-  const { calls } = readCalls(profile)
+  const { calls, omitted } = readCalls(profile)
   const isGood = ({ error, status }: StoredCall) => error === '' && status < 400
   const nameOf = ({ method, url }: StoredCall) => `${method} ${url}`
   const failed = calls.filter(
@@ -202,7 +202,8 @@ function describeFailedCall(profile: Profile, least: number): Sentence | undefin
   if (first === undefined) return undefined
   const { error, index, status } = first
   const link = `${profileLink(profile.summary.token, 'http')}#call-${index}`
-  const text = `HTTP call ${index + 1} ${error === '' ? `answered ${status}` : 'failed'}`
+  // Of a sample, the numbers are not those of all calls.
+  const text = `${omitted === 0 ? `HTTP call ${index + 1}` : 'an HTTP call'} ${error === '' ? `answered ${status}` : 'failed'}`
   const more = others.length === 0 ? [] : [`, and ${others.length} more failed`]
   return [{ text, link }, ...(error === '' ? [] : [': ', toValue(error, messageLimit)]), ...more]
 }

@@ -52,9 +52,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
 /** Among how many calls a rule has looked; empty if all calls of the request were recorded. */
 function amongAll(profile: Profile): string {
   const { calls, omitted } = readCalls(profile)
-  return omitted === 0
-    ? ''
-    : ` among the first ${formatNumber(calls.length)} of ${formatNumber(calls.length + omitted)}`
+  return omitted === 0 ? '' : ` among ${formatNumber(calls.length)} of ${formatNumber(calls.length + omitted)}`
 }
 
 type Description = Pick<RuleFinding, 'evidence' | 'place' | 'severity'>

@@ -34,7 +34,7 @@ export const callsView: SubjectView = {
       isEmpty: calls.length === 0,
       count: callWork.count(profile),
       omitted,
-      failed: calls.filter(({ error }) => error !== '').length + more.failed,
+      failed: calls.filter(({ outcome }) => outcome.level === 'error').length + more.failed,
       unfinished: calls.length - ended.length + (more.ended === 0 ? 0 : omitted - more.ended),
       repeated: calls.filter(({ twin }) => twin !== undefined).length,
       sum: formatDuration(ended.reduce((sum, call) => sum + workTime(call), more.total)),

@@ -65,8 +65,9 @@ export class TracedCall implements CallStart {
   receivedMessage: CallMessage | undefined
   readonly #owner: WorkOwner
   readonly #kept: KeptBytes
-  /** Of a call that is only counted and timed. */
-  readonly #counter: MoreWorkCounter | undefined
+  /** Of a call over the limit: it is only counted and timed, unless it turns out bad. */
+  readonly #more: CallTrace | undefined
+  #isListed: boolean
   #socket: CallSocket | null | undefined
   #bytesBefore = 0
 
@@ -75,9 +76,10 @@ export class TracedCall implements CallStart {
     caller: Caller | undefined,
     owner: WorkOwner,
     kept: KeptBytes,
-    counter?: MoreWorkCounter,
+    more?: CallTrace,
   ) {
-    this.#counter = counter
+    this.#more = more
+    this.#isListed = more === undefined
     this.#kept = kept
     this.client = client
     this.method = method
@@ -91,12 +93,12 @@ export class TracedCall implements CallStart {
 
   /** Called with the headers of the request, as names and values in turn. */
   noteSent(headers: readonly string[]): void {
-    if (this.#counter === undefined) this.sentMessage = new CallMessage(headers, this.#kept)
+    if (this.#more === undefined) this.sentMessage = new CallMessage(headers, this.#kept)
   }
 
   /** Called with the headers of each response, as names and values in turn. */
   noteReceived(headers: readonly string[]): void {
-    if (this.#counter === undefined) this.receivedMessage = new CallMessage(headers, this.#kept)
+    if (this.#more === undefined) this.receivedMessage = new CallMessage(headers, this.#kept)
   }
 
   /** Called when the call was assigned to a connection. */
@@ -118,6 +120,7 @@ export class TracedCall implements CallStart {
     this.status = status
     const hasBody = this.method !== 'HEAD' && status !== 204 && status !== 304
     this.bytes = hasBody ? length : undefined
+    if (status >= 400) this.#list()
   }
 
   /** Called when the response ended. */
@@ -143,9 +146,15 @@ export class TracedCall implements CallStart {
   #end(hasFailed: boolean): void {
     if (this.end === undefined) {
       this.end = this.#time()
-      this.#counter?.add(this.start, this.end, hasFailed)
+      if (hasFailed) this.#list()
+      // An answer that is an error of the server counts as failed everywhere.
+      if (!this.#isListed) this.#more?.more.add(this.start, this.end, hasFailed || (this.status ?? 0) >= 500)
     }
     this.#owner.touch()
+  }
+
+  #list(): void {
+    this.#isListed ||= this.#more?.list(this) === true
   }
 
   #time(): number {
@@ -155,10 +164,13 @@ export class TracedCall implements CallStart {
 
 const callLimit = 200
 
+/** Over the limit, so many calls that failed or were answered with an error have details, too. */
+const badLimit = 50
+
 /** The HTTP client calls of one request, in the order in which they began. */
 export class CallTrace {
   readonly calls: TracedCall[] = []
-  /** The number of all calls; after 200 they are counted and timed only. */
+  /** The number of all calls; after 200 only bad ones are recorded, and others counted and timed. */
   count = 0
   readonly more = new MoreWorkCounter()
   readonly #kept = createAllowance()
@@ -166,11 +178,18 @@ export class CallTrace {
   /** Records a call. When there are too many, the call has no place, and nothing of it is kept but its time. */
   begin(start: CallStart, findCaller: () => Caller | undefined, owner: WorkOwner): TracedCall {
     this.count++
-    if (this.calls.length === callLimit) return new TracedCall(start, undefined, owner, this.#kept, this.more)
+    if (this.calls.length >= callLimit) return new TracedCall(start, undefined, owner, this.#kept, this)
     const call = new TracedCall(start, findCaller(), owner, this.#kept)
     this.calls.push(call)
     owner.touch()
     return call
+  }
+
+  /** Records a call over the limit at the place of its start. Returns whether there was room for it. */
+  list(call: TracedCall): boolean {
+    if (this.calls.length >= callLimit + badLimit) return false
+    this.calls.splice(this.calls.findLastIndex(({ start }) => start <= call.start) + 1, 0, call)
+    return true
   }
 }
 
