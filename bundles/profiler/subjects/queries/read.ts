@@ -195,7 +195,10 @@ function toGroup(queries: readonly StoredQuery[], more: MoreWork, stops: readonl
   }
 }
 
-/** Whether a query has values, and none of them is known: its source reported none, or they may have changed before it failed. */
+/** Milliseconds of a slow query: a tenth of a second is noticed, half a second alone makes a page slow. */
+export const slowQuery: Readonly<Record<'warning' | 'error', number>> = { warning: 100, error: 500 }
+
+/** Whether a query has values, and none of them is known: its source reported none, or they may have changed before it ended. */
 export function lacksValues({ kind, parameters = [], system, text }: StoredQuery): boolean {
   if (kind === 'cache' || parameters.length > 0 || !/[?$:@]/.test(text)) return false
   return readTokens(text, system).some(token => token.kind === 'placeholder')

@@ -16,7 +16,7 @@ import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../rec
 import type { ConnectionWaitData, QueryData } from './data.ts'
 import { captureQuery, type DescribedQuery, identityOf, QueryDescriber } from './describe-query.ts'
 import { type PackedQueries, type PackedQuery, StatementList } from './pack.ts'
-import { controlOperations, isAwaitedSystem, leastWait, operationOf } from './read.ts'
+import { controlOperations, isAwaitedSystem, leastWait, operationOf, slowQuery } from './read.ts'
 
 /** The queries of databases and caches. */
 export const queriesSubject: RecordedSubject = {
@@ -146,8 +146,8 @@ class TracedQuery {
 
 const queryLimit = 500
 
-/** Over the limit, so many failed queries have details, too. */
-const failedLimit = 50
+/** Over the limit, so many queries that failed or were slow have details, too; the last places are for failures. */
+const badLimit = { slow: 25, failed: 50 }
 
 const waitLimit = 100
 
@@ -178,7 +178,7 @@ export class QueryTrace {
     return this.queries.length < queryLimit
   }
 
-  /** Times a query that was counted, and for which there is no room. It is recorded if it fails, without its values: they may have changed. */
+  /** Times a query that was counted, and for which there is no room. It is recorded if it fails or is slow, without its values: they may have changed. */
   beginMore(raw: QueryStart, owner: WorkOwner, redactor: TextMasker): QueryEnd {
     const start = owner.elapsed() - (raw.elapsed ?? 0)
     const counter = isCache(raw.system) ? this.more.cache : this.more.database
@@ -188,7 +188,8 @@ export class QueryTrace {
       if (hasEnded) return
       hasEnded = true
       const end = owner.elapsed()
-      if (result.error !== undefined && this.queries.length < queryLimit + failedLimit)
+      const limit = result.error !== undefined ? badLimit.failed : end - start >= slowQuery.warning ? badLimit.slow : 0
+      if (this.queries.length < queryLimit + limit)
         this.begin(
           { ...captureQuery(raw, redactor), parameters: undefined, elapsed: end - start },
           undefined,

@@ -20,16 +20,15 @@ import {
   beginsTransaction,
   controlOperations,
   endsTransaction,
+  lacksValues,
   readQueries,
   readWaits,
   type StoredQueries,
   type StoredQuery,
   shapeOf,
+  slowQuery,
   timeOf,
 } from './read.ts'
-
-/** Milliseconds of a slow query: a tenth of a second is noticed, half a second alone makes a page slow. */
-export const slowQuery: Readonly<Record<'warning' | 'error', number>> = { warning: 100, error: 500 }
 
 /** Finds slow queries: one finding for each statement shape. */
 export const slowQueryRule: FindingRule<Profile> = {
@@ -179,7 +178,9 @@ function findSequences(profile: Profile, least: number): readonly StoredQuery[][
       workTime(query) >= least &&
       isAnswered(query) &&
       query.isRead &&
-      !all.has(query),
+      !all.has(query) &&
+      // It may need the result of the query before.
+      !lacksValues(query),
   )
   const endOf = (query: StoredQuery) => query.end ?? query.start
   return findRuns(profile, candidates, endOf).map(run => takeIndependent(run, profile))
@@ -368,8 +369,9 @@ function findRepeated(
   const items = groups.filter(group => {
     const [first, ...more] = group
     const isMany = longRuns.has(shapeOf(first)) || (isDevelopment && group.length >= leastInDevelopment)
+    const isKnown = ({ parameters = [] }: StoredQuery) => parameters.length >= (first.parameters?.length ?? 0)
     // With the same values each time, one query is enough.
-    return isMany && more.some(({ twin }) => twin !== first.index)
+    return isMany && more.some(query => query.twin !== first.index && isKnown(query))
   })
   const perItem = new Set<StoredQuery>(items.flat())
   const waited = starved.size === 0 ? [] : queries.filter(({ caller }) => starved.has(formatPlace(caller)))

@@ -37,9 +37,9 @@ import {
   readQueries,
   type StoredQuery,
   shapeOf,
+  slowQuery,
   toSets,
 } from './read.ts'
-import { slowQuery } from './rules.ts'
 
 /** Databases and caches have a panel each. */
 export type Kind = StoredQuery['kind']

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { compareProfiles } from '#bundles/profiler/insight/compare/comparison.ts'
+import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
 import { joinPeriods, totalOf } from '#bundles/profiler/profile/work.ts'
@@ -103,4 +104,49 @@ t.test('queries over the limit are timed until they end, and those that fail hav
   t.strictSame([database.queries.length, database.more.ended, database.more.failed], [550, 50, 10])
   t.strictSame([database.queries[500]?.error, database.queries.at(-1)?.error], ['failed 540', 'failed 589'])
   t.ok(Math.abs(database.covered - profile.summary.queryTime) < 0.1, 'the list and the panel have one time')
+})
+
+t.test('queries over the limit that are slow have details, up to 25, and leave room for failures', async t => {
+  for (const [slow, failed, listed] of [
+    [1, 0, 501],
+    [0, 0, 500],
+    [30, 0, 525],
+    [30, 30, 550],
+    [0, 70, 550],
+  ] as const) {
+    let now = 0
+    const trace = new QueryTrace()
+    const owner = { elapsed: () => now, touch: () => {} }
+    const start = { system: 'mysql', text: 'SELECT a FROM b WHERE c = ?', parameters: [1], source: 'measure' } as const
+    for (let query = 0; query < 500; query++) trace.begin(start, undefined, owner).finish({}, String)
+    for (let query = 0; query < 200; query++) {
+      const end = trace.beginMore(start, owner, new Redactor())
+      now += query >= 50 && query < 50 + slow ? 100 : 99
+      end(query >= 100 && query < 100 + failed ? { error: new Error('x') } : { rows: 7 })
+    }
+    t.equal(trace.queries.length, listed)
+    t.equal((trace.more.database.toData()?.ended ?? 0) + listed, 700)
+    if (slow === 1) t.hasStrict(trace.queries[500], { rows: 7, start: 50 * 99, end: 50 * 99 + 100 })
+  }
+})
+
+t.test('a query whose values are not known is neither another item nor independent', t => {
+  const one = { system: 'mysql', source: 'channel', caller: { file: 'a.ts', line: 7 } } as const
+  const text = 'SELECT a FROM b WHERE id = ?'
+  const same = Array.from({ length: 12 }, (_, index) => ({
+    ...{ ...one, text, start: index, end: index + 0.5, parameters: [['id', 3]] as const },
+    ...(index > 0 && { twin: 0 }),
+  }))
+  const unknown = { ...one, text, start: 20, end: 170 }
+  const rulesOf = (queries: readonly object[]) =>
+    findFindings(createProfile({ queries: { queries, omitted: 9 } }, { duration: 900 })).map(({ rule }) => rule)
+  t.strictSame(rulesOf([...same, unknown]), ['duplicate-queries', 'slow-query'])
+  const others = [300, 500].map(start => ({
+    ...one,
+    text: `SELECT ${start} FROM c WHERE id = ?`,
+    start,
+    end: start + 150,
+  }))
+  t.notOk(rulesOf([unknown, ...others]).includes('sequential-queries'))
+  t.end()
 })
