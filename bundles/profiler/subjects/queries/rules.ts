@@ -43,7 +43,7 @@ export const slowQueryRule: FindingRule<Profile> = {
       slowQuery.warning,
     ).map(({ others, query, worst }) => ({
       severity: worst >= slowQuery.error ? 'error' : 'warning',
-      problem: `{statement} took ${formatDuration(worst)}${others > 0 ? `, and ${formatCount(others, 'other query', 'other queries')} of the same shape ${slowQuery.warning} ms or more` : ''}.`,
+      problem: `{statement} took ${formatDuration(worst)}${others > 0 ? `, and ${atLeast(profile)}${formatCount(others, 'other query', 'other queries')} of the same shape ${slowQuery.warning} ms or more` : ''}.`,
       ...describePlaces(
         [query],
         { statement: shortenStatement(query.text), explain: explainOf(query, profile) },
@@ -419,7 +419,7 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
         : 'Write all rows with one statement instead of one per item'
       return {
         severity: 'warning',
-        problem: `N+1: {statement} ran ${describeTimes(queries, profile)}, ${formatDuration(timeOf(queries))} in total.`,
+        problem: `N+1: {statement} ran ${describeTimes(queries, profile)}.`,
         ...describePlaces(queries, { statement: shortenStatement(text) }, advice),
         // The first query may be necessary, so the link leads to the second one.
         place: toQueryPlace(second),
@@ -435,12 +435,21 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
   },
 }
 
-/** How often queries ran; if not all queries of the request were recorded, among how many. */
-function describeTimes(queries: readonly StoredQuery[], profile: Profile): string {
-  const { omitted, queries: recorded } = readQueries(profile)
-  const times = formatCount(queries.length, 'time')
-  if (omitted === 0) return times
-  return `${times} among ${formatNumber(recorded.length)} of ${formatNumber(recorded.length + omitted)} queries`
+/** How often queries ran, and how long; if not all queries of the request are listed, at least that. */
+function describeTimes(queries: readonly StoredQuery[], profile: Profile, how = ''): string {
+  const {
+    omitted,
+    queries: { length },
+  } = readQueries(profile)
+  const sample =
+    omitted === 0 ? '' : ` (${formatNumber(length)} of ${formatNumber(length + omitted)} queries are listed)`
+  const least = atLeast(profile)
+  return `${least}${formatCount(queries.length, 'time')}${how}${sample}, ${least}${formatDuration(timeOf(queries))} in total`
+}
+
+/** Before a number of listed queries: others may have been counted only. */
+function atLeast(profile: Profile): string {
+  return readQueries(profile).omitted === 0 ? '' : 'at least '
 }
 
 /** Finds commands of a cache that read the keys of a list one after another. */
@@ -453,7 +462,7 @@ export const repeatedCommandsRule: FindingRule<Profile> = {
       const advice = first.operation === 'GET' ? 'Read all keys with one MGET' : 'Send all commands in one pipeline'
       return {
         severity: 'warning',
-        problem: `{command} and ${formatCount(queries.length - 1, 'similar command')} ran one after another, ${formatDuration(timeOf(queries))} in total.`,
+        problem: `{command} and ${atLeast(profile)}${formatCount(queries.length - 1, 'similar command')} ran one after another, ${atLeast(profile)}${formatDuration(timeOf(queries))} in total.`,
         ...describePlaces(queries, { command: shortenStatement(first.text) }, advice),
         place: toQueryPlace(second),
         evidence: { count: queries.length, time: timeOf(queries) },
@@ -498,10 +507,9 @@ export const duplicateQueriesRule: FindingRule<Profile> = {
   find(profile) {
     return findRepeatedQueries(profile).duplicates.map(queries => {
       const [{ text }, second] = queries
-      const often = `${describeTimes(queries, profile)} with the same values, ${formatDuration(timeOf(queries))} in total`
       return {
         severity: 'warning',
-        problem: `{statement} ran ${often}.`,
+        problem: `{statement} ran ${describeTimes(queries, profile, ' with the same values')}.`,
         ...describePlaces(
           queries,
           { statement: shortenStatement(text) },

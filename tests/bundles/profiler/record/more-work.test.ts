@@ -150,3 +150,46 @@ t.test('a query whose values are not known is neither another item nor independe
   t.notOk(rulesOf([unknown, ...others]).includes('sequential-queries'))
   t.end()
 })
+
+t.test('findings about queries say that they have seen a sample, and only then', t => {
+  const of = (system: string, text: string, twin?: number) =>
+    Array.from({ length: 12 }, (_, index) => ({
+      ...{
+        system,
+        text: text.replace('#', String(index)),
+        source: 'channel',
+        rows: 1,
+        caller: { file: 'a.ts', line: 7 },
+      },
+      ...{ start: index, end: index + 0.5, ...(index > 0 && { twin }) },
+    }))
+  const slow = of('mysql', 'SELECT #').map((query, index) => ({ ...query, text: 'SELECT 1', end: index + 150 }))
+  for (const [queries, rule, sample, all] of [
+    [
+      of('mysql', 'SELECT 2'),
+      'repeated-queries',
+      / at least 12 times \(12 of 5,000 queries are listed\), at least /,
+      / 12 times, 6/,
+    ],
+    [
+      of('mysql', 'SELECT 2', 0),
+      'duplicate-queries',
+      /least 12 times with the same values \(12 of/,
+      / 12 times with the same values, 6/,
+    ],
+    [of('redis', 'GET user:#'), 'repeated-commands', / at least 11 similar commands .* at least /, / and 11 similar /],
+    [slow.slice(0, 4), 'slow-query', / at least 3 other queries/, / and 3 other queries/],
+  ] as const)
+    for (const [omitted, expected] of [
+      [5000 - queries.length, sample],
+      [0, all],
+    ] as const) {
+      const profile = createProfile(
+        { queries: { queries, omitted } },
+        { duration: 900, queries: queries.length + omitted },
+      )
+      const [finding] = findFindings(profile).filter(found => found.rule === rule)
+      t.match(finding?.problem, expected, rule)
+    }
+  t.end()
+})
