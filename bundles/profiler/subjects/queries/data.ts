@@ -60,9 +60,11 @@ export const queriesSchema = v.object({
   queries: indexedList(query, { system: '', text: '', start: 0, source: 'measure' }),
   /** How many were only counted and timed because there were too many. */
   omitted: count,
-  /** Their times. */
-  more: maybe(v.object({ database: maybe(moreWorkSchema), cache: maybe(moreWorkSchema) })),
-  /** Waits of 10 ms or more for a connection of a pool, where the library reports them; at most 100. */
+  /** Their times, and those of further waits. */
+  more: maybe(
+    v.object({ database: maybe(moreWorkSchema), cache: maybe(moreWorkSchema), waits: maybe(moreWorkSchema) }),
+  ),
+  /** Waits of 10 ms or more for a connection of a pool, where the library reports them; at most 100 with details. */
   waits: maybe(
     list(
       v.object({

@@ -11,6 +11,7 @@ import {
   joinPeriods,
   type MoreWork,
   type Period,
+  periodOf,
   readMoreWork,
   readStops,
   stoppedTime,
@@ -351,7 +352,12 @@ export const leastWait = 10
 
 /** The waits of a profile for connections of pools. */
 interface StoredWaits {
+  /** Those with details. */
   readonly waits: readonly StoredWait[]
+  /** How many there were. */
+  readonly count: number
+  /** Milliseconds. */
+  readonly longest: number
   /** Milliseconds in which at least one part of the request waited. */
   readonly time: number
 }
@@ -367,7 +373,15 @@ export const readWaits: (profile: Profile) => StoredWaits = oncePerProfile(colle
     const duration = totalOf(own)
     return duration < leastWait ? [] : { ...wait, own, duration, caller }
   })
-  return { waits, time: totalOf(joinPeriods(waits.flatMap(({ own }) => own))) }
+  const { ended, longest, periods } = readMoreWork(collectors.queries?.more?.waits, [])
+  const more = subtractPeriods(joinPeriods(periods.map(periodOf)), stops)
+  return {
+    waits,
+    count: waits.length + ended,
+    // The event loop may have stopped in the longest one.
+    longest: Math.max(Math.min(longest, totalOf(more)), ...waits.map(({ duration }) => duration)),
+    time: totalOf(joinPeriods([...more, ...waits.flatMap(({ own }) => own)])),
+  }
 })
 
 /** All queries of a statement shape. */

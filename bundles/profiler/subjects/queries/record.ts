@@ -162,8 +162,8 @@ export class QueryTrace {
   cacheCount = 0
   /** Waits for connections. */
   readonly waits: ConnectionWaitData[] = []
-  /** The queries that are only counted and timed. */
-  readonly more = { database: new MoreWorkCounter(), cache: new MoreWorkCounter() }
+  /** The queries and waits that are only counted and timed. */
+  readonly more = { database: new MoreWorkCounter(), cache: new MoreWorkCounter(), waits: new MoreWorkCounter() }
   readonly #transactions = new Map<object, number>()
 
   /** The queries that were only counted. */
@@ -211,8 +211,8 @@ export class QueryTrace {
 
   /** Records that the request has waited for a connection. */
   addWait({ caller, duration, pool, start, system }: ConnectionWaitData): void {
-    if (this.waits.length === waitLimit) return
-    this.waits.push({ system, start: roundTime(start), duration: roundTime(duration), caller, pool })
+    if (this.waits.length === waitLimit) this.more.waits.add(start, start + duration, false)
+    else this.waits.push({ system, start: roundTime(start), duration: roundTime(duration), caller, pool })
   }
 
   /** Milliseconds in which at least one query ran, without the stops of the event loop. Queries that have not ended do not count. */
@@ -273,6 +273,7 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
       if (trace === undefined) return undefined
       const { omitted, queries, statements, waits } = trace
       const [database, cache] = [trace.more.database.toData(), trace.more.cache.toData()]
+      const moreWaits = trace.more.waits.toData()
       const twins = new TwinFinder()
       const describe = (report: QueryStart, index: number) => {
         const raw = report.source === 'span' ? captureQuery(report, redactor) : report
@@ -283,7 +284,7 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
         statements: statements.all,
         queries: queries.map(pack),
         omitted,
-        ...((database ?? cache) && { more: { database, cache } }),
+        ...((database ?? cache ?? moreWaits) && { more: { database, cache, waits: moreWaits } }),
         ...(waits.length > 0 && { waits }),
       }
     },

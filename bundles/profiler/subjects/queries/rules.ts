@@ -284,14 +284,13 @@ export const starvedPoolRule: FindingRule<Profile> = {
   name: 'starved-pool',
   title: 'Wait for a connection',
   find(profile) {
-    const { time, waits } = readWaits(profile)
+    const { count, longest, time, waits } = readWaits(profile)
     if (time < leastWaiting) return []
-    const longest = Math.max(...waits.map(({ duration }) => duration))
     const isKnown = waits.every(({ pool }) => pool !== undefined)
     return [
       {
         severity: 'warning',
-        problem: `The request waited ${formatDuration(time)} for connections of a pool (${formatCount(waits.length, 'time')}, at most ${formatDuration(longest)}): ${isKnown ? describeUse(waits) : 'whether all connections were in use is not known'}.`,
+        problem: `The request waited ${formatDuration(time)} for connections of a pool (${formatCount(count, 'time')}, at most ${formatDuration(longest)}): ${isKnown ? describeUse(waits) : 'whether all connections were in use is not known'}.`,
         ...describePlaces(
           waits,
           {},
@@ -300,7 +299,7 @@ export const starvedPoolRule: FindingRule<Profile> = {
             : 'Look at how many connections the pool has and may have',
         ),
         place: { panel: waits.every(({ system }) => isCache(system)) ? 'cache' : 'database' },
-        evidence: { count: waits.length, time },
+        evidence: { count, time },
       },
     ]
   },

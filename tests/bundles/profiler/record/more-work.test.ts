@@ -193,3 +193,34 @@ t.test('findings about queries say that they have seen a sample, and only then',
     }
   t.end()
 })
+
+t.test('waits for connections are counted and timed, however many there are', async t => {
+  for (const [count, longest, time] of [
+    [100, 120, 12_000],
+    [101, 120, 12_120],
+    [300, 900, 36_780],
+  ] as const) {
+    const trace = new QueryTrace()
+    for (let wait = 0; wait < count; wait++)
+      trace.addWait({ system: 'mysql', start: wait * 1000, duration: wait === 250 ? 900 : 120 })
+    const { more, waits } = trace
+    t.equal(waits.length, 100)
+    const queries = { queries: [], omitted: 0, waits, more: { waits: more.waits.toData() } }
+    const [finding] = findFindings(createProfile({ queries })).filter(({ rule }) => rule === 'starved-pool')
+    t.match(finding?.problem, `(${count} times, at most ${longest} ms)`)
+    t.strictSame(finding?.evidence, { count, time })
+  }
+})
+
+t.test('further waits are stored with the profile of their request', async t => {
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/wait': () => {
+        for (let wait = 0; wait < 101; wait++) kernel.app.queries.noteWait({ system: 'mysql', duration: 10 })
+        return Response.text('ok')
+      },
+    },
+  })
+  const profile = await kernel.profileOf(await kernel.client.get('/wait'))
+  t.equal(profile.collectors.queries?.more?.waits?.ended, 1)
+})
