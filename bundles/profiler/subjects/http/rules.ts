@@ -18,7 +18,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
     return [
       ...same.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `{call} was sent ${formatNumber(calls.length)} times${amongAll(profile)}, ${totalTimeOf(calls)}.`,
+        problem: `{call} was sent ${formatNumber(calls.length)} times${amongAll(profile)}, ${readCalls(profile).omitted === 0 ? '' : 'at least '}${totalTimeOf(calls)}.`,
         ...describePlaces(
           calls,
           { call: shorten(name, urlLength) },
@@ -27,7 +27,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
       })),
       ...alike.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `N+1: ${formatNumber(calls.length)} similar calls to {pattern}${amongAll(profile)}, ${totalTimeOf(calls)}.`,
+        problem: `N+1: ${formatNumber(calls.length)} similar calls to {pattern}${amongAll(profile)}, ${readCalls(profile).omitted === 0 ? '' : 'at least '}${totalTimeOf(calls)}.`,
         ...describePlaces(
           calls,
           { pattern: shorten(name, urlLength) },
