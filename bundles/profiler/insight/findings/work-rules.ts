@@ -122,11 +122,11 @@ export const transactionCallRule: FindingRule<Profile> = {
   find: profile =>
     findHeldTransactions(profile).map(({ calls, first, held }) => ({
       severity: 'warning',
-      problem: `A transaction waited ${formatDuration(held)} for ${formatCount(calls.length, 'HTTP client call')}: {call}${calls.length > 1 ? ' and others' : ''}.`,
+      problem: `A transaction ran no query during ${formatCount(calls.length, 'HTTP client call')} of ${formatDuration(held)}${calls.length > 1 ? ' in total' : ''}: {call}${calls.length > 1 ? ' and others' : ''}.`,
       ...describePlaces(
         calls,
         { call: shorten(`${first.method} ${first.url}`, textLength) },
-        'Call before BEGIN or after COMMIT: meanwhile the transaction holds its locks and a connection of the pool',
+        'If it waits for this, call before BEGIN or after COMMIT: meanwhile it holds its locks and a connection of the pool',
       ),
       place: { panel: 'http', anchor: `call-${first.index}` },
       evidence: { count: calls.length, time: held },

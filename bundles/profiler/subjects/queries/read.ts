@@ -165,7 +165,7 @@ function toStoredQuery(
     index,
     kind: isCache(system) ? 'cache' : 'database',
     operation,
-    isRead: reads.has(operation),
+    isRead: reads.has(operation) && !hasEffect.test(text),
     system,
     namespace,
     server,
@@ -265,6 +265,9 @@ const reads: ReadonlySet<string> = new Set([
   ...['ZRANGE', 'ZRANGEBYSCORE', 'ZREVRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK', 'ZSCAN', 'XRANGE', 'XLEN', 'XREAD'],
 ])
 
+/** Functions of PostgreSQL and MySQL that change something: a query with one of them is not repeated for its result. */
+const hasEffect = /\b(?:nextval|setval|pg_(?:try_)?advisory\w*|pg_notify|get_lock|release_lock)\s*\(/i
+
 /** The operations that control a transaction or a connection, and neither read nor write rows. */
 export const controlOperations: ReadonlySet<string> = new Set([
   ...['BEGIN', 'START', 'COMMIT', 'END', 'ROLLBACK', 'ABORT', 'SAVEPOINT', 'RELEASE'],
@@ -288,14 +291,25 @@ const endings: ReadonlySet<string> = new Set([
   ...['COMMIT', 'END', 'ROLLBACK', 'ABORT', 'COMMITTRANSACTION', 'ABORTTRANSACTION'],
 ])
 
-/** Whether a query begins a transaction. */
-export function beginsTransaction({ operation }: Pick<OrderedQuery, 'operation'>): boolean {
-  return beginnings.has(operation)
+/** Statements with which MySQL and MariaDB commit. */
+const committing: ReadonlySet<string> = new Set(['CREATE', 'ALTER', 'DROP', 'TRUNCATE', 'RENAME', 'GRANT', 'REVOKE'])
+
+/** A later statement of a text that ends the transaction. */
+const endBehind = /;\s*(?:COMMIT|END|ROLLBACK|ABORT)\b(?![^;]*\bTO\b)/i
+
+/** Whether a query begins a transaction, and does not end it itself: `BEGIN; UPDATE …; COMMIT`. */
+export function beginsTransaction({ operation, text }: Pick<OrderedQuery, 'operation' | 'text'>): boolean {
+  return beginnings.has(operation) && !endBehind.test(text)
 }
 
 /** Whether a query ends its transaction. `ROLLBACK TO` a savepoint does not. */
-export function endsTransaction({ operation, text }: Pick<OrderedQuery, 'operation' | 'text'>): boolean {
-  return endings.has(operation) && !/\bTO\b/i.test(text)
+export function endsTransaction({
+  operation,
+  system,
+  text,
+}: Pick<OrderedQuery, 'operation' | 'text'> & { readonly system?: string | undefined }): boolean {
+  if (endBehind.test(text) || (endings.has(operation) && !/\bTO\b/i.test(text))) return true
+  return system === 'mysql' && committing.has(operation) && !/^\w+ TEMPORARY\b/i.test(text)
 }
 
 /**

@@ -260,7 +260,7 @@ export const openTransactionRule: FindingRule<Profile> = {
           ...describePlaces(
             [begin],
             { statement: shortenStatement(begin.text) },
-            'End it in a finally block: its locks last, and its connection may be used by another request',
+            'End it in a finally block: until its connection is closed, its locks last, and another request may get the connection',
           ),
           place: toQueryPlace(begin),
           evidence: { count: queries.length + 1 },

@@ -68,6 +68,8 @@ t.test('reading queries with the same values are duplicates, also those of a cac
       createQuery({ start: index, end: index + 1, ...(index > 0 && { twin: 0 }), ...changes }),
     )
   t.hasStrict(find(same(20)), [{ rule: 'duplicate-queries', place: { anchor: 'query-1' }, evidence: { count: 20 } }])
+  for (const text of ['SELECT nextval(?)', 'SELECT pg_advisory_lock(?)'])
+    t.notOk(rulesOf(same(5, { text })).includes('duplicate-queries'), text)
   t.strictSame(rulesOf(same(2)), [])
   t.strictSame(rulesOf(same(3, { text: 'UPDATE a SET b = 1' })), [], 'a repeated write')
   const places = same(5).map((query, index) => ({ ...query, caller: { file: `shop/${index}.ts`, line: index } }))
@@ -200,6 +202,19 @@ t.test('a transaction is open if it has begun and no query ends it', async t => 
   t.strictSame(rulesOf(inOrder('BEGIN', 'SAVEPOINT a', 'ROLLBACK TO a')), ['open-transaction'])
   for (const end of ['COMMIT', 'ROLLBACK', 'END']) t.strictSame(rulesOf(inOrder('BEGIN', 'UPDATE a', end)), [], end)
   t.strictSame(rulesOf(inOrder('BEGIN', 'UPDATE a', 'BEGIN')), [], 'two at the same time')
+  const several = ['BEGIN; UPDATE a; COMMIT', 'begin;update a;rollback;']
+  t.strictSame(
+    several.flatMap(text => rulesOf(inOrder(text, 'UPDATE b'))),
+    [],
+    'one text ends it',
+  )
+  t.strictSame(rulesOf(inOrder('BEGIN', 'UPDATE a; COMMIT')), [], 'the last statement of a text ends it')
+  t.strictSame(rulesOf(inOrder('BEGIN; UPDATE a')), ['open-transaction'])
+  const ofSystem = (system: string, text: string) =>
+    rulesOf(inOrder('BEGIN', text).map(query => ({ ...query, system })))
+  t.strictSame(ofSystem('mysql', 'CREATE TABLE a (b int)'), [], 'MySQL commits')
+  t.strictSame(ofSystem('mysql', 'CREATE TEMPORARY TABLE a (b int)'), ['open-transaction'])
+  t.strictSame(ofSystem('postgresql', 'CREATE TABLE a (b int)'), ['open-transaction'])
   t.strictSame(rulesOf([createQuery({ text: 'BEGIN', end: undefined })]), [], 'it was not begun')
   t.strictSame(rulesOf(inOrder('BEGIN'), { outcome: 'aborted' }), [])
   const failed = (code: string) => [
