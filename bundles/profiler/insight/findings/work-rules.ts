@@ -1,5 +1,7 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { severityOf } from '../../../../lib/log/create-logger.ts'
+import { mask } from '../../../../lib/redact/secret-names.ts'
+import type { ValueTree } from '../../../../lib/redact/value-tree.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatDuration, shorten, toOneLine } from '../../profile/format.ts'
@@ -214,7 +216,7 @@ const textLength = 120
 
 /**
  * The work that failed before the response was sent, in a request that was answered without an error of the server. Work is left out
- * if its error was thrown on, or a warning or an error was logged after it: the profile shows such a failure already.
+ * if its error was thrown on, a warning or an error was logged after it, or it was printed: the profile shows such a failure already.
  */
 function findSwallowed<work extends Work>(profile: Profile, work: readonly work[]): work[] {
   const { duration, outcome, status } = profile.summary
@@ -228,7 +230,29 @@ function findSwallowed<work extends Work>(profile: Profile, work: readonly work[
   const isThrown = ({ code = '', error }: Work) =>
     thrown.some(exception => exception.message === error || (code !== '' && exception.code === code))
   const isReported = ({ end = 0 }: Work) => reports.some(({ at }) => at / 1000 >= end - precision)
-  return failed.filter(item => !isThrown(item) && !isReported(item))
+  const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
+  const printed = entries.map(({ at, values }) => ({ at, text: values.flatMap(listTexts).join('\n') }))
+  // What was not kept may have been the error.
+  const isPrinted = (item: Work) =>
+    omitted > 0 || printed.some(({ at, text }) => at / 1000 >= (item.end ?? 0) - precision && names(text, item))
+  return failed.filter(item => !isThrown(item) && !isReported(item) && !isPrinted(item))
+}
+
+function listTexts({ entries = [], text }: ValueTree): string[] {
+  return [text, ...entries.flatMap(({ value }) => listTexts(value))]
+}
+
+/** The only message of an error of `fetch`; that of its call is the cause. */
+const messageOfFetch = 'fetch failed'
+
+/** Whether a text has the code or the message of an error: what is masked or cut in one of them may be there in the other. */
+function names(text: string, { code = '', error }: Work): boolean {
+  const parts = error.split(mask).flatMap(part => part.split(/[…\n]/))
+  return (
+    parts.every(part => text.includes(part.trim())) ||
+    (code.length > 3 && text.includes(code)) ||
+    text.includes(messageOfFetch)
+  )
 }
 
 /** Milliseconds: times are rounded. */

@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { linkToFinding, writeAdvice, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
+import { describeDump } from '#bundles/profiler/subjects/console/record.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfile, createQuery, type ProfileInit, type QueryData } from '#tests/support/create-profile.ts'
 
 const find = (queries: readonly QueryData[], init: ProfileInit = {}, data: object = {}) =>
@@ -192,6 +194,47 @@ t.test('a query that fails as expected is no finding', async t => {
   t.strictSame(failed("Duplicate entry 'Ada' for key 'name'", { code: 'ER_DUP_ENTRY' }), [])
   t.strictSame(failed('could not obtain lock', { code: '55P03' }), [])
   t.strictSame(failed('NOSCRIPT No matching script.', { system: 'redis', text: 'EVALSHA a' }), [])
+})
+
+t.test('a failure whose error was printed after it is no finding', async t => {
+  const message = 'relation "nothing" does not exist'
+  const query = createQuery({ error: message, code: '42P01', start: 1, end: 2 })
+  const call = { method: 'GET', url: 'http://a.test/', error: 'connect ECONNREFUSED 127.0.0.1:1', start: 1, end: 2 }
+  const masker = new Redactor()
+  const rulesWith = (values: readonly unknown[], at = 2000, omitted = 0, failed: object = query) =>
+    findFindings(
+      createProfile(
+        {
+          ...(failed === query
+            ? { queries: { queries: [query], omitted: 0 } }
+            : { http: { calls: [failed], omitted: 0 } }),
+          console: {
+            omitted,
+            entries: [{ at, method: 'error', values: values.map(value => describeDump(value, masker, '/')) }],
+          },
+        },
+        { duration: 10, dumps: 1 },
+      ),
+    ).map(({ rule }) => rule)
+  const error = Object.assign(new Error(message), { code: '42P01' })
+  const printed: readonly (readonly unknown[])[] = [
+    [error],
+    ['failed', error],
+    [message],
+    [`failed: ${error}`],
+    [error.stack],
+    [{ error }],
+    [new Error('no page', { cause: error })],
+    [new AggregateError([error])],
+    ['code', '42P01'],
+  ]
+  for (const [index, values] of printed.entries()) t.strictSame(rulesWith(values), [], `form ${index}`)
+  t.strictSame(rulesWith(['later'], 2000, 1), [], 'one of the calls that were not kept may have been it')
+  for (const values of [['another'], [new Error('another')], []]) t.strictSame(rulesWith(values), ['failed-query'])
+  t.strictSame(rulesWith([error], 1500), ['failed-query'], 'printed before')
+  const ofFetch = new TypeError('fetch failed', { cause: new Error(call.error) })
+  for (const value of [ofFetch, ofFetch.message, call.error]) t.strictSame(rulesWith([value], 2000, 0, call), [])
+  t.strictSame(rulesWith(['another'], 2000, 0, call), ['failed-call'])
 })
 
 t.test('a transaction is open if it has begun and no query ends it', async t => {
