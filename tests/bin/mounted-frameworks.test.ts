@@ -147,8 +147,8 @@ async function serve(t: Test, source: string, packages: Readonly<Record<string, 
     await kernel.close()
   })
   const panel = async (token: string, query: string) => (await fetch(`${url}/_profiler/${token}${query}`)).text()
-  return async (target: string) => {
-    const response = await fetch(url + target)
+  return async (target: string, method = 'GET') => {
+    const response = await fetch(url + target, { method })
     const text = await response.text()
     const token = String(response.headers.get('x-debug-token'))
     const { data, summary }: Stored = JSON.parse(await panel(token, '.json'))
@@ -213,6 +213,49 @@ for (const [name, packages] of Object.entries(versions)) {
     t.match(plain, { text: 'plain', route: 'plain', controller: 'node handler /plain', router: { mounted: undefined } })
     const route = await get('/own')
     t.strictSame([route.calls, route.router.mounted], [before, undefined], 'a route of the kernel has none')
+  })
+}
+
+const routes = `
+import express from 'express'
+import { mountNodeHandler } from 'sinfonietta'
+
+const app = express()
+const step = name => Object.defineProperty((request, response, next) => next(), 'name', { value: name })
+const end = name => Object.defineProperty((request, response) => response.end(name), 'name', { value: name })
+const router = express.Router()
+router.all('/router', step('first'), end('anyBook'))
+app.use('/in', router)
+app.all('/app', end('anyBooks'))
+app.all('/several', step('first'), [step('second'), end('anyBooks')])
+app.route('/before').all(step('load')).get(end('show')).post(end('save'))
+app.route('/after').get(step('load'), end('show')).all(end('refuse'))
+app.route('/only').all(step('load'), end('any'))
+app.get('/get', step('load'), end('show'))
+export const createBundles = async () => [{ name: 'mounts', register: ({ routes }) => mountNodeHandler(routes, '/old', app) }]
+`
+
+for (const [name, packages] of Object.entries(versions)) {
+  t.test(`the handler of a route of ${name} is its last function for the method, or for all methods`, async t => {
+    const get = await serve(t, routes, packages)
+    for (const [method, target, before, handler] of [
+      ['GET', '/app', [], 'anyBooks'],
+      ['POST', '/app', [], 'anyBooks'],
+      ['GET', '/several', ['first', 'second'], 'anyBooks'],
+      ['DELETE', '/in/router', ['first'], 'anyBook'],
+      ['GET', '/before', ['load'], 'show'],
+      ['POST', '/before', ['load'], 'save'],
+      ['HEAD', '/before', ['load'], 'show'],
+      ['GET', '/after', ['load'], 'show'],
+      ['PUT', '/after', [], 'refuse'],
+      ['GET', '/only', ['load'], 'any'],
+      ['HEAD', '/get', ['load'], 'show'],
+    ] as const) {
+      const { calls, controller } = await get(`/old${target}`, method)
+      const names = calls.map(call => call.replace(` ${file}`, ''))
+      t.equal(controller, handler, `${method} ${target}`)
+      t.strictSame(names.slice(names.length - before.length - 2), [...before, 'handler:', handler])
+    }
   })
 }
 

@@ -26,31 +26,53 @@ const expressListeners: ChannelListeners = {
 export function readExpressRoute(message: object): FrameworkRoute | undefined {
   const { baseUrl = '', params, route } = message as ExpressMessage
   if (route === null || typeof route !== 'object' || typeof baseUrl !== 'string') return undefined
-  const { path, stack } = route
-  if (path === undefined) return undefined
-  const handler = Array.isArray(stack)
-    ? nameOf((stack.at(-1) as { readonly handle?: unknown } | undefined)?.handle)
-    : ''
-  return { key: route, pattern: `${baseUrl}${String(path)}`, parameters: params, handler }
+  if (route.path === undefined) return undefined
+  const handler = nameOf(findHandler(message)?.handle)
+  return { key: route, pattern: `${baseUrl}${String(route.path)}`, parameters: params, handler }
 }
 
-/** A call of a function of Express. The last function of a route is its handler. */
+/**
+ * The handler of a route is its last function for the method of the message; without any, its last one for all methods.
+ * `app.all()` adds its functions once for each method, `route.all()` without one.
+ */
+function findHandler({ method = '', route }: ExpressMessage): RouteLayer | undefined {
+  // Express answers HEAD as GET where nothing is for HEAD.
+  const own = method === 'HEAD' && route?.methods?.head !== true ? 'get' : method.toLowerCase()
+  let handler: RouteLayer | undefined
+  for (const layer of route?.stack ?? []) {
+    const isForAll = layer.method === undefined
+    if (layer.method === own || (isForAll && handler?.method === undefined)) handler = layer
+  }
+  return handler
+}
+
+/** A call of a function of Express. */
 function readCall(message: object, layer: object | undefined, code: object, isForError: boolean): FrameworkFunction {
-  const { params, route } = message as ExpressMessage
-  const isHandler = layer !== undefined && Array.isArray(route?.stack) && route.stack.at(-1) === layer
+  const isHandler = layer !== undefined && findHandler(message) === layer
   return {
     phase: isForError ? 'error handler' : isHandler ? 'handler' : 'middleware',
     name: nameOf(code),
     code,
-    parameters: params,
+    parameters: (message as ExpressMessage).params,
   }
+}
+
+/** A layer of a route, with a function for a method, in small letters, or for all methods. */
+interface RouteLayer {
+  readonly method?: string | undefined
+  readonly handle?: unknown
 }
 
 /** A message of Node, with what Express adds. A path may be a text, a pattern, or a list. */
 interface ExpressMessage {
+  readonly method?: string
   readonly baseUrl?: unknown
   readonly params?: unknown
-  readonly route?: { readonly path?: unknown; readonly stack?: unknown } | null
+  readonly route?: {
+    readonly path?: unknown
+    readonly methods?: { readonly head?: unknown }
+    readonly stack?: readonly RouteLayer[]
+  } | null
 }
 
 interface ExpressCall {
