@@ -66,6 +66,8 @@ export interface LoadOptions {
   readonly load?: LoadBundles | undefined
   /** Whether the application handles requests: then its templates are checked. */
   readonly isServed: boolean
+  /** Whether its requests are recorded although it is not served: its libraries report what they do, as in a development server. */
+  readonly replays?: boolean
   /** Whether names of variables and `.env` files that have no effect are logged. */
   readonly warns: boolean
 }
@@ -118,10 +120,10 @@ export async function checkSettings(application: ApplicationSettings, load?: Loa
 /** If it fails, mistakes in the kernel's own settings are reported instead: they may be the reason. */
 async function loadBundles(
   { config, directory, settings }: ApplicationSettings,
-  { isServed, load }: Pick<LoadOptions, 'isServed' | 'load'>,
+  { isServed, load, replays = false }: Pick<LoadOptions, 'isServed' | 'load' | 'replays'>,
 ): Promise<readonly Bundle[]> {
   try {
-    const isProfiled = isServed && config.environment === 'dev'
+    const isProfiled = (isServed || replays) && config.environment === 'dev'
     const bundles = checkBundles(await (load ?? (await importBundles(directory, { isProfiled })))(config))
     return [...(await loadTracing(settings, bundles, isServed)), ...bundles]
   } catch (error) {

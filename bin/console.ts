@@ -73,7 +73,8 @@ export async function runApplicationCommand(
     const { config } = settings
     // Results go to stdout, so the log goes to stderr, and only warnings and errors are of interest.
     const logger = createProcessLogger(settings, terminal.stderr, 'warning')
-    const kernel = await loadApplication(settings, { load, logger, isServed: false, warns: false }).catch(
+    const replays = command === 'profiler:replay' || command === 'profiler:verify'
+    const kernel = await loadApplication(settings, { load, logger, isServed: false, replays, warns: false }).catch(
       async error => {
         // Bundles are not registered with wrong settings, but the list of settings helps to find them.
         const isListed = error instanceof CONFIG_INVALID && command === 'debug:config'

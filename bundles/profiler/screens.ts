@@ -89,10 +89,12 @@ export function addScreens(
   return { assets, editor, findOwnPage }
 }
 
-/** Boots the kernel as a server does: a console command starts with an assembled kernel only. */
-function prepareForRequests({ signals, view }: Application): void {
-  view.load()
-  signals.emit('kernel.booted', undefined)
+/** Boots the kernel as a server does: a console command starts with an assembled kernel only, and ends its process. */
+async function prepareForRequests(app: Application): Promise<void> {
+  const { watchLibraries } = await import('../../kernel/libraries/watch-libraries.ts')
+  watchLibraries(app)
+  app.view.load()
+  app.signals.emit('kernel.booted', undefined)
 }
 
 /** The view models of the profiler change with its versions: a copy of an old template would fail in a render. */

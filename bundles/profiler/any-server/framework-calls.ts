@@ -34,7 +34,9 @@ export function recordFrameworks(find: FindTraceOf): () => void {
   return () => void searches.delete(find)
 }
 
-function findTrace(message: object): Trace | undefined {
+function findTrace(message: object | undefined): Trace | undefined {
+  // The handler of a web socket has a connection in the place of a request.
+  if (message === undefined) return undefined
   for (const find of searches) {
     const trace = find(message)
     if (trace !== undefined) return trace

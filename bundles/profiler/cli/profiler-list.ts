@@ -337,5 +337,5 @@ export type CommandServices = Omit<ProfilerApplication, 'inspector'> & {
   readonly armFile: ArmFile
   readonly inspector: Inspector
   /** Boots the application for requests; most commands do not need that. */
-  readonly boot: () => void
+  readonly boot: () => Promise<void>
 }

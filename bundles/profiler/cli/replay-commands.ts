@@ -87,7 +87,7 @@ async function prepareReplay(services: ReplayServices, input: CommandInput, outp
   }
   const supplied = await readInput(input)
   for (const remark of remarksOf(plan, supplied)) output.note(remark)
-  boot()
+  await boot()
   return { original: original.profile, repeating: createRepeating(plan, supplied, services) }
 }
 

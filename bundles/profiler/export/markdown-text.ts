@@ -45,9 +45,21 @@ export function joinBlocks(blocks: readonly string[]): string {
   return `${blocks.filter(block => block !== '').join('\n\n')}\n`
 }
 
-/** Writes a list with one item per line. Items beyond the limit are only counted. */
-export function toList<item>(items: readonly item[], limit: number, write: (item: item) => string): string {
-  const lines = items.slice(0, limit).map(item => `- ${write(item)}`)
+/** Chooses items up to a limit, those of the lowest rank first. They keep their order. */
+export function choose<item>(items: readonly item[], limit: number, rankOf: (item: item) => number): readonly item[] {
+  if (items.length <= limit) return items
+  const chosen = new Set(items.toSorted((one, other) => rankOf(one) - rankOf(other)).slice(0, limit))
+  return items.filter(item => chosen.has(item))
+}
+
+/** Writes a list with one item per line. Items beyond the limit are only counted: those of the highest rank, else the last ones. */
+export function toList<item>(
+  items: readonly item[],
+  limit: number,
+  write: (item: item) => string,
+  rankOf: (item: item) => number = () => 0,
+): string {
+  const lines = choose(items, limit, rankOf).map(item => `- ${write(item)}`)
   if (items.length > limit) lines.push(`- … and ${(items.length - limit).toLocaleString('en')} more`)
   return lines.join('\n')
 }

@@ -1,5 +1,5 @@
 import { formatTree, type ValueEntry, type ValueTree } from '../../../../lib/redact/value-tree.ts'
-import { toBlock, toSpan, writeRest } from '../../export/markdown-text.ts'
+import { choose, toBlock, toSpan, writeRest } from '../../export/markdown-text.ts'
 import {
   formatCount,
   formatMicroseconds,
@@ -47,7 +47,7 @@ export const consoleView: SubjectView = {
     if (entries.length === 0) return []
     return [
       '## Console',
-      ...chooseEntries(entries, limit).flatMap(writeEntry),
+      ...choose(entries, limit, rankOf).flatMap(writeEntry),
       ...writeRest(Math.max(0, entries.length - limit) + omitted, 'listed'),
     ]
   },
@@ -76,12 +76,9 @@ export const consoleView: SubjectView = {
   },
 }
 
-/** The most calls for a short list: errors and warnings come first. They stay in their order. */
-function chooseEntries(entries: readonly ConsoleEntry[], limit: number): readonly ConsoleEntry[] {
-  const ranks = ['error', 'warning', 'info', 'plain']
-  const rankOf = ({ method }: ConsoleEntry) => ranks.indexOf(levels[method])
-  const chosen = new Set(entries.toSorted((one, other) => rankOf(one) - rankOf(other)).slice(0, limit))
-  return entries.filter(entry => chosen.has(entry))
+/** Errors come first, then warnings. */
+function rankOf({ method }: ConsoleEntry): number {
+  return ['error', 'warning', 'info', 'plain'].indexOf(levels[method])
 }
 
 function toRow(

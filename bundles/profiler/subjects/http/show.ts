@@ -47,7 +47,9 @@ export const callsView: SubjectView = {
 
   toMarkdown({ profile }, limit) {
     const { calls, omitted } = readCalls(profile)
-    return calls.length === 0 ? [] : ['## HTTP client calls', toList(calls, limit, writeCall), ...writeRest(omitted)]
+    return calls.length === 0
+      ? []
+      : ['## HTTP client calls', toList(calls, limit, writeCall, rankOf), ...writeRest(omitted)]
   },
 
   toItems({ editor, profile, summary }) {
@@ -68,6 +70,10 @@ export const callsView: SubjectView = {
       }),
     ]
   },
+}
+
+function rankOf(call: StoredCall): number {
+  return hasFailed(call) ? 0 : 1
 }
 
 /** The facts of a call that the panel and Markdown show. Those that are not known are empty. */

@@ -40,12 +40,9 @@ interface StoredLogs {
   readonly left: readonly LeftMessages[]
 }
 
-/** The most messages for a short list: errors and warnings come first. They stay in their order. */
-export function chooseLogs(logs: readonly StoredLog[], limit: number): readonly StoredLog[] {
-  const ranks = ['error', 'warning', 'plain']
-  const rankOf = ({ level }: StoredLog) => ranks.indexOf(severityOf(level))
-  const chosen = logs.toSorted((one, other) => rankOf(one) - rankOf(other)).slice(0, limit)
-  return chosen.sort((one, other) => one.index - other.index)
+/** Errors come first, then warnings. */
+export function rankOf({ level }: StoredLog): number {
+  return ['error', 'warning', 'plain'].indexOf(severityOf(level))
 }
 
 /** Whether a message reports an exception, which is shown elsewhere. */

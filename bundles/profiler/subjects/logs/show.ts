@@ -1,6 +1,6 @@
 import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
-import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
+import { choose, toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
 import { formatCount, formatMicroseconds, formatNumber, shorten, toOneLine } from '../../profile/format.ts'
@@ -20,7 +20,7 @@ import {
   toLogLines,
   viewNotification,
 } from './lines.ts'
-import { chooseLogs, deriveNotifications, readLogs, type StoredLog } from './read.ts'
+import { deriveNotifications, rankOf, readLogs, type StoredLog } from './read.ts'
 
 /** The log messages. The panel also has the notifications of listeners, which follow from the event tree. */
 export const logsView: SubjectView = {
@@ -41,11 +41,10 @@ export const logsView: SubjectView = {
     const { logs } = readLogs(profile)
     if (logs.length === 0) return []
     const left = describeLeft(profile, toSpan)
-    const chosen = chooseLogs(logs, limit)
     return [
       '## Logs',
       // The list counts those over the limit.
-      toList([...chosen, ...logs.slice(chosen.length)], limit, writeLog),
+      toList(logs, limit, writeLog, rankOf),
       ...(left === '' ? [] : [left]),
     ]
   },
@@ -54,9 +53,10 @@ export const logsView: SubjectView = {
     const { errors, warnings } = profile.summary
     if (errors + warnings === 0) return []
     const link = profileLink(summary.token, 'logger')
-    const logs = chooseLogs(
+    const logs = choose(
       readLogs(profile).logs.filter(({ level }) => severityOf(level) !== 'plain'),
       itemRowLimit,
+      rankOf,
     )
     const rows = logs.map(({ caller, index, level, message }) =>
       row(level, cutText(message), {

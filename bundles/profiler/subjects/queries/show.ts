@@ -121,7 +121,7 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
         '### Statement shapes',
         toList(shapes, limit, writeShape),
         '### Queries',
-        toList(queries, limit, writeQuery),
+        toList(queries, limit, writeQuery, ({ error }) => (error === '' ? 1 : 0)),
       ]
     },
   }
