@@ -120,6 +120,7 @@ class ServerExchange implements ObservedExchange {
   readonly #reply: ServerReply
   readonly #content = new BodyCopy()
   readonly #socket: Socket
+  #isStreamed = false
   #isEnded = false
   #isClosedByServer = false
   #source: unknown
@@ -185,6 +186,9 @@ class ServerExchange implements ObservedExchange {
 
   send(chunk: string | Uint8Array, encoding: unknown): void {
     if (this.request.method === 'HEAD' || isBodiless(this.#reply.statusCode)) return
+    // Of HTTP/2, `end` writes its chunk before it has ended the reply.
+    const reply = this.#reply
+    this.#isStreamed ||= reply instanceof ServerResponse ? !reply.writableEnded : this.#content.length > 0
     this.#content.add(toBytes(chunk, encoding))
   }
 
@@ -250,7 +254,10 @@ class ServerExchange implements ObservedExchange {
     // Code may answer by the stream of HTTP/2 instead of the reply: then its bytes are not known.
     const isByStream = trace.response === undefined && this.#reply instanceof Http2ServerResponse
     if (isByStream) trace.response = readSentHead(this.#reply as Http2ServerResponse)
-    else trace.page = { body: bytes, encoding: trace.response?.headers.get('content-encoding') ?? '', whole: length }
+    else {
+      const encoding = trace.response?.headers.get('content-encoding') ?? ''
+      trace.page = { body: bytes, encoding, whole: length, isStreamed: this.#isStreamed }
+    }
     const { isSent, streamError } = judgeEnding({
       message: this.#message,
       reply: this.#reply,

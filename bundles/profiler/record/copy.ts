@@ -161,10 +161,8 @@ export class ContentCopier {
 
   #copy(sent: SentContent, type: string): Partial<ContentData> {
     const { body, encoding, whole = 0 } = sent
-    if (body.length === 0)
-      return { note: isText(type) ? 'Not stored: too many bodies of calls.' : 'Only text is stored.' }
-    if (!(isText(type) || (type === '' && typeof body === 'string')))
-      return { note: 'Only text is stored.', ...digestOf(sent) }
+    if (body.length === 0) return { note: isText(type) ? 'Not stored: too many bodies of calls.' : noteOf(type) }
+    if (!(isText(type) || (type === '' && typeof body === 'string'))) return { note: noteOf(type), ...digestOf(sent) }
     const given = readText(sent)
     const text = given === undefined ? undefined : (sent.hide?.(given) ?? given)
     if (given === undefined || text === undefined)
@@ -218,6 +216,10 @@ export function isText(type: string): boolean {
     isJsonType(type) ||
     isForm(type)
   )
+}
+
+function noteOf(type: string): string {
+  return type === 'text/event-stream' ? 'The events of a stream are not stored.' : 'Only text is stored.'
 }
 
 function isForm(type: string): boolean {

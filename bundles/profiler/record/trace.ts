@@ -21,6 +21,8 @@ interface NotedPage {
   readonly encoding: string
   /** Bytes of the whole body, if `body` may be only its beginning. */
   readonly whole?: number
+  /** Of another server: whether the body was written in pieces. */
+  readonly isStreamed?: boolean
 }
 
 /** The data that is recorded in memory while a request runs. The profile is made of it. */

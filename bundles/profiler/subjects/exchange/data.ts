@@ -53,7 +53,7 @@ export const responseSchema = v.object({
   /** Bytes of the body before compression, whether or not all were sent; `null` for a stream of unknown length. */
   size: amountOrNull,
   isStreamed: flag,
-  /** Bytes of a stream that were sent, as they were sent: maybe compressed. Absent if the response was no stream. */
+  /** Bytes of a stream that were sent, as they were sent: maybe compressed. Absent if the response was no stream, except of another server. */
   sent: maybe(check.count),
   /** Server-sent events; absent if the response was no stream of events. */
   events: maybe(check.count),

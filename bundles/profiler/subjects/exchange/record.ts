@@ -4,10 +4,10 @@ import type { DebugGate } from '../../../../kernel/debug-gate.ts'
 import { traceContextOf } from '../../../../kernel/trace-context.ts'
 import { decodeUtf8 } from '../../../../lib/body/body-source.ts'
 import { type FormData, parseForm } from '../../../../lib/body/form-data.ts'
-import { EventStream } from '../../../../lib/http/event-stream.ts'
+import { EventStream, isEventStream } from '../../../../lib/http/event-stream.ts'
 import { isJsonType } from '../../../../lib/http/media-type.ts'
 import type { Request } from '../../../../lib/http/request.ts'
-import { type Body, isBodiless, type Response } from '../../../../lib/http/response.ts'
+import { isBodiless, type Response } from '../../../../lib/http/response.ts'
 import { readTime } from '../../../../lib/own-globals.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
@@ -146,8 +146,9 @@ export function createResponseCollector(redactor: Redactor, contents: ContentCop
       const largeCookies = findLargeCookies(response, redactor)
       return {
         headers: copyHeaders(response.headers, createCopier(redactor)),
-        size: sizeOf(response),
-        isStreamed: response.body instanceof Readable,
+        size: sizeOf(trace, response, content),
+        isStreamed:
+          trace.page?.isStreamed === true || response.body instanceof Readable || isEventStream(response.headers),
         ...(sentBytes !== undefined && { sent: sentBytes }),
         ...(response instanceof EventStream && { events: response.sentEvents }),
         ...(largeCookies.length > 0 && { largeCookies }),
@@ -185,13 +186,18 @@ function copyContent(
   return contents.copy({ body: sent.body, type, encoding: sent.encoding, whole: page?.whole, hide })
 }
 
-function sizeOf({ body, headers, originalSize }: Response): number | null {
+function sizeOf(
+  { request, sentBytes }: Trace,
+  { body, headers, originalSize, status }: Response,
+  content: ContentData | undefined,
+): number | null {
   if (originalSize !== undefined) return originalSize
+  const isOfServer = request.attributes.has('_route_pattern')
+  // Another server has announced and sent what it has compressed itself.
+  if (isOfServer && content !== undefined && headers.has('content-encoding')) return content.length
   const announced = headers.get('content-length')
-  return announced === null ? lengthOf(body) : Number(announced)
-}
-
-function lengthOf(body: Body): number | null {
+  if (announced !== null) return Number(announced)
+  if (isOfServer && !isBodiless(status)) return request.method === 'HEAD' ? null : (sentBytes ?? null)
   if (body instanceof Readable) return null
   return body === null ? 0 : Buffer.byteLength(body)
 }

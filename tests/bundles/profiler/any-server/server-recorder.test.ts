@@ -1,8 +1,11 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
+import { connect, createServer as createSecondServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { createGzip, gzipSync } from 'node:zlib'
 import { t } from 'tap'
-import { createRecorder } from '#tests/support/record-server.ts'
+import { createRecorder, recordServer } from '#tests/support/record-server.ts'
 import { until } from '#tests/support/until.ts'
 
 t.test('a recorder makes profiles from its start until it is closed', async t => {
@@ -32,4 +35,62 @@ t.test('a recorder makes profiles from its start until it is closed', async t =>
 t.test('a recorder refuses wrong settings of the profiler', async t => {
   const settings = { PROFILER_SAMPLE: 'most' }
   t.throws(() => createRecorder(t, settings), { code: 'CONFIG_INVALID', message: /PROFILER_SAMPLE/ })
+})
+
+const long = 'a line of text\n'.repeat(2000)
+const html = { 'content-type': 'text/html' }
+
+/** The size, whether it was streamed, and the bytes that were sent; and the code. */
+const answers: Readonly<Record<string, readonly [unknown, (reply: ServerResponse) => unknown]>> = {
+  '/pieces': [{ size: 11, isStreamed: true, sent: 11 }, reply => [reply.write('hello '), reply.end('world')]],
+  '/written': [{ size: 5, isStreamed: true, sent: 5 }, reply => [reply.write('hello'), reply.end()]],
+  '/pipe': [{ size: 5, isStreamed: true, sent: 5 }, reply => Readable.from(['he', 'llo']).pipe(reply)],
+  '/one': [{ size: 5, isStreamed: false, sent: 5 }, reply => reply.end('hello')],
+  '/head': [{ size: 5, isStreamed: false, sent: 5 }, reply => reply.writeHead(200, html).end('hello')],
+  '/none': [{ size: 0, isStreamed: false, sent: 0 }, reply => reply.end()],
+  '/empty': [{ size: 0, isStreamed: false, sent: 0 }, reply => reply.writeHead(204).end()],
+  '/gzip': [
+    { size: 30_000, isStreamed: true, content: { length: 30_000 } },
+    reply =>
+      Readable.from([long])
+        .pipe(createGzip())
+        .pipe(reply.writeHead(200, { ...html, 'content-encoding': 'gzip' })),
+  ],
+  '/gzip-one': [
+    { size: 30_000, isStreamed: false },
+    reply => reply.writeHead(200, { ...html, 'content-encoding': 'gzip' }).end(gzipSync(long)),
+  ],
+  '/odd': [{ size: null, sent: 3 }, reply => reply.writeHead(200, { ...html, 'content-encoding': 'odd' }).end('abc')],
+  '/events': [
+    { size: 9, isStreamed: true, sent: 9, content: { note: 'The events of a stream are not stored.' } },
+    reply => [reply.writeHead(200, { 'content-type': 'text/event-stream' }), reply.write('data: 1\n\n'), reply.end()],
+  ],
+}
+
+t.test('the size of a response is that of its body, however it was written', async t => {
+  const answer = (url: string, reply: ServerResponse) => void answers[url]?.[1](reply)
+  const server = createServer((message, reply) => answer(String(message.url), reply))
+  const { port, profileOf } = await recordServer(t, server)
+  for (const [path, [expected]] of Object.entries(answers)) {
+    await (await fetch(`http://127.0.0.1:${port}${path}`)).arrayBuffer().catch(() => undefined)
+    const { collectors } = await profileOf(path, ({ summary }) => summary.outcome === 'complete')
+    t.match(collectors.response, expected as object, path)
+  }
+})
+
+t.test('the size of a response of HTTP/2 is that of its body', async t => {
+  const server = createSecondServer((message, reply) => {
+    if (message.url === '/pieces') reply.write('hello ')
+    reply.end('world')
+  })
+  const { port, profileOf } = await recordServer(t, server)
+  const client = connect(`http://127.0.0.1:${port}`)
+  for (const [path, expected] of [
+    ['/pieces', { size: 11, isStreamed: true, sent: 11 }],
+    ['/one', { size: 5, isStreamed: false, sent: 5 }],
+  ] as const) {
+    await once(client.request({ ':path': path }).resume(), 'close')
+    t.match((await profileOf(path)).collectors.response, expected, path)
+  }
+  client.close()
 })
