@@ -198,6 +198,27 @@ t.test('calls of overlapping requests are recorded with their own request, on po
   }
 })
 
+t.test('a redirect and the call to its address are one call, by fetch and by hand', async t => {
+  const { url } = await listen(t)
+  const handler = async () => {
+    await (await fetch(`${url}/redirect/a`)).text()
+    await readWithHttp(`${url}/redirect/b`)
+    await readWithHttp(`${url}/slow/b`)
+    return done()
+  }
+  const kernel = await createProfiledKernel(t, { handlers: { '/page': handler } })
+  const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
+  t.equal(calls.length, 4)
+  const timed = calls.map((call, index) => ({
+    ...call,
+    start: index * 100,
+    head: index * 100 + 90,
+    end: index * 100 + 99,
+  }))
+  const sequences = findFindings(createProfile({ http: { calls: timed } }, { duration: 1000 }))
+  t.hasStrict(sequences, [{ rule: 'sequential-calls', evidence: { count: 2, time: 398 } }])
+})
+
 t.test('calls outside of requests belong to no request, even if they fail during one', async t => {
   const { url } = await listen(t, () => undefined)
   const kernel = await createProfiledKernel(t, {

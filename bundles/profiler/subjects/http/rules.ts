@@ -94,8 +94,40 @@ function findSequences(profile: Profile): readonly StoredCall[][] {
   const repeated = new Set([...same, ...alike].flatMap(({ calls }) => calls))
   // Calls after the response do not delay the client.
   const end = profile.summary.duration
-  const candidates = calls.filter(call => call.start < end && isAnswered(call) && !repeated.has(call))
-  return findRuns(profile, candidates, endOf)
+  const isCandidate = (call: StoredCall) => call.start < end && isAnswered(call) && !repeated.has(call)
+  const candidates = followRedirects(calls).filter(hops => hops.every(isCandidate))
+  return findRuns(profile, candidates.map(asOne), endOf)
+}
+
+/** Groups each call with the calls to the addresses to which it was redirected: those cannot begin before its answer. */
+function followRedirects(calls: readonly StoredCall[]): StoredCall[][] {
+  const chains: StoredCall[][] = []
+  for (const call of calls) {
+    const chain = chains.find(hops => isRedirectTo(hops.at(-1), call))
+    if (chain === undefined) chains.push([call])
+    else chain.push(call)
+  }
+  return chains
+}
+
+/** Whether a call was redirected to the address of a later one. Queries are not compared: they may be masked, or changed by the caller. */
+function isRedirectTo(call: StoredCall | undefined, next: StoredCall): boolean {
+  const { head = Infinity, response, status = 0, url = '' } = call ?? {}
+  if (!redirects.has(status) || next.start < head) return false
+  const [, location] = response?.headers.find(([name]) => name.toLowerCase() === 'location') ?? []
+  // Without its address, the next call may be the one to which it leads.
+  if (location === undefined) return true
+  if (!URL.canParse(`${location}`, url) || !URL.canParse(next.url)) return false
+  const [target, address] = [new URL(`${location}`, url), new URL(next.url)]
+  return target.host === address.host && target.pathname === address.pathname
+}
+
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+/** A call from its start to the end of the last one to which it was redirected. */
+function asOne(hops: readonly StoredCall[]): StoredCall {
+  const stopped = hops.reduce((sum, call) => sum + call.stopped, 0)
+  return { ...(hops[0] as StoredCall), end: hops.at(-1)?.end, stopped }
 }
 
 /** The milliseconds that a run would save in parallel. */

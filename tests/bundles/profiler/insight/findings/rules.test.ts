@@ -49,6 +49,38 @@ t.test('calls are in sequence if each begins after the previous one, in the same
   t.hasStrict(sequence(calls([110, 80], [210, 80]), { events: { spans } }), [{ evidence: { count: 2 } }])
 })
 
+t.test('a call to which another was redirected is a part of it', async t => {
+  const hop = (url: string, start: number, location?: string, more: object = {}) => ({
+    ...{ method: 'GET', url: `http://a${url}`, start, head: start + 90, end: start + 100 },
+    ...(location === undefined ? { status: 200 } : { status: 302, response: { headers: [['Location', location]] } }),
+    ...more,
+  })
+  const alone: Record<string, object[]> = {
+    'an absolute address': [hop('/old', 0, 'http://a/new'), hop('/new', 100)],
+    'a path': [hop('/old', 0, '/new?token=******#part'), hop('/new?token=1', 101)],
+    'a relative path': [hop('/shop/old', 0, 'new'), hop('/shop/new', 100)],
+    'two redirects': [hop('/old', 0, '/newer'), hop('/newer', 100, '/new'), hop('/new', 200)],
+    'the same address, with a cookie': [hop('/old', 0, '/old'), hop('/old', 100)],
+    'before the body has ended': [hop('/old', 0, '/new'), hop('/new', 95)],
+    'an address that is not known': [hop('/old', 0, '', { response: undefined }), hop('/new', 100)],
+    'of a call that writes': [
+      hop('/old', 0, '/new', { method: 'POST', status: 303 }),
+      hop('/new', 100),
+      hop('/b', 200),
+    ],
+  }
+  for (const [name, calls] of Object.entries(alone)) t.strictSame(sequence({ calls }), [], name)
+  const two = [hop('/old', 0, '/new'), hop('/new', 100), hop('/b', 200)]
+  const evidence = { count: 2, time: 300, saving: 100 }
+  t.hasStrict(sequence({ calls: two }), [{ place: { anchor: 'call-2' }, evidence }], 'the next call is another')
+  for (const [name, calls] of Object.entries({
+    'another address': [hop('/old', 0, '/new'), hop('/b', 100)],
+    'no address': [hop('/old', 0, 'http://['), hop('/b', 100)],
+    'not modified': [hop('/old', 0, '/b', { status: 304 }), hop('/b', 100)],
+  }))
+    t.hasStrict(sequence({ calls }), [{ evidence: { count: 2 } }], name)
+})
+
 t.test('similar calls differ in an identifier, or in a value of the query', async t => {
   const five = (url: (index: number) => string, changes: object = {}) =>
     rulesOf({
