@@ -100,6 +100,9 @@ t.test('with PROFILER_TOOLBAR, whole pages have a toolbar, and everything else s
 
   const { data } = await findProfile(viewer, '/written')
   t.match(data.response?.content, { text: /^<!doctype html><html><head><title>Page<\/title><\/head><body>Gr/ })
+  const { content, sent, size } = data.response ?? {}
+  t.equal(sent, size, 'with the toolbar')
+  t.ok(Number(sent) > Number((content as { readonly length?: number }).length))
   await stop()
 })
 

@@ -121,6 +121,8 @@ class ServerExchange implements ObservedExchange {
   readonly #content = new BodyCopy()
   readonly #socket: Socket
   #isStreamed = false
+  /** Bytes that the toolbar has added to the page. */
+  #added = 0
   #isEnded = false
   #isClosedByServer = false
   #source: unknown
@@ -181,7 +183,13 @@ class ServerExchange implements ObservedExchange {
     if (addToolbar === undefined || this.#content.length > 0 || !(reply instanceof ServerResponse)) return undefined
     if (!debugGate.allows(request) || !profiler.keeps(trace)) return undefined
     const head = trace.response ?? new Response(null, { status: reply.statusCode, headers: listFields(reply) })
-    return insertToolbar(reply, head, toBytes(chunk, encoding), page => addToolbar(page, request, trace.token))
+    const bytes = toBytes(chunk, encoding)
+    const page = insertToolbar(reply, head, bytes, page => addToolbar(page, request, trace.token))
+    if (page === undefined) return undefined
+    this.#added = page.length - bytes.length
+    // A head that is not sent yet has changed.
+    if (trace.response !== undefined) trace.response = readHead(reply)
+    return page
   }
 
   send(chunk: string | Uint8Array, encoding: unknown): void {
@@ -270,7 +278,7 @@ class ServerExchange implements ObservedExchange {
     this.#services.profiler.terminate(trace, {
       isSent,
       response: trace.response,
-      sentBytes: isByStream ? undefined : length,
+      sentBytes: isByStream ? undefined : length + this.#added,
       streamError,
     })
   }

@@ -248,9 +248,11 @@ function describeSize(response: ResponseData | undefined, { method }: ProfileSum
   const bytes = formatSize(response?.size) || (isStreamed ? 'not known' : 'n/a')
   const sent = formatSize(response?.sent)
   const { content, size = null } = response ?? {}
-  const plain = content?.length ?? size
+  const plain = content?.length ?? size ?? 0
+  // An application may announce more than it sends.
+  const hasToolbar = content?.type === 'text/html' && plain < Math.min(size ?? 0, response?.sent ?? Infinity)
   const remarks = [
-    ...(size !== null && plain !== null && plain < size ? [`${formatSize(plain)} without the toolbar`] : []),
+    ...(hasToolbar ? [`${formatSize(plain)} without the toolbar`] : []),
     ...(isStreamed ? ['streamed'] : []),
     ...(sent === '' ? [] : [`${sent} sent`]),
     ...(response?.events === undefined ? [] : [formatCount(response.events, 'event')]),

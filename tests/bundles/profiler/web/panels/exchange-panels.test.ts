@@ -186,6 +186,11 @@ t.test('the request panel', async t => {
     const content = { type: 'text/html', length: 900, text: '<p>' }
     t.equal(await sizeOf({ size: 1234, isStreamed: false, content }), '1,234 bytes (900 bytes without the toolbar)')
     t.equal(await sizeOf({ size: 900, isStreamed: false, content }), '900 bytes')
+    const announced = { size: 1234, isStreamed: false, content }
+    t.equal(await sizeOf({ ...announced, sent: 900 }), '1,234 bytes (900 bytes sent)', 'more than it has sent')
+    t.equal(await sizeOf({ ...announced, sent: 1234 }), '1,234 bytes (900 bytes without the toolbar; 1,234 bytes sent)')
+    const other = { ...content, type: 'text/plain' }
+    t.equal(await sizeOf({ ...announced, content: other }), '1,234 bytes', 'no page')
   })
 
   t.test('the content of a response is shown, and has a page of its own', async t => {
