@@ -10,8 +10,15 @@ const declarationParser = Parser.extend(tsPlugin({ dts: true }))
 function parse(file, parser) {
   const text = readFileSync(path.join(dist, file), 'utf8')
   const comments = []
-  const options = { ecmaVersion: 'latest', sourceType: 'module', allowHashBang: true, onComment: comments }
-  return { text, comments, body: parser.parse(text, options).body }
+  const tokens = []
+  const options = {
+    ecmaVersion: 'latest',
+    sourceType: 'module',
+    allowHashBang: true,
+    onComment: comments,
+    onToken: tokens,
+  }
+  return { text, comments, tokens, body: parser.parse(text, options).body }
 }
 
 /** The files of declarations that are needed, and of each the statements and the imported names that are kept. */
@@ -85,15 +92,29 @@ function neededText({ body, kept, text }) {
   return `${parts.join('').trimStart()}\n`
 }
 
-/** A file without the comments on lines of their own: editors show those of declarations, and source maps are not packed. */
-function uncommentedText({ comments, text }) {
-  let code = text
-  for (const { end, start } of comments.toReversed()) {
+/**
+ * A file without the comments on lines of their own: editors show those of declarations, and source maps are not packed. A tab takes the
+ * place of four spaces before a line of code, which is not a line of a text.
+ */
+function packedText({ comments, text, tokens }) {
+  const alone = comments.flatMap(({ end, start }) => {
     const line = text.lastIndexOf('\n', start) + 1
     const isAlone = text.slice(line, start).trim() === '' && (text[end] ?? '\n') === '\n'
-    if (isAlone && !text.startsWith('#!', start)) code = code.slice(0, line) + code.slice(end + 1)
-  }
+    return isAlone && !text.startsWith('#!', start) ? { start: line, end: end + 1, text: '' } : []
+  })
+  const texts = tokens.filter(({ type: { label } }) => label === 'template' || label === 'string')
+  const isIn = (parts, at) => parts.some(({ end, start }) => start <= at && at < end)
+  const indents = Array.from(text.matchAll(/^(?: {4})+/gm), ({ 0: spaces, index }) => {
+    return { start: index, end: index + spaces.length, text: toTabs(spaces) }
+  }).filter(({ start }) => !isIn(alone, start) && !isIn(texts, start))
+  let code = text
+  for (const { end, start, text: other } of [...alone, ...indents].sort((one, two) => two.start - one.start))
+    code = code.slice(0, start) + other + code.slice(end)
   return code
+}
+
+function toTabs(spaces) {
+  return '\t'.repeat(spaces.length / 4)
 }
 
 const files = ['bin', 'bundles', 'kernel', 'lib'].flatMap(layer =>
@@ -106,8 +127,8 @@ for (const entry of files.filter(file => /^bin\/exports\/[\w-]+\.d\.ts$/.test(fi
 rmSync(path.join(dist, '.tsbuildinfo'), { force: true })
 const others = files.filter(file => file.endsWith('.d.ts') && !modules.has(file))
 writeFileSync(path.join(dist, '.npmignore'), others.map(file => `/${file}\n`).join(''))
-for (const [file, module] of modules) replace(file, neededText(module))
-for (const file of files.filter(file => file.endsWith('.js'))) replace(file, uncommentedText(parse(file, Parser)))
+for (const [file, module] of modules) replace(file, neededText(module).replace(/^(?: {4})+/gm, toTabs))
+for (const file of files.filter(file => file.endsWith('.js'))) replace(file, packedText(parse(file, Parser)))
 
 /** Replaces a file as a whole: another program may load it at this moment. */
 function replace(file, text) {

@@ -4,7 +4,7 @@ import { describePlaces, findRuns } from '../../insight/findings/finding.ts'
 import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { workTime } from '../../profile/work.ts'
+import { coveredWorkTime, readStops, workTime } from '../../profile/work.ts'
 import { patternOf, readCalls, type StoredCall } from './read.ts'
 
 const urlLength = 120
@@ -18,7 +18,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
     return [
       ...same.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `{call} was sent ${formatNumber(calls.length)} times${amongAll(profile)}, ${readCalls(profile).omitted === 0 ? '' : 'at least '}${totalTimeOf(calls)}.`,
+        problem: `{call} was sent ${formatNumber(calls.length)} times${amongAll(profile)}, ${readCalls(profile).omitted === 0 ? '' : 'at least '}${totalTimeOf(calls, profile)}.`,
         ...describePlaces(
           calls,
           { call: shorten(name, urlLength) },
@@ -27,7 +27,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
       })),
       ...alike.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `N+1: ${formatNumber(calls.length)} similar calls to {pattern}${amongAll(profile)}, ${readCalls(profile).omitted === 0 ? '' : 'at least '}${totalTimeOf(calls)}.`,
+        problem: `N+1: ${formatNumber(calls.length)} similar calls to {pattern}${amongAll(profile)}, ${readCalls(profile).omitted === 0 ? '' : 'at least '}${totalTimeOf(calls, profile)}.`,
         ...describePlaces(
           calls,
           { pattern: shorten(name, urlLength) },
@@ -66,8 +66,9 @@ function describe(calls: readonly StoredCall[]): Description {
   }
 }
 
-function totalTimeOf(calls: readonly StoredCall[]): string {
-  return `${formatDuration(timeOf(calls))} in total`
+/** Calls at the same time count once. */
+function totalTimeOf(calls: readonly StoredCall[], profile: Profile): string {
+  return `${formatDuration(coveredWorkTime(calls, readStops(profile)))} in total`
 }
 
 function timeOf(calls: readonly StoredCall[]): number {

@@ -14,7 +14,7 @@ import {
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
-import { workTime } from '../../profile/work.ts'
+import { coveredWorkTime, readStops, workTime } from '../../profile/work.ts'
 import { hasConsole } from '../../record/recording-policy.ts'
 import {
   beginsTransaction,
@@ -443,7 +443,9 @@ function describeTimes(queries: readonly StoredQuery[], profile: Profile, how = 
   const sample =
     omitted === 0 ? '' : ` (${formatNumber(length)} of ${formatNumber(length + omitted)} queries are listed)`
   const least = atLeast(profile)
-  return `${least}${formatCount(queries.length, 'time')}${how}${sample}, ${least}${formatDuration(timeOf(queries))} in total`
+  // Queries at the same time count once.
+  const time = formatDuration(coveredWorkTime(queries, readStops(profile)))
+  return `${least}${formatCount(queries.length, 'time')}${how}${sample}, ${least}${time} in total`
 }
 
 /** Before a number of listed queries: others may have been counted only. */
