@@ -5,8 +5,8 @@ export type AnyFunction = (this: unknown, ...args: unknown[]) => unknown
 
 /** What follows a call. */
 interface Following {
-  /** Gets the result, and returns what the caller gets. */
-  after(result: unknown): unknown
+  /** Gets the result, and returns what the caller gets: without it, the result. One of the two functions is there. */
+  after?(result: unknown): unknown
   /**
    * Called with the error of a call. Only with it the call has a frame of this file, which an error does not have any more when it is
    * passed on: it is for functions of Node and of libraries that call no function of the application.
@@ -126,7 +126,7 @@ function prepare(code: AnyFunction, self: unknown, args: unknown[]): Call {
 
 function finish(this: unknown, result: unknown): unknown {
   try {
-    return (this as Following['after'])(result)
+    return (this as NonNullable<Following['after']>)(result)
   } catch (error) {
     noteFailure(error, 'the result of a call')
     return result
@@ -152,7 +152,7 @@ export function guardedCall(this: Following, code: AnyFunction, self: unknown, a
     throw error
   }
   if (isLimited) set(Error, 'stackTraceLimit', stackTraceLimit)
-  return apply(finish, this.after, [result])
+  return this.after === undefined ? result : apply(finish, this.after, [result])
 }
 
 const frame = /\n[^\n]*\bguardedCall\b[^\n]*/g

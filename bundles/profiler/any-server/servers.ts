@@ -295,8 +295,7 @@ function observeReplies(prototype: ServerReply, observer: ServerObserver): (() =
       const exchange = exchangeOf(Object(reply))
       // Another status is interim, or that of an upgrade by hand.
       if (exchange === undefined || (args[0] as number) < 200) return undefined
-      if ((reply as ServerReply).headersSent)
-        return { after: (result: unknown) => result, failed: error => void fail(exchange, error) }
+      if ((reply as ServerReply).headersSent) return { failed: error => void fail(exchange, error) }
       const at = typeof args[1] === 'string' || args[2] != null ? 2 : 1
       // Node refuses `null` of HTTP/2.
       if (!(isHttp2 && args[at] === null)) addFields(exchange, args, at)
