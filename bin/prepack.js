@@ -105,16 +105,12 @@ function packedText({ comments, text, tokens }) {
   const texts = tokens.filter(({ type: { label } }) => label === 'template' || label === 'string')
   const isIn = (parts, at) => parts.some(({ end, start }) => start <= at && at < end)
   const indents = Array.from(text.matchAll(/^(?: {4})+/gm), ({ 0: spaces, index }) => {
-    return { start: index, end: index + spaces.length, text: toTabs(spaces) }
+    return { start: index, end: index + spaces.length, text: '\t'.repeat(spaces.length / 4) }
   }).filter(({ start }) => !isIn(alone, start) && !isIn(texts, start))
   let code = text
   for (const { end, start, text: other } of [...alone, ...indents].sort((one, two) => two.start - one.start))
     code = code.slice(0, start) + other + code.slice(end)
   return code
-}
-
-function toTabs(spaces) {
-  return '\t'.repeat(spaces.length / 4)
 }
 
 const files = ['bin', 'bundles', 'kernel', 'lib'].flatMap(layer =>
@@ -127,7 +123,7 @@ for (const entry of files.filter(file => /^bin\/exports\/[\w-]+\.d\.ts$/.test(fi
 rmSync(path.join(dist, '.tsbuildinfo'), { force: true })
 const others = files.filter(file => file.endsWith('.d.ts') && !modules.has(file))
 writeFileSync(path.join(dist, '.npmignore'), others.map(file => `/${file}\n`).join(''))
-for (const [file, module] of modules) replace(file, neededText(module).replace(/^(?: {4})+/gm, toTabs))
+for (const [file, module] of modules) replace(file, neededText(module))
 for (const file of files.filter(file => file.endsWith('.js'))) replace(file, packedText(parse(file, Parser)))
 
 /** Replaces a file as a whole: another program may load it at this moment. */
