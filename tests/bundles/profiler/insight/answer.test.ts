@@ -320,3 +320,18 @@ t.test('a panel with a failure or a tenth of the time is in sight', async t => {
   t.equal(isHidden('Console', said('log'), { dumps: 1 }), true)
   t.equal(isHidden('Console', said('error'), { dumps: 1 }), false)
 })
+
+t.test('a short list in Markdown has what failed, in its place', async t => {
+  const calls = [call(200), call(200), call(503), call(200)].map((each, index) => ({
+    ...each,
+    url: `http://x/${index}`,
+  }))
+  const queries = [createQuery({ text: 'A' }), createQuery({ text: 'B' }), createQuery({ text: 'C', error: 'gone' })]
+  const shown = createShown({ http: { calls }, queries: { queries } })
+  const markdown = subjectViews.flatMap(view => view.toMarkdown?.(shown, 2) ?? []).join('\n')
+  const listed = [...markdown.matchAll(/http:\/\/x\/\d|gone|and \d more/g)].map(([text]) => text)
+  t.strictSame(
+    listed.filter(text => text !== 'and 1 more'),
+    ['gone', 'http://x/0', 'http://x/2', 'and 2 more'],
+  )
+})
