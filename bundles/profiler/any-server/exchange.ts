@@ -6,7 +6,6 @@ import type { RequestContext } from '../../../kernel/request-context.ts'
 import { decodeUtf8 } from '../../../lib/body/body-source.ts'
 import { type FormData, parseForm } from '../../../lib/body/form-data.ts'
 import { RequestBody } from '../../../lib/body/request-body.ts'
-import { guard } from '../../../lib/guard.ts'
 import { Headers } from '../../../lib/http/headers.ts'
 import { type Connection, Request } from '../../../lib/http/request.ts'
 import { isBodiless, Response } from '../../../lib/http/response.ts'
@@ -96,10 +95,7 @@ export function recordServers(services: ExchangeServices): () => void {
         return isOwn
       }),
   })
-  const onExit = guard('the exit of the process', () => profiler.exit())
-  process.on('exit', onExit)
   return () => {
-    process.off('exit', onExit)
     stopFrameworks()
     stopServers()
   }

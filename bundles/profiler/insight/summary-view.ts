@@ -116,7 +116,7 @@ export const outcomes: Readonly<Record<Outcome, { sentence: string; tone: Tone }
   complete: { sentence: 'Completed', tone: 'plain' },
   aborted: { sentence: 'The client closed the connection before the response was complete.', tone: 'warning' },
   'stream-failed': { sentence: 'The server broke the response off before it was complete.', tone: 'error' },
-  crashed: { sentence: 'The process exited before the response was complete.', tone: 'error' },
+  crashed: { sentence: 'The process exited before this request, or work that it had begun, was over.', tone: 'error' },
   unfinished: { sentence: 'Recorded before the request was complete.', tone: 'warning' },
 }
 

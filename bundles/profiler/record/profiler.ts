@@ -70,6 +70,9 @@ interface ExchangeEnd {
 /** The first main requests of a process load code that all share. */
 const coldRequests = 3
 
+/** Milliseconds from an uncaught exception that the application takes to the exit that it may cause: open requests are answered first. */
+const exitLimit = 30_000
+
 /**
  * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `terminate` it when the response
  * was sent. The `ProfileMaker` then stores the profiles of the traces. `RequestRecorder` makes these calls; listeners and
@@ -84,12 +87,16 @@ export class Profiler {
   #startSample: SampleStart | undefined
   #handled = 0
   #warm: WarmKinds = new Map()
+  /** The requests whose work has thrown the last uncaught exception, as long as no other request has begun. */
+  #culprits: readonly Trace[] = []
+  #thrownAt = 0
 
   constructor(services: ProfilerServices) {
     this.#services = services
     services.signals.on('files.changed', () => {
       this.#warm = new Map()
     })
+    services.signals.on('server.draining', () => this.#storeCulprits())
     this.#maker = new ProfileMaker(services)
     this.#draw = services.storage.isShared === true ? () => drawSixDigits() + drawSixDigits() : drawSixDigits
   }
@@ -154,6 +161,7 @@ export class Profiler {
     if (isMain) {
       trace.others = this.#inFlight.length
       trace.mostOthers = trace.others
+      this.#culprits = []
       for (const other of this.#inFlight) other.mostOthers = Math.max(other.mostOthers, trace.others)
       this.#inFlight.push(trace)
       onTrace?.(trace)
@@ -210,21 +218,31 @@ export class Profiler {
   }
 
   /**
-   * Called before the process ends because of an error in the work of `culprit`, whose response may have been sent.
-   * Stores all requests in flight before it returns. Never throws.
+   * Called for an uncaught exception or an unhandled rejection in the work of `culprit`, whose response may have been sent. If the
+   * application does not take it, the process ends now: stores all requests in flight before it returns. Never throws.
    */
-  crash(error: unknown, culprit: Request | undefined): void {
-    const lineage = withAncestors(this.find(culprit))
-    for (const trace of lineage) trace.addThrown(error)
-    const mains = new Set([...lineage.slice(-1), ...this.unstored])
-    for (const main of mains) this.#maker.storeCrashed(main, lineage)
+  crash(error: unknown, culprit: Request | undefined, isTaken: boolean): void {
+    this.#culprits = withAncestors(this.find(culprit))
+    this.#thrownAt = readClock()
+    for (const trace of this.#culprits) trace.addThrown(error)
+    if (isTaken) return
+    const mains = new Set([...this.#culprits.slice(-1), ...this.unstored])
+    for (const main of mains) this.#maker.storeCrashed(main, this.#culprits)
     this.#services.storage.flushNow()
   }
 
   /** Called when the process exits. Stores the requests that are not stored yet, also those in flight, before it returns. Never throws. */
-  exit(): void {
+  exit(code: number): void {
+    if (code !== 0) this.#storeCulprits()
     for (const main of this.unstored) if (!main.isStored) this.#maker.storeCrashed(main, [])
     this.#services.storage.flushNow()
+  }
+
+  /** The process ends soon after an uncaught exception: its request has ended it. */
+  #storeCulprits(): void {
+    const main = this.#culprits.at(-1)
+    if (main !== undefined && readClock() - this.#thrownAt < exitLimit) this.#maker.storeCrashed(main, this.#culprits)
+    this.#culprits = []
   }
 }
 

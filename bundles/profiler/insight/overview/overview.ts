@@ -255,7 +255,9 @@ function describeSubject({ summary }: Profile): Sentence {
 function describeEnding(profile: Profile): Sentence {
   const { duration, outcome, status } = profile.summary
   const time = formatDuration(duration)
-  if (outcome === 'crashed') return [` ended with the process after ${time}`]
+  const isLate = (profile.collectors.exception?.late ?? 0) > 0
+  if (outcome === 'crashed')
+    return [isLate ? ` took ${time}, and ended the process later` : ` ended with the process after ${time}`]
   if (outcome === 'stream-failed') return [` broke off after ${time}`]
   if (outcome === 'aborted') return [` took ${time} and was aborted by the client`]
   if (outcome === 'unfinished') return [` was not complete after ${time}`]

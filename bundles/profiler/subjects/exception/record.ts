@@ -174,33 +174,43 @@ function isSame(one: StackFrame | undefined, other: StackFrame | undefined): boo
 }
 
 /**
- * Reports uncaught errors and unhandled rejections to the profiler, until the returned function is called. The process
- * ends because of them as it does without the profiler.
+ * Reports uncaught errors and unhandled rejections, and the exit of the process, to the profiler, until the returned function is called. The
+ * process goes on, or ends, as it does without the profiler.
  */
 function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logger): () => void {
   const onCrash = guard('a crash', (error: unknown) => {
     // The work of this request has failed, possibly long after its response.
     const culprit = context.current
-    profiler.crash(error, culprit)
+    const isTaken = process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()
+    profiler.crash(error, culprit, isTaken)
     const token = profiler.find(culprit)?.token
     if (token !== undefined) logger.critical('The profile {profile} has the uncaught exception.', { profile: token })
   })
+  const onExit = guard('the exit of the process', (code: number) => profiler.exit(code))
   process.on('uncaughtExceptionMonitor', onCrash)
-  return () => process.off('uncaughtExceptionMonitor', onCrash)
+  process.on('exit', onExit)
+  return () => {
+    process.off('uncaughtExceptionMonitor', onCrash)
+    process.off('exit', onExit)
+  }
 }
 
 const rejected = 'unhandledRejection'
 
+/** With these modes of `--unhandled-rejections`, the process goes on after a rejection, whether or not it has a listener. */
+const lenientMode = /--unhandled-rejections[= ](?:none|warn)(?= |$)/
+
 /**
- * Adds the rejections that a listener of the application takes to the profiles of their requests. A listener of ours would keep the process
- * alive that a rejection ends: it exists only as long as one of the application does.
+ * Adds the rejections that do not end the process to the profiles of their requests. A listener of ours would keep the process alive that a
+ * rejection ends: it exists only as long as one of the application does, or if no rejection ends the process.
  */
 function watchRejections(profiler: Profiler, context: RequestContext): () => void {
-  const note = guard('a rejection', (error: unknown) => profiler.find(context.current)?.addThrown(error))
+  const isLenient = lenientMode.test([...process.execArgv, process.env.NODE_OPTIONS].join(' '))
+  const note = guard('a rejection', (error: unknown) => profiler.crash(error, context.current, true))
   const isOther = (listener: unknown) => listener !== note
   const update = (isTaken: boolean) => {
     process.off(rejected, note)
-    if (isTaken) process.on(rejected, note)
+    if (isTaken || isLenient) process.on(rejected, note)
   }
   const onAdded = guard('a listener', (name: unknown, listener: unknown) => {
     if (name === rejected && isOther(listener) && process.listeners(rejected).every(isOther)) update(true)
@@ -214,7 +224,7 @@ function watchRejections(profiler: Profiler, context: RequestContext): () => voi
   return () => {
     process.off('newListener', onAdded)
     process.off('removeListener', onRemoved)
-    update(false)
+    process.off(rejected, note)
   }
 }
 

@@ -126,7 +126,10 @@ const endings: ReadonlyMap<Outcome, string> = new Map([
     'stream-failed',
     'The server broke the response off before it was complete: headers and size are those of the complete response.',
   ],
-  ['crashed', 'The process exited during this request: the data below is from before the exit.'],
+  [
+    'crashed',
+    'The process exited before this request, or work that it had begun, was over: the data below is from before the exit.',
+  ],
   ['unfinished', 'Recorded before the request was complete: the data below is from that time.'],
 ])
 

@@ -538,6 +538,10 @@ t.test('the sentence of a failed request leads with the exception, and has no ot
     'GET /blog ended with the process after 412 ms: TypeError at blog/list.ts:24: Cannot read properties of undefined.',
   )
   t.equal(
+    sentenceOf({ exception: { ...data.exception, late: 1 } }, { ...init, status: 200, outcome: 'crashed' }),
+    'GET /blog took 412 ms, and ended the process later: TypeError at blog/list.ts:24: Cannot read properties of undefined.',
+  )
+  t.equal(
     sentenceOf({ exception: data.exception }, { ...init, status: 200, exception: 'TypeError' }),
     'GET /blog took 412 ms; exception: TypeError.',
     'an exception that a listener handled',
