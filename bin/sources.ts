@@ -128,8 +128,7 @@ class CompiledSources implements Sources {
   readonly #directory: string
   readonly #plan: CompilerPlan
   readonly #compiler: readonly string[] | undefined
-  /** The compiler writes this file last. */
-  readonly #buildInfo: string
+  readonly #marker: string
   readonly #stamp: string
   problems: readonly SourceProblem[] = []
   /** When the last build began whose types are not checked yet. */
@@ -141,7 +140,7 @@ class CompiledSources implements Sources {
     this.#compiler = findCompiler(directory)
     this.output = path.join(directory, 'dist')
     this.bundles = path.join(this.output, 'bundles/index.js')
-    this.#buildInfo = path.join(this.output, '.tsbuildinfo')
+    this.#marker = path.join(this.output, compiledMarker)
     this.#stamp = path.join(this.output, '.built')
   }
 
@@ -155,9 +154,11 @@ class CompiledSources implements Sources {
     const { isCompiled, problems } = await this.#compile(this.#compiler, isLenient ? this.#plan.emit : this.#plan.build)
     this.problems = problems
     if (!isCompiled) return false
+    touch(this.#marker, Date.now())
     removeOrphans(this.#directory, this.output, this.#plan.folders)
     if (isLenient) this.#unchecked = begin
-    else this.#writeStamp(begin)
+    // With the time of the beginning, a source that is saved during the build is compiled next time.
+    else touch(this.#stamp, begin)
     return true
   }
 
@@ -166,14 +167,18 @@ class CompiledSources implements Sources {
     if (begin === undefined || this.#compiler === undefined) return []
     const { isCompiled, problems } = await this.#compile(this.#compiler, this.#plan.check, signal)
     // Otherwise the next start reports the mistakes again.
-    if (isCompiled) this.#writeStamp(begin)
+    if (isCompiled) touch(this.#stamp, begin)
     return problems
   }
 
   async buildTests(): Promise<boolean> {
-    if (this.#compiler !== undefined) return (await this.#compile(this.#compiler, this.#plan.tests)).isCompiled
-    process.stderr.write(noCompilerMessage)
-    return false
+    if (this.#compiler === undefined) {
+      process.stderr.write(noCompilerMessage)
+      return false
+    }
+    const { isCompiled } = await this.#compile(this.#compiler, this.#plan.tests)
+    if (isCompiled) touch(this.#marker, Date.now())
+    return isCompiled
   }
 
   toProgram(source: string): string {
@@ -186,11 +191,11 @@ class CompiledSources implements Sources {
 
   isBuilt(): boolean {
     // Only a compiler can leave an incomplete build.
-    return existsSync(this.bundles) && (existsSync(this.#buildInfo) || this.#compiler === undefined)
+    return existsSync(this.bundles) && (existsSync(this.#marker) || this.#compiler === undefined)
   }
 
   isBuiltSince(time: number): boolean {
-    return timeOf(this.#buildInfo) >= time
+    return timeOf(this.#marker) >= time
   }
 
   #isStale(): boolean {
@@ -212,17 +217,18 @@ class CompiledSources implements Sources {
     }
     return { isCompiled: true, problems: [] }
   }
-
-  /** With the time of the beginning, a source that is saved during the build is compiled next time. */
-  #writeStamp(begin: number): void {
-    try {
-      writeFileSync(this.#stamp, '')
-      utimesSync(this.#stamp, begin / 1000, begin / 1000)
-    } catch {
-      // Without the stamp the next build takes a little longer.
-    }
-  }
 }
+
+/** A file that cannot be written costs time only: the next start compiles again. */
+function touch(file: string, time: number): void {
+  try {
+    writeFileSync(file, '')
+    utimesSync(file, time / 1000, time / 1000)
+  } catch {}
+}
+
+/** The file in the output that is written after all others. */
+export const compiledMarker = '.compiled'
 
 const noCompilerMessage =
   'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\n' +
@@ -355,10 +361,12 @@ const applicationPlan: CompilerPlan = {
 
 /**
  * The compiler reads no package and no library for these options: it only removes the types of each file. Imports of packages
- * lead to an empty file, except for `#` names of the application.
+ * lead to an empty file, except for `#` names of the application. An incremental build would infer the types of what a changed
+ * file exports, and lack `Promise`.
  */
 const withoutTypes = {
-  tsBuildInfoFile: '../.tsbuildinfo',
+  incremental: false,
+  tsBuildInfoFile: null,
   noCheck: true,
   noLib: true,
   lib: null,
@@ -382,14 +390,18 @@ const globals = [
   .join('')
 
 /**
- * Writes a project of the compiler, two folders below the application, which is independent of `noEmit` and `include` of the
- * application's own project. Each file is compiled alone: Node 22.18 and later run it like that.
+ * Writes a project of the compiler, two folders below the application, which is independent of `include` and of the options for
+ * output of the application's own project. Each file is compiled alone: Node 22.18 and later run it like that.
  */
 function writeProject(file: string, include: readonly string[], options: object, files: readonly string[] = []): void {
   const compilerOptions = {
     rootDir: '../..',
     composite: false,
     declaration: false,
+    declarationDir: null,
+    declarationMap: false,
+    emitDeclarationOnly: false,
+    inlineSourceMap: false,
     isolatedDeclarations: false,
     isolatedModules: true,
     incremental: true,

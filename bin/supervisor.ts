@@ -9,7 +9,14 @@ import { HoldingPage } from './holding-page.ts'
 import { isRead, isVisible, nameLimit, quietTime } from './read-files.ts'
 import { type Options, parseOptions } from './serve-options.ts'
 import { defaultTimes, type FailedStart, type ProcessEnd, type ProcessTimes, SiteProcesses } from './site-processes.ts'
-import { createSources, isSource, listPackageFolders, mayContainSources, type Sources } from './sources.ts'
+import {
+  compiledMarker,
+  createSources,
+  isSource,
+  listPackageFolders,
+  mayContainSources,
+  type Sources,
+} from './sources.ts'
 import { watchFolder } from './watch.ts'
 
 /** The exit code of the main process for an error that no change of a file can correct, such as a port that is taken. */
@@ -206,9 +213,9 @@ export async function supervise(
       watchFolder(folder, isWatched, file => isVisible(file) && !isSource(file) && onChange(false, file))
     }
     if (sources.output === undefined || !existsSync(sources.output)) return
-    // The compiler writes this file last. It is of interest only if the latest process did not start.
+    // Another build may end. It is of interest only if the latest process did not start.
     watch(sources.output, (_event, name) => {
-      if (name === '.tsbuildinfo' && isWaiting && !isBusy) onChange(true)
+      if (name === compiledMarker && isWaiting && !isBusy) onChange(true)
     })
   }
 

@@ -117,11 +117,49 @@ t.test('the output of a source that is gone is removed', async t => {
   t.strictSame(listOrphans(directory, inApplication('dist'), ['no-folder']), [])
 })
 
+t.test(
+  'each change of a source compiles, whatever types its exports have and wherever tsconfig.json writes',
+  async t => {
+    const tsconfig = inApplication('tsconfig.json')
+    const own = JSON.parse(readFileSync(tsconfig, 'utf8'))
+    const outputs = {
+      ...{
+        declaration: true,
+        declarationDir: 'types',
+        declarationMap: true,
+        emitDeclarationOnly: true,
+        composite: true,
+      },
+      ...{ inlineSourceMap: true, incremental: true, tsBuildInfoFile: 'info', outDir: 'out', rootDir: 'bundles' },
+    }
+    writeFileSync(tsconfig, JSON.stringify({ ...own, compilerOptions: { ...own.compilerOptions, ...outputs } }))
+    const [file, sources] = [inApplication('bundles/inferred.ts'), createSources(directory, false)]
+    const exports = `
+    export async function one() { return NUMBER }
+    export const two = async () => one()
+    export function* three() { yield* [NUMBER] }
+    export async function* four() { for await (const value of three()) yield value }
+    export const five = Symbol(), six = NUMBERn, seven = new Map([[NUMBER, /a/]]).entries(), eight = import('node:fs')\n`
+    const failures: string[] = []
+    for (const number of ['1', '2', '3']) {
+      writeFileSync(file, exports.replaceAll('NUMBER', number))
+      const [isBuilt, printed] = await capture(t, () => sources.build({ isLenient: true }))
+      if (!isBuilt || !readFileSync(sources.toProgram(file), 'utf8').includes(`six = ${number}n`))
+        failures.push(printed)
+    }
+    t.strictSame(failures, [])
+    writeFileSync(tsconfig, JSON.stringify(own))
+    rmSync(file)
+  },
+)
+
 t.test('a stamp that cannot be written costs time only', async t => {
-  rmSync(inApplication('dist/.built'))
-  mkdirSync(inApplication('dist/.built'))
-  t.equal(await createSources(directory, false).build(), true)
-  rmSync(inApplication('dist/.built'), { recursive: true })
+  for (const file of ['dist/.built', 'dist/.compiled'].map(inApplication)) {
+    rmSync(file)
+    mkdirSync(file)
+    t.equal(await createSources(directory, false).build(), true)
+    rmSync(file, { recursive: true })
+  }
 })
 
 t.test('the package itself is compiled in each version of Node', async t => {
@@ -347,7 +385,7 @@ t.test('files that look like tests, and are not run, are named', async t => {
 
 t.test('without a compiler, dist/ is used as it is', async t => {
   const alone = createRunner(t, '')
-  rmSync(path.join(alone, 'dist/.tsbuildinfo'))
+  rmSync(path.join(alone, 'dist/.compiled'))
   t.equal(createSources(alone, false).isBuilt(), true)
   t.equal(await createSources(alone, false).buildWhenStale(), true)
 })
@@ -562,7 +600,7 @@ t.test('sources are not looked for in folders that may not be read', async t => 
   mkdirSync(path.dirname(source))
   writeFileSync(source, '')
   utimesSync(source, 1, 1)
-  for (const file of ['bundles/index.js', '.tsbuildinfo', '.built']) writeFileSync(path.join(folder, 'dist', file), '')
+  for (const file of ['bundles/index.js', '.compiled', '.built']) writeFileSync(path.join(folder, 'dist', file), '')
   const sources = createSources(folder, false)
   t.equal(await asOtherUser(() => sources.buildWhenStale()), true, 'nothing is stale')
   t.equal(await sources.build(), false, 'the compiler would fail')

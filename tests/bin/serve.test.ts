@@ -47,7 +47,7 @@ function createApplication(t: Test, bundles: string): string {
     '.env': `APP_SECRET=${ownSecret.APP_SECRET}`,
     'tsconfig.json': '{}',
     bundles: { 'index.ts': bundles },
-    dist: { '.built': '', '.tsbuildinfo': '', bundles: { 'index.js': bundles } },
+    dist: { '.built': '', '.compiled': '', bundles: { 'index.js': bundles } },
   })
   const later = Date.now() / 1000 + 60
   utimesSync(path.join(directory, 'dist/.built'), later, later)

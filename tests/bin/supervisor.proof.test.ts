@@ -187,26 +187,33 @@ t.test('a half-written dist/ of another compiler is used once it is complete', c
     console.log('half')
     while (!(await import('node:fs')).existsSync('${go}')) await new Promise(resolve => setTimeout(resolve, 20))
     throw new Error('by half')\n`
-  const finish = () => replace('dist/.tsbuildinfo', readFileSync(inCopy('dist/.tsbuildinfo'), 'utf8'))
+  const crash = `app.routes.add({ name: 'crash', path: '/crash', controller: () => process.kill(process.pid, 'SIGKILL') })`
+  const withoutCrash = change(bundle, text => text.replace('register(app: Application) {\n', `$&    ${crash}\n`))
+  url = await supervised.serves()
+  /** The start after a crash compiles nothing. */
+  const startHalf = async () => {
+    const complete = change('dist/bundles/index.js', text => broken + text)
+    await t.rejects(visit('/crash'))
+    await site.until(/^half$/m)
+    return () => {
+      complete()
+      replace('dist/.compiled', '')
+    }
+  }
 
-  let restore = change('dist/bundles/index.js', text => broken + text)
-  add(bundle, '\n// a change\n')
-  await site.until(/^half$/m)
-  restore()
+  const finish = await startHalf()
   finish()
   writeFileSync(go, '')
-  await site.until(/Error: by half[\s\S]*The new process has ended \(exit code 1\): dist\/ has changed\.\n/)
+  await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): dist\/ has changed\.\n/)
   url = await supervised.serves()
 
-  restore = change('dist/bundles/index.js', text => broken + text)
-  add(bundle, '\n// a change\n')
-  await site.until(
-    /Error: by half[\s\S]*The new process has ended \(exit code 1\): the one before goes on, waiting for a change\.\n/,
-  )
-  restore()
-  finish()
+  const finishLater = await startHalf()
+  await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): waiting for a change\.\n/)
+  finishLater()
   url = await supervised.serves()
   t.match(await page(), '</body></html>')
+  withoutCrash()
+  url = await supervised.serves()
 })
 
 t.test(
