@@ -15,7 +15,7 @@ interface PublicList {
   /** The first page is 1. */
   readonly page: number
   readonly limit: number
-  /** Sentences about parameters that cannot be read, or are corrected. */
+  /** Sentences about parameters that cannot be read, or are corrected, and about what the result lacks. */
   readonly notes: readonly string[]
   readonly records: readonly PublicListItem[]
   readonly links: ListLinks
@@ -32,7 +32,7 @@ interface PublicListItem {
 }
 
 /** The part of a search result that is public. */
-type ListedPage = Pick<ListResult, 'pinned' | 'profiles' | 'total' | 'unstored'>
+type ListedPage = Pick<ListResult, 'notes' | 'pinned' | 'profiles' | 'total' | 'unstored'>
 
 /** Paths on the server. */
 interface ListLinks {
@@ -44,8 +44,8 @@ interface ListLinks {
 }
 
 /** Creates the JSON of a search result. */
-export function listToJson({ pinned, profiles, total, unstored }: ListedPage, wanted: ListRequest): PublicList {
-  const { notes, page, parameters, query } = wanted
+export function listToJson({ notes, pinned, profiles, total, unstored }: ListedPage, wanted: ListRequest): PublicList {
+  const { page, parameters, query } = wanted
   const turn = (page: number) => listDataLink('json', { ...parameters, page: String(page) })
   const hasNext = profiles.length > 0 && query.offset + profiles.length < total
   return {

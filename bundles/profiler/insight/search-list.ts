@@ -1,4 +1,4 @@
-import type { Signals } from '../../../lib/signals.ts'
+import { readClock } from '../../../lib/own-globals.ts'
 import { formatNumber } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
@@ -37,6 +37,10 @@ export interface ListResult {
   readonly newest: string
   /** Tokens of the profiles that are only in memory, because writing fails; absent when writing works. */
   readonly unstored?: ReadonlySet<string>
+  /** How many of the matching profiles have been read for their findings. */
+  readonly examined: number
+  /** The notes of the request, and what the result lacks. */
+  readonly notes: readonly string[]
 }
 
 /** The words for the number of profiles on a page of the list, and on all pages; the latter are empty if there is one page. */
@@ -47,22 +51,22 @@ export function describeCount(count: number, total: number): { readonly found: s
   }
 }
 
-/** What a search needs to know of its client. */
+/** What a search needs beside the store. */
 export interface ListContext {
   /** The client that looks at the list, as in a summary. */
   readonly client?: string
-  /** Finds those of these tokens whose profiles have findings. */
-  readonly findFindings?: (tokens: readonly string[]) => Promise<ReadonlySet<string>>
+  /** Without it, no findings are known. */
+  readonly facts?: RowFacts
 }
 
-/** The number of profiles whose findings are looked at: the newest that match. Findings need the whole profile. */
-export const findingLimit = 200
+/** Milliseconds in which a search reads profiles for their findings: if it looks for findings, and if it only counts them. */
+const patience = { wanted: 1000, counted: 100 } as const
 
 /** Searches the requested page of the list: main requests and sub-requests that match by themselves. */
 export async function searchList(
   storage: Pick<ProfileStorage, 'pinned' | 'search'>,
   wanted: ListRequest,
-  { client, findFindings = async () => new Set() }: ListContext = {},
+  { client, facts }: ListContext = {},
 ): Promise<ListResult> {
   const [pinned, { summaries, unstored }] = await Promise.all([storage.pinned(), storage.search({ limit: readLimit })])
   const { isOfProbes, isPinned, matches, query } = wanted
@@ -71,8 +75,11 @@ export async function searchList(
   const left = new Set(probes)
   const matching = isOfProbes ? probes : found.filter(summary => !left.has(summary))
   const mains = summaries.filter(isMain)
-  const newest = matching.slice(0, findingLimit).map(({ token }) => token)
-  const context = { client, isSlow: recognizeSlow(mains), findings: await findFindings(newest) }
+  const wantsFindings = wanted.marks.includes('findings')
+  await facts?.read(matching, wantsFindings ? patience.wanted : patience.counted)
+  const examined = facts === undefined ? 0 : matching.filter(summary => facts.get(summary) !== undefined).length
+  const hasFindings = (summary: ProfileSummary) => facts?.get(summary)?.badge !== undefined
+  const context = { client, isSlow: recognizeSlow(mains), hasFindings }
   const { counts, marked } = selectMarked(matching, wanted, context)
   return {
     profiles: listPage(marked, query),
@@ -85,6 +92,15 @@ export async function searchList(
     mains,
     pinned,
     newest: summaries[0]?.token ?? '',
+    examined,
+    notes: [
+      ...wanted.notes,
+      ...(wantsFindings && examined < matching.length
+        ? [
+            `The findings of ${formatNumber(examined)} of ${formatNumber(matching.length)} requests are known: each time that the list is loaded, more are read.`,
+          ]
+        : []),
+    ],
     ...(unstored && { unstored }),
   }
 }
@@ -101,12 +117,12 @@ export async function searchMains(
   storage: Pick<ProfileStorage, 'pinned' | 'search'>,
   wanted: ListRequest,
   context?: ListContext,
-): Promise<Pick<ListResult, 'mains' | 'newest'> & { readonly found: readonly ProfileSummary[] }> {
+): Promise<Pick<ListResult, 'mains' | 'newest' | 'notes'> & { readonly found: readonly ProfileSummary[] }> {
   const query = { ...wanted.query, offset: 0, limit: Number.MAX_SAFE_INTEGER }
-  const { mains, newest, profiles } = await searchList(storage, { ...wanted, query }, context)
+  const { profiles, ...result } = await searchList(storage, { ...wanted, query }, context)
   const isOfSubRequests = wanted.parameters.type === 'sub-request'
   const found = profiles.map(({ summary }) => summary).filter(summary => isOfSubRequests || isMain(summary))
-  return { mains, newest, found }
+  return { ...result, found }
 }
 
 /** Searches all profiles that match by themselves, the newest first: main requests and sub-requests. */
@@ -126,11 +142,9 @@ export function createFilter(
   { isOfProbes, marks, matches }: ListRequest,
   client?: string,
 ): (summary: ProfileSummary) => boolean {
-  const context = { client, isSlow: () => true, findings: new Set<string>() }
+  const context = { client, isSlow: () => true, hasFindings: () => true }
   return summary =>
-    isBrowserProbe(summary) === isOfProbes &&
-    matches(summary) &&
-    marks.every(mark => mark === 'findings' || hasMark(mark, summary, context))
+    isBrowserProbe(summary) === isOfProbes && matches(summary) && marks.every(mark => hasMark(mark, summary, context))
 }
 
 /** Counts the profiles with each mark, and selects those with all marks that are wanted. */
@@ -174,19 +188,19 @@ function listFamily(family: Family): ListEntry[] {
 interface MarkContext {
   /** Whether a main request is slow. */
   readonly isSlow: (summary: ProfileSummary) => boolean
-  /** The tokens of the requests with findings, as far as these are known. */
-  readonly findings: ReadonlySet<string>
+  /** Whether a request is known to have findings. */
+  readonly hasFindings: (summary: ProfileSummary) => boolean
   /** The client that looks at the list, as in a summary; `undefined` in a console. */
   readonly client: string | undefined
 }
 
 /** Whether a request has a mark. A sub-request has the marks of its status and of its findings only. */
-function hasMark(mark: ListMark, summary: ProfileSummary, { client, findings, isSlow }: MarkContext): boolean {
+function hasMark(mark: ListMark, summary: ProfileSummary, { client, hasFindings, isSlow }: MarkContext): boolean {
   const { exception, status } = summary
   const isRefused = status >= 400 && status < 500
   if (mark === 'errors') return isError(summary) || (exception !== null && !isRefused)
   if (mark === '4xx') return isRefused
-  if (mark === 'findings') return findings.has(summary.token)
+  if (mark === 'findings') return hasFindings(summary)
   if (summary.parent !== null) return false
   if (mark === 'main') return true
   if (mark === 'slow') return isSlow(summary)
@@ -361,17 +375,10 @@ export function createHistogram(entries: readonly Entry[]): Bucket[] {
   })
 }
 
-/** The number of rows in a list that have facts: the profiles of further rows are not read. */
-const factLimit = 200
-
-/** The number of cached rows, enough for several pages of a list. */
-const cacheLimit = 2000
-
 /** The services of {@link RowFacts}. */
 interface FactServices {
   readonly storage: Pick<ProfileStorage, 'find'>
   readonly inspector: () => Promise<Inspector>
-  readonly signals: Signals
   /** Finds the place in the code that answered a request: file and line, or empty. */
   readonly findPlace: (profile: Profile) => string
 }
@@ -384,42 +391,45 @@ export interface RowFact {
   readonly place: string
 }
 
+/** The number of profiles that are read at once. */
+const atOnce = 20
+
 /**
- * Reads the facts for the rows of a list. Lists read summaries only, but findings and places need the whole profile: it is
- * read when a list first shows it, and its facts are cached until the profile is saved again. So a live list reads new
- * profiles only.
+ * Reads the facts of profiles. Lists read summaries only, but findings and places need the whole profile: it is read when a list first
+ * needs it. Each version of a profile has a summary of its own, so its facts are forgotten with it: when it is saved again or removed.
  */
 export class RowFacts {
   readonly #services: FactServices
-  readonly #known = new Map<string, RowFact>()
+  readonly #known = new WeakMap<ProfileSummary, RowFact>()
 
   constructor(services: FactServices) {
     this.#services = services
-    services.signals.on('profile.saved', ({ token }) => void this.#known.delete(token))
   }
 
-  /** Returns the facts by token. Deleted profiles have none. */
-  async find(tokens: readonly string[]): Promise<ReadonlyMap<string, RowFact>> {
-    const wanted = tokens.slice(0, factLimit)
-    await Promise.all(wanted.filter(token => !this.#known.has(token)).map(token => this.#read(token)))
-    const facts = wanted.flatMap((token): [string, RowFact][] => {
-      const fact = this.#known.get(token)
-      return fact === undefined ? [] : [[token, fact]]
-    })
-    while (this.#known.size > cacheLimit) this.#forgetOldest()
-    return new Map(facts)
+  /** Returns the facts of a profile; `undefined` if it has not been read. */
+  get(summary: ProfileSummary): RowFact | undefined {
+    return this.#known.get(summary)
   }
 
-  async #read(token: string): Promise<void> {
-    const { findPlace, inspector, storage } = this.#services
-    const rules = await inspector()
-    const { profile } = (await storage.find(token)) ?? {}
-    if (profile === undefined) return
-    this.#known.set(token, { badge: toBadge(rules.inspect(profile)), place: findPlace(profile) })
+  /** Reads the facts that are not known yet, until all are known or this many milliseconds are over. */
+  async read(summaries: readonly ProfileSummary[], milliseconds: number = Number.POSITIVE_INFINITY): Promise<void> {
+    const rules = await this.#services.inspector()
+    const end = readClock() + milliseconds
+    const missing = summaries.filter(summary => !this.#known.has(summary))
+    for (let at = 0; at < missing.length && readClock() < end; at += atOnce) {
+      await Promise.all(missing.slice(at, at + atOnce).map(summary => this.#read(summary, rules)))
+    }
   }
 
-  #forgetOldest(): void {
-    const [oldest] = this.#known.keys()
-    if (oldest !== undefined) this.#known.delete(oldest)
+  /** A profile that is damaged, or was removed meanwhile, has no findings. */
+  async #read(summary: ProfileSummary, rules: Inspector): Promise<void> {
+    const { findPlace, storage } = this.#services
+    const { profile } = (await storage.find(summary.token)) ?? {}
+    this.#known.set(
+      summary,
+      profile === undefined
+        ? { badge: undefined, place: '' }
+        : { badge: toBadge(rules.inspect(profile)), place: findPlace(profile) },
+    )
   }
 }

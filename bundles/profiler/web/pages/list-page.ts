@@ -13,11 +13,9 @@ import { mainRequests } from '../../insight/relatives.ts'
 import {
   type Bucket,
   describeCount,
-  findingLimit,
   type ListContext,
   type ListEntry,
   type ListResult,
-  type RowFact,
   type RowFacts,
   searchList,
 } from '../../insight/search-list.ts'
@@ -45,14 +43,14 @@ import { toPosition } from './live-stream.ts'
 export async function renderList(
   form: PageForm,
   request: Request,
-  facts: Pick<RowFacts, 'find'>,
+  facts: RowFacts,
   app: Pick<ProfilerApplication, 'assets' | 'editor' | 'policy' | 'storage' | 'view'>,
 ): Promise<Response> {
   const { policy, storage } = app
   const wanted = parseListRequest(request.query)
-  const { isPinned, notes, page, parameters } = wanted
+  const { isPinned, page, parameters } = wanted
   const [result, usage] = await Promise.all([
-    searchList(storage, wanted, toListContext(request, facts)),
+    searchList(storage, wanted, createContext(request, facts)),
     storage.usage(),
   ])
   if (form !== 'html') {
@@ -60,14 +58,14 @@ export async function renderList(
     const list = listToJson(result, wanted)
     return respondData(form, list, () => listToMarkdown(list))
   }
-  const { histogram, mains, pinned, profiles, unstored } = result
+  const { histogram, mains, notes, pinned, profiles, unstored } = result
   const summaries = profiles.map(({ summary }) => summary)
-  const known = await facts.find(summaries.map(({ token }) => token))
+  await facts.read(summaries)
   const searchForm = createSearchForm(wanted, mains)
   const shown = selectColumns(summaries, searchForm.machines.length > 0)
   const model = {
     rows: createRows(profiles, {
-      facts: known,
+      facts,
       columns: shown,
       editor: app.editor,
       unstored,
@@ -90,15 +88,9 @@ export async function renderList(
   return renderPage('profiler/list', model, request, app)
 }
 
-/** Describes the client of a request to the search. */
-export function toListContext(request: Request, facts: Pick<RowFacts, 'find'>): ListContext {
-  return {
-    client: clientOf(request),
-    async findFindings(tokens) {
-      const found = [...(await facts.find(tokens))]
-      return new Set(found.flatMap(([token, { badge }]) => (badge === undefined ? [] : [token])))
-    },
-  }
+/** The context of a search for a client. */
+export function createContext(request: Request, facts: RowFacts): ListContext {
+  return { client: clientOf(request), facts }
 }
 
 /** Redirects to the profile if the form has a token, otherwise to the list; its address contains the first result. */
@@ -107,7 +99,7 @@ export async function search(request: Request, facts: RowFacts, app: ProfilerApp
   if (token) return /^\w+$/.test(token) ? redirect(profileLink(token)) : renderMissing(token, request, app)
   const wanted = parseListRequest(request.query)
   const query = { ...wanted.query, offset: 0, limit: 1 }
-  const { profiles } = await searchList(app.storage, { ...wanted, query }, toListContext(request, facts))
+  const { profiles } = await searchList(app.storage, { ...wanted, query }, createContext(request, facts))
   // As in Symfony, the type is always a parameter.
   const given = { type: 'request', ...wanted.parameters }
   const sorted = Object.entries(given).sort(
@@ -158,25 +150,23 @@ const quickFilters: Readonly<Record<ListMark, readonly [label: string, hint: str
   main: ['Main', 'Main requests, without sub-requests'],
   errors: ['Errors', 'Status 500 and above, exceptions, failed streams, crashes'],
   slow: ['Slow', '500 ms or more, or three times the median of the route and at least 50 ms'],
-  findings: ['Findings', 'With findings: of the newest 200 requests'],
+  findings: ['Findings', 'With findings'],
   '4xx': ['4xx', 'Status 400 to 499'],
   api: ['API', 'Requests of scripts (fetch, XMLHttpRequest) and of programs'],
   client: ['Mine', 'Requests with your IP and browser'],
 }
 
-function createQuickFilters(wanted: ListRequest, { counts, mains }: ListResult) {
+function createQuickFilters(wanted: ListRequest, { counts, examined, mains }: ListResult) {
   if (mains.length === 0) return []
   return marks.map(mark => {
     const isActive = wanted.marks.includes(mark)
+    const isPart = mark === 'findings' && examined < counts.all
     const only = isActive ? wanted.marks.filter(other => other !== mark) : [...wanted.marks, mark]
     const [label, hint] = quickFilters[mark]
     return {
       label,
-      hint,
-      count:
-        mark === 'findings' && counts.all > findingLimit
-          ? `${counts[mark]} of ${findingLimit}`
-          : formatNumber(counts[mark]),
+      hint: isPart ? `${hint}: of the ${formatCount(examined, 'request')} that have been read so far` : hint,
+      count: `${formatNumber(counts[mark])}${isPart ? ` of ${formatNumber(examined)}` : ''}`,
       link: linkTo(wanted, { only: only.join(',') }),
       isActive,
       tone: counts[mark] === 0 ? 'none' : mark === 'errors' ? 'error' : '',
@@ -329,8 +319,8 @@ function listColumns(shown: ShownColumns) {
 interface RowOptions {
   readonly columns: ShownColumns
   readonly editor: EditorLinks
-  /** The findings and the places of profiles, by token. */
-  readonly facts?: ReadonlyMap<string, RowFact>
+  /** The findings and the places of profiles. */
+  readonly facts?: RowFacts
   /** Tokens of profiles that are only in memory, because the disk is full or failing. */
   readonly unstored?: ReadonlySet<string> | undefined
   /** The pinned tokens, and the parameters of the list. */
@@ -374,7 +364,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
     // Its badge counts the sub-requests without a row: they are on another page, or do not match.
     const shown = { ...summary, subRequests: summary.subRequests - (listed.get(token) ?? 0) }
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
-    const findings = toFindings(token, facts?.get(token)?.badge)
+    const findings = toFindings(token, facts?.get(summary)?.badge)
     const name = shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit)
     return {
       ...view,
@@ -385,7 +375,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
       // How long after its main request it began.
       after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
       name,
-      handler: viewHandler(summary, facts?.get(token)?.place, editor),
+      handler: viewHandler(summary, facts?.get(summary)?.place, editor),
       findings,
       hasBadges: findings !== false || view.badges.length > 0,
       duration: `${outcome === 'unfinished' ? '> ' : ''}${formatDuration(duration)}`,

@@ -33,7 +33,7 @@ import { listLink, liveLink, profileLink, routeLink, routesDataLink, routesLink 
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { alternatesOf, type PageForm, type ProfilerApplication, renderPage, respondData } from '../page.ts'
-import { createSearchForm, toListContext } from './list-page.ts'
+import { createContext, createSearchForm } from './list-page.ts'
 import { toPosition } from './live-stream.ts'
 
 /** The start of this process, in milliseconds since 1970. Profiles from before it may be of other code. */
@@ -43,11 +43,12 @@ const startedAt = Math.floor(processStart())
 export async function renderRoutes(
   form: PageForm,
   request: Request,
-  facts: Pick<RowFacts, 'find'>,
+  facts: RowFacts,
   app: Pick<ProfilerApplication, 'assets' | 'editor' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
-  const wanted = parseRoutesRequest(request.query)
-  const { found, mains, newest } = await searchMains(app.storage, wanted.listed, toListContext(request, facts))
+  const parsed = parseRoutesRequest(request.query)
+  const { found, mains, newest, notes } = await searchMains(app.storage, parsed.listed, createContext(request, facts))
+  const wanted = { ...parsed, notes: [...new Set([...parsed.notes, ...notes])] }
   const report = gatherRoutes(found, wanted, startedAt)
   if (form !== 'html') {
     const { routesToJson, routesToMarkdown } = await import('../../export/lists.ts')

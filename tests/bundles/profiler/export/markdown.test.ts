@@ -132,13 +132,9 @@ t.test('the structure of the Markdown does not depend on recorded texts', async 
       const list = (shown: ShownProfile) => {
         const { summary } = shown.profile
         const profiles = [{ summary, main: summary, depth: 0 }]
-        const result = { profiles, total: 2, pinned: new Set<string>() }
-        return listToMarkdown(
-          listToJson(
-            result,
-            parseListRequest(new URLSearchParams({ url: `${summary.url}.`, sort: `${summary.url}.` })),
-          ),
-        )
+        const wanted = parseListRequest(new URLSearchParams({ url: `${summary.url}.`, sort: `${summary.url}.` }))
+        const { notes } = wanted
+        return listToMarkdown(listToJson({ profiles, total: 2, pinned: new Set<string>(), notes }, wanted))
       }
       assert.deepStrictEqual(structureOf(list(armed)), structureOf(list(disarmed)), JSON.stringify(text))
     }
@@ -277,7 +273,7 @@ t.test('unusual facts are written', async t => {
   const routing = createShown({}, { profile: refused })
   t.match(toMarkdown(routing, 'router'), /^None of 3 routes matched\.\n\nAllowed methods: `GET`$/m)
   const profiles = [{ summary: profile.summary, main: profile.summary, depth: 0 }]
-  const result = { profiles, total: 3, pinned: new Set(['abc123']) }
+  const result = { profiles, total: 3, pinned: new Set(['abc123']), notes: [] }
   const list = listToMarkdown(listToJson(result, parseListRequest(new URLSearchParams())))
   t.match(list, /^# 1 results found · 3 in all\n/)
   t.match(list, '- `abc123` no response `GET http://localhost:8000/somewhere?q=1`; 5.0 ms;')

@@ -1,17 +1,23 @@
 import { t } from 'tap'
+import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { parseListRequest, parseMilliseconds, parseStatus } from '#bundles/profiler/insight/list-request.ts'
 import {
   createHistogram,
   groupFamilies,
-  type ListContext,
   listMembers,
   pinFamily,
+  RowFacts,
   recognizeSlow,
   searchList,
 } from '#bundles/profiler/insight/search-list.ts'
 import { toReadableUrl } from '#bundles/profiler/profile/format.ts'
 import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
-import { createRecord, createStorage } from '#tests/support/create-profile.ts'
+import { createRecord, createStorage, keep, type RecordInit, tokenOf } from '#tests/support/create-profile.ts'
+
+const flawed: RecordInit['data'] = { memory: { blocks: [{ by: 'fedcba', duration: 300, cpu: 300 }] } }
+
+const readFacts = (storage: ConstructorParameters<typeof RowFacts>[0]['storage']) =>
+  new RowFacts({ storage, inspector: async () => new Inspector([]), findPlace: () => '' })
 
 const make = (token: string, parent: string | null = null, time = 0): ProfileSummary =>
   createRecord({ token, parent, time }).summary
@@ -112,11 +118,11 @@ t.test('marks are counted for all that match, and restrict the list together', a
     { token: '000005', destination: 'document', contentType: 'application/json' },
     { token: '000006', contentType: 'application/problem+json' },
     { token: '000007', contentType: 'text/event-stream', duration: 9000, client: null },
-    { token: '000009', parent: '000008', status: 500, duration: 900, ...call },
-    { token: '000008', url: 'http://localhost/other', contentType: null },
+    { token: '000009', parent: '000008', status: 500, duration: 900, data: flawed, ...call },
+    { token: '000008', url: 'http://localhost/other', contentType: null, data: flawed },
     { token: '00000a', status: 404, route: null, url: 'http://localhost/favicon.ico' },
   )
-  const context: ListContext = { client: 'mine', findFindings: async tokens => new Set(tokens.slice(0, 2)) }
+  const context = { client: 'mine', facts: readFacts(storage) }
   const search = (query: string) => searchList(storage, parseListRequest(new URLSearchParams(query)), context)
   const tokens = async (query: string) => (await search(query)).profiles.map(({ summary }) => summary.token)
   const { counts, probes, total } = await search('')
@@ -136,6 +142,39 @@ t.test('marks are counted for all that match, and restrict the list together', a
   t.strictSame((await search('only=slow&url=other')).counts.all, 1, 'the filters of the form count')
   const { counts: none } = await searchList(storage, parseListRequest(new URLSearchParams()))
   t.hasStrict(none, { findings: 0, client: 0 }, 'in a console')
+})
+
+t.test('the filter of findings counts all stored profiles, or says of how many it knows, and goes on', async t => {
+  const profiles = Array.from({ length: 3000 }, (_, index): RecordInit => ({ token: tokenOf(index) }))
+  const storage = createStorage(...profiles.map((init, index) => (index % 10 === 0 ? { ...init, data: flawed } : init)))
+  const wanted = parseListRequest(new URLSearchParams('only=findings'))
+  // A slow disk.
+  const find = async (token: string) => {
+    await new Promise(resolve => setTimeout(resolve, 5))
+    return storage.find(token)
+  }
+  const facts = readFacts({ find })
+  const first = await searchList(storage, wanted, { facts })
+  t.ok(first.examined > 0 && first.examined < 3000)
+  t.equal(first.total, Math.ceil(first.examined / 10), 'the newest first')
+  t.match(first.notes, [
+    `The findings of ${first.examined.toLocaleString('en')} of 3,000 requests are known: each time that the list is loaded, more are read.`,
+  ])
+  let last = first
+  while (last.examined < 3000) {
+    const next = await searchList(storage, wanted, { facts })
+    t.ok(next.examined > last.examined)
+    last = next
+  }
+  t.strictSame([last.total, last.counts.findings, last.notes], [300, 300, []])
+
+  keep(storage, { token: tokenOf(0) }, { token: tokenOf(3000), data: flawed }, { token: tokenOf(3001), data: flawed })
+  await storage.pin(tokenOf(3001), true)
+  const changed = await searchList(storage, wanted, { facts })
+  t.strictSame([changed.total, changed.examined], [301, 3002], 'one profile has changed, and two are new')
+  await storage.purge()
+  const purged = await searchList(storage, wanted, { facts })
+  t.strictSame([purged.total, purged.examined], [1, 1])
 })
 
 t.test('slow is half a second, or three times the median of a route with enough requests', async t => {

@@ -6,11 +6,9 @@ import { crossOriginRule } from '#bundles/framework/protection.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { RowFacts } from '#bundles/profiler/insight/search-list.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { profilerRules } from '#bundles/profiler/subjects/rules.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
-import { createSignals } from '#lib/signals.ts'
-import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createRecord, createStorage, keep, type RecordInit } from '#tests/support/create-profile.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -166,36 +164,32 @@ t.test('the console shows the findings of a profile, and optionally of a list', 
 })
 
 t.test('a list reads a profile for its facts once, until it is saved again', async t => {
-  const storage = new MemoryProfileStorage()
-  const signals = createSignals(() => undefined)
+  const storage = createStorage(healthy, flawed)
   const reads: string[] = []
   const find = (token: string) => {
     reads.push(token)
     return storage.find(token)
   }
   const findPlace = ({ summary }: Profile) => `${summary.token}.ts:1`
-  const facts = new RowFacts({ storage: { find }, inspector: async () => new Inspector([]), signals, findPlace })
-  const badges = async () =>
-    [...(await facts.find(tokens))].flatMap(([token, { badge }]) => (badge === undefined ? [] : [token]))
-  const { summary } = createRecord(flawed)
-  for (const profile of [healthy, flawed]) storage.append(createRecord(profile), '{}')
-  const tokens = ['a0a0a0', 'f1f1f1', 'dddddd']
-  for (const _time of [1, 2]) t.strictSame(await badges(), ['f1f1f1'])
-  t.strictSame(reads, [...tokens, 'dddddd'], 'a deleted profile is read again')
-  t.equal((await facts.find(['a0a0a0'])).get('a0a0a0')?.place, 'a0a0a0.ts:1')
-  storage.append(createRecord({ ...flawed, data: {} }), '{}')
-  signals.emit('profile.saved', summary)
-  t.strictSame(await badges(), [])
-
-  reads.length = 0
-  const many = Array.from({ length: 2100 }, (_, index) => index.toString(16).padStart(6, '0'))
-  for (const token of many) storage.append(createRecord({ ...healthy, token }), '{}')
-  await facts.find(many)
-  t.equal(reads.length, 200, 'long lists have facts in the first rows only')
-  for (let at = 200; at < 2100; at += 100) await facts.find(many.slice(at, at + 100))
-  reads.length = 0
-  await facts.find(['f1f1f1'])
-  t.strictSame(reads, ['f1f1f1'], 'the oldest facts leave the cache')
+  const facts = new RowFacts({ storage: { find }, inspector: async () => new Inspector([]), findPlace })
+  const read = async () => {
+    const { summaries } = await storage.search({ limit: 10 })
+    await facts.read(summaries)
+    return summaries.map(summary => ({ ...facts.get(summary) }))
+  }
+  const known = [
+    { badge: { text: '2 findings', tone: 'warning' }, place: 'f1f1f1.ts:1' },
+    { badge: undefined, place: 'a0a0a0.ts:1' },
+  ]
+  for (const _time of [1, 2]) t.strictSame(await read(), known)
+  t.strictSame(reads, ['f1f1f1', 'a0a0a0'])
+  storage.append({ ...createRecord({ token: 'dddddd' }), text: 'It is damaged.' }, '{}')
+  keep(storage, { ...flawed, data: {} })
+  t.strictSame(
+    (await read()).map(({ badge }) => badge),
+    [undefined, undefined, undefined],
+  )
+  t.strictSame(reads.slice(2), ['dddddd', 'f1f1f1'])
 })
 
 t.test('the reference has an entry for each rule', async t => {
