@@ -106,7 +106,7 @@ async function allowSettingsOfParts(settings: Settings): Promise<void> {
   const { openTelemetrySettings } = await import('../bundles/opentelemetry/settings.ts')
   settings.allow(openTelemetrySettings)
   if (settings.listUnknown().length === 0) return
-  const { profilerSettings } = await import('../bundles/profiler/web/settings.ts')
+  const { profilerSettings } = await import('../bundles/profiler/settings.ts')
   settings.allow(profilerSettings)
 }
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSyn
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { toTap } from '../bundles/maker/source-edits.ts'
-import { profilerSettings } from '../bundles/profiler/web/settings.ts'
+import { profilerSettings } from '../bundles/profiler/settings.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../kernel/console-command.ts'
 import type { OutputStream } from '../lib/console/output.ts'
 import { packageDirectory, packageName, version } from '../lib/package.ts'

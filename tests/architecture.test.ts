@@ -105,7 +105,13 @@ t.test('bundles do not import one another', async t => {
  * The rooms of the profiler, which are folders of it: each imports only from itself and from those before it. The code of
  * browsers is the first, because it cannot import code of the server.
  */
-const rooms = ['client', 'profile', 'store', 'record', 'any-server', 'insight', 'export', 'web', 'cli']
+const rooms = [
+  ...['client', 'profile', 'store', 'record', 'settings.ts', 'any-server'],
+  ...['insight', 'export', 'panels', 'web', 'cli'],
+]
+
+/** The subjects have a record below and a panel above the other rooms: they import what is left of the pages. */
+const aboveSubjects = ['web', 'cli', 'testing', '']
 
 /** Beside the rooms: the testing kit imports all that has no screens. */
 const besides: Readonly<Record<string, readonly string[]>> = {
@@ -115,11 +121,12 @@ const besides: Readonly<Record<string, readonly string[]>> = {
 /** The room of a file of the profiler; empty for the files that connect the rooms. */
 function roomOf(file: string): string {
   const [, , room = '', ...rest] = file.split('/')
-  return rest.length > 0 ? room : ''
+  return rest.length > 0 || rooms.includes(room) ? room : ''
 }
 
 function isAllowedRoom(from: string, to: string): boolean {
-  if (from === '' || from === 'subjects' || to === 'subjects') return true
+  if (from === '' || to === 'subjects') return true
+  if (from === 'subjects') return !aboveSubjects.includes(to)
   return (besides[from] ?? rooms.slice(0, rooms.indexOf(from) + 1)).includes(to)
 }
 

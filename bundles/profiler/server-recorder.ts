@@ -15,12 +15,12 @@ import type { Profiler } from './record/profiler.ts'
 import type { RecordedApplication } from './record/recorded-subject.ts'
 import { Recording } from './record/recording.ts'
 import { RecordingPolicy } from './record/recording-policy.ts'
+import { profilerSettings, readSampling } from './settings.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
 import type { MissingAssetsListener } from './subjects/assets/record.ts'
 import { CpuSampler } from './subjects/cpu/cpu-sampler.ts'
 import { ArmFile, CpuProfiler } from './subjects/cpu/record.ts'
 import { serverSubjects } from './subjects/recorded.ts'
-import { profilerSettings, readSampling } from './web/settings.ts'
 
 /** The services of a process whose servers are recorded. */
 interface ServerRecorderServices {

@@ -5,7 +5,7 @@ import { packageDirectory } from '../../lib/package.ts'
 import { home } from './profile/links.ts'
 import { addScreens } from './screens.ts'
 import type { ServerRecorder } from './server-recorder.ts'
-import { profilerSettings } from './web/settings.ts'
+import { profilerSettings } from './settings.ts'
 
 /** Creates the bundle of a kernel that only shows profiles: those that a recorder makes of the requests of other servers. */
 export function createViewerBundle(recorder: ServerRecorder): Bundle {

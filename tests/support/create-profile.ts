@@ -1,9 +1,9 @@
 import type { ProfileStorage } from 'sinfonietta/profiler'
+import type { PanelProfile } from '#bundles/profiler/panels/subject-view.ts'
 import { schemaVersion } from '#bundles/profiler/profile/json.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { type CollectorTypes, noCounts, type Profile, type ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import type { PanelProfile } from '#bundles/profiler/web/panels/subject-view.ts'
 
 /** What a storage is given, finds, and searches for. */
 export type SerializedProfile = Parameters<ProfileStorage['append']>[0]

@@ -41,7 +41,7 @@ function readKernelSettings(environment: Environment): Definitions {
 const files: Readonly<Record<string, string>> = {
   kernel: 'lib/env/config.ts',
   framework: 'bundles/framework/framework-bundle.ts',
-  profiler: 'bundles/profiler/web/settings.ts',
+  profiler: 'bundles/profiler/settings.ts',
   opentelemetry: 'bundles/opentelemetry/settings.ts',
 }
 

@@ -8,6 +8,8 @@ import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { findChildren, findOccurrences, findRelatives } from '#bundles/profiler/insight/relatives.ts'
 import { findSinceEdit } from '#bundles/profiler/insight/since-edit.ts'
 import { findDistributedTrace } from '#bundles/profiler/insight/timeline/services.ts'
+import { createEditorLinks } from '#bundles/profiler/panels/editor-links.ts'
+import type { PanelProfile, PanelServices, SubjectView } from '#bundles/profiler/panels/subject-view.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { readLimit } from '#bundles/profiler/store/profile-storage.ts'
 import { CpuSampler } from '#bundles/profiler/subjects/cpu/cpu-sampler.ts'
@@ -18,8 +20,6 @@ import {
   type ProfiledTestKernelOptions,
   waitForStored,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
-import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import type { PanelProfile, PanelServices, SubjectView } from '#bundles/profiler/web/panels/subject-view.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import type { StoredProfile } from './create-profile.ts'
 import { createHandlerBundle } from './handler-bundle.ts'

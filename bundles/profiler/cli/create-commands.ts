@@ -26,7 +26,7 @@ import type { DataForm, ExportKind } from '../profile/links.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { explainDialects, explainQuery, findObstacle, findUnknown, toExplainable } from '../subjects/queries/explain.ts'
 import { readQueries, type StoredQuery } from '../subjects/queries/read.ts'
-import { hasContent, listPanels } from '../web/panels/render-panel.ts'
+import { hasContent, listPanels } from '../web/pages/render-panel.ts'
 import { createProfilerCpu } from './profiler-cpu.ts'
 import {
   type CommandServices,

@@ -14,13 +14,13 @@ import { findChildren, type Relatives, type ShownProfile } from '../insight/rela
 import { toSummaryView } from '../insight/summary-view.ts'
 import { createRequestSpans } from '../insight/timeline/request-spans.ts'
 import { findDistributedTrace, placeTrace } from '../insight/timeline/services.ts'
+import type { PanelServices } from '../panels/subject-view.ts'
 import { nameHandler } from '../profile/event-tree.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
 import type { ProfilerApplication } from './page.ts'
-import { createPanelProfile, hasContent, renderPanel } from './panels/render-panel.ts'
-import type { PanelServices } from './panels/subject-view.ts'
+import { createPanelProfile, hasContent, renderPanel } from './pages/render-panel.ts'
 
 type ExportedProfile = ShownProfile & Pick<Relatives, 'summaries'>
 

@@ -8,7 +8,7 @@ import { Response } from '../../../lib/http/response.ts'
 import { startTimer, stopTimer } from '../../../lib/own-globals.ts'
 import { packageDirectory } from '../../../lib/package.ts'
 import { resolveLocated, showPath } from '../../../lib/stack/stack-frames.ts'
-import type { FilePlace } from './editor-links.ts'
+import type { FilePlace } from '../panels/editor-links.ts'
 import { type ProfilerApplication, protect } from './page.ts'
 
 /**

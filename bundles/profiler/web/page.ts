@@ -7,6 +7,8 @@ import { escapeInvisibleLines, escapeLines } from '../../../lib/text/escapes.ts'
 import type { HelperCall, View, ViewModel } from '../../../lib/view/view.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
 import type { Replayer } from '../insight/replay/replay.ts'
+import type { EditorLinks } from '../panels/editor-links.ts'
+import type { SubjectView } from '../panels/subject-view.ts'
 import { formatCount } from '../profile/format.ts'
 import { type DataForm, home, latestLink, routesLink } from '../profile/links.ts'
 import type { Profiler } from '../record/profiler.ts'
@@ -14,8 +16,6 @@ import type { RecordingPolicy } from '../record/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { CpuProfiler } from '../subjects/cpu/record.ts'
 import type { Assets } from './assets.ts'
-import type { EditorLinks } from './editor-links.ts'
-import type { SubjectView } from './panels/subject-view.ts'
 
 /** The application, with what the profiler adds for its pages and tools. */
 export interface ProfilerApplication extends Application {

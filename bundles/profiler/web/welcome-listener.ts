@@ -5,9 +5,9 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import { Response } from '../../../lib/http/response.ts'
 import { packageDirectory } from '../../../lib/package.ts'
 import type { Route } from '../../../lib/routing/route.ts'
+import type { EditorLinks } from '../panels/editor-links.ts'
 import { home, shownRoutes, visitLink } from '../profile/links.ts'
 import { isOwnProgram } from '../record/recording-policy.ts'
-import type { EditorLinks } from './editor-links.ts'
 import { filesOf, type ProfilerApplication } from './page.ts'
 
 /** Before the error listener answers, with the priority of Symfony's welcome page. */

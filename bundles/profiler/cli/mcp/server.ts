@@ -12,10 +12,10 @@ import type { RouteDefinition } from '../../../../lib/routing/route.ts'
 import type { Replayer } from '../../insight/replay/replay.ts'
 import { home } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
+import { profilerSettings } from '../../settings.ts'
 import { PROFILER_MCP_OFF, PROFILER_MCP_PACKAGE_MISSING } from '../../web/errors.ts'
 import { type ProfilerApplication, protect } from '../../web/page.ts'
 import { isProgram } from '../../web/routes.ts'
-import { profilerSettings } from '../../web/settings.ts'
 import type { ToolAnswer, ToolServices } from './tools.ts'
 
 /** Adds the two ways for coding agents to read profiles (MCP): a command, and a route, whose controller it returns. */

@@ -1,8 +1,8 @@
 import type { Caller } from '../../../../lib/stack/callers.ts'
 import { toBlock, toSpan, writeRest } from '../../export/markdown-text.ts'
+import type { PlaceView } from '../../panels/editor-links.ts'
+import type { SubjectView } from '../../panels/subject-view.ts'
 import { formatDuration, readHeader } from '../../profile/format.ts'
-import type { PlaceView } from '../../web/editor-links.ts'
-import type { SubjectView } from '../../web/panels/subject-view.ts'
 import {
   type BrowserError,
   type BrowserErrorKind,

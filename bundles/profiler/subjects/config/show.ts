@@ -1,8 +1,8 @@
+import type { PanelModel, SubjectView } from '../../panels/subject-view.ts'
+import { item, row } from '../../panels/toolbar-items.ts'
 import { type FormattedTime, formatTime, type Row, toRows, toValueRow } from '../../profile/format.ts'
 import { compareWithPreviousLink, home } from '../../profile/links.ts'
 import { readServerAddress } from '../../record/recording-policy.ts'
-import type { PanelModel, SubjectView } from '../../web/panels/subject-view.ts'
-import { item, row } from '../../web/toolbar/toolbar-items.ts'
 import type { ServerProcessData } from './data.ts'
 
 /** The settings that the application was started with, its bundles and versions. */

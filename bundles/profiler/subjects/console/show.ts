@@ -1,5 +1,8 @@
 import { formatTree, type ValueEntry, type ValueTree } from '../../../../lib/redact/value-tree.ts'
 import { choose, toBlock, toSpan, writeRest } from '../../export/markdown-text.ts'
+import type { EditorLinks } from '../../panels/editor-links.ts'
+import type { PanelModel, SubjectView } from '../../panels/subject-view.ts'
+import { item, itemRowLimit, limitRows, row, rowLimit } from '../../panels/toolbar-items.ts'
 import {
   formatCount,
   formatMicroseconds,
@@ -11,9 +14,6 @@ import {
   toOneLine,
 } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
-import type { EditorLinks } from '../../web/editor-links.ts'
-import type { PanelModel, SubjectView } from '../../web/panels/subject-view.ts'
-import { item, itemRowLimit, limitRows, row, rowLimit } from '../../web/toolbar/toolbar-items.ts'
 import type { ConsoleEntry, ConsoleMethod } from './data.ts'
 import { countComplaints } from './read.ts'
 

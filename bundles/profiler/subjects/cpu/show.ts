@@ -1,12 +1,12 @@
 import { highlightSource } from '../../../../lib/stack/highlight.ts'
 import { createAxis, listTicks, wholeWindow } from '../../client/time-axis.ts'
 import { toBlock, toList, toSpan, writeLine } from '../../export/markdown-text.ts'
+import type { EditorLinks } from '../../panels/editor-links.ts'
+import { toBar, toPercent } from '../../panels/parts.ts'
+import type { PanelProfile, SubjectView } from '../../panels/subject-view.ts'
 import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../profile/format.ts'
 import { cpuLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
-import type { EditorLinks } from '../../web/editor-links.ts'
-import { toBar, toPercent } from '../../web/panels/parts.ts'
-import type { PanelProfile, SubjectView } from '../../web/panels/subject-view.ts'
 import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction, type StoredSample } from './read.ts'
 
 /** The CPU profile of a request that was sampled: a flame graph, the functions with the most CPU time, and their sources. */

@@ -1,6 +1,9 @@
 import { packageName } from '../../../../lib/package.ts'
 import { markdownDepth, toSpan, writeRest } from '../../export/markdown-text.ts'
 import { type FindOwnTime, readOwnTimes } from '../../insight/timeline/request-spans.ts'
+import type { EditorLinks, PlaceView } from '../../panels/editor-links.ts'
+import type { PanelModel, SubjectView } from '../../panels/subject-view.ts'
+import { rowId } from '../../panels/value-origins.ts'
 import {
   type EventNode,
   type EventTree,
@@ -15,9 +18,6 @@ import {
 import { formatMicroseconds } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import type { EditorLinks, PlaceView } from '../../web/editor-links.ts'
-import type { PanelModel, SubjectView } from '../../web/panels/subject-view.ts'
-import { rowId } from '../../web/panels/value-origins.ts'
 import { keyOfListener, summarizeListeners } from './read.ts'
 
 /** The rows of a page; a link shows all of them. */

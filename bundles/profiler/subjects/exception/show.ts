@@ -1,6 +1,10 @@
 import { writeErrorPrompt } from '../../export/conclusions.ts'
 import { toBlock, toList, toSpan, writeLine } from '../../export/markdown-text.ts'
 import { writeReason } from '../../insight/overview/answer.ts'
+import { viewExceptions } from '../../panels/exceptions.ts'
+import { viewOccurrences, viewVerification } from '../../panels/parts.ts'
+import type { SubjectView } from '../../panels/subject-view.ts'
+import { cutText, item, limitRows, row } from '../../panels/toolbar-items.ts'
 import type { RecordedFrame } from '../../profile/code.ts'
 import {
   findThrowFrame,
@@ -13,10 +17,6 @@ import {
 import { formatSize } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Excerpt } from '../../profile/schema.ts'
-import { viewExceptions } from '../../web/exceptions.ts'
-import { viewOccurrences, viewVerification } from '../../web/panels/parts.ts'
-import type { SubjectView } from '../../web/panels/subject-view.ts'
-import { cutText, item, limitRows, row } from '../../web/toolbar/toolbar-items.ts'
 
 /** The exceptions with their causes, their stacks, and their sources. */
 export const exceptionView: SubjectView = {

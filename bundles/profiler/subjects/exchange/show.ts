@@ -3,6 +3,20 @@ import { toList, toSpan, writeContentBlocks, writePairs } from '../../export/mar
 import { createCurl } from '../../export/snippets.ts'
 import { writeReason } from '../../insight/overview/answer.ts'
 import { outcomes } from '../../insight/summary-view.ts'
+import { viewAnswer } from '../../panels/answer-place.ts'
+import type { EditorLinks } from '../../panels/editor-links.ts'
+import { type BodyView, viewBody, viewContent } from '../../panels/parts.ts'
+import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../panels/subject-view.ts'
+import { cutText, item, row, type ToolbarItem, type ToolbarProfile } from '../../panels/toolbar-items.ts'
+import {
+  type ChangeOrigins,
+  createAttributeRows,
+  createHeaderRows,
+  findOrigins,
+  findRemovedHeaders,
+  type OriginRow,
+  rowId,
+} from '../../panels/value-origins.ts'
 import type { BodyData } from '../../profile/content.ts'
 import { isOfKernel, nameHandler } from '../../profile/event-tree.ts'
 import {
@@ -24,20 +38,6 @@ import {
 import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
-import { viewAnswer } from '../../web/answer-place.ts'
-import type { EditorLinks } from '../../web/editor-links.ts'
-import { type BodyView, viewBody, viewContent } from '../../web/panels/parts.ts'
-import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../web/panels/subject-view.ts'
-import {
-  type ChangeOrigins,
-  createAttributeRows,
-  createHeaderRows,
-  findOrigins,
-  findRemovedHeaders,
-  type OriginRow,
-  rowId,
-} from '../../web/panels/value-origins.ts'
-import { cutText, item, row, type ToolbarItem, type ToolbarProfile } from '../../web/toolbar/toolbar-items.ts'
 import type { ProfiledSession, RedirectData, ResponseData, SessionUseData } from './data.ts'
 import { readForwarded } from './read.ts'
 

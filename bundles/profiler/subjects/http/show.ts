@@ -1,14 +1,14 @@
 import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-text.ts'
 import { createCallCurl } from '../../export/snippets.ts'
+import type { EditorLinks } from '../../panels/editor-links.ts'
+import { toBar, viewContent } from '../../panels/parts.ts'
+import type { SubjectView } from '../../panels/subject-view.ts'
+import { cutText, item, itemRowLimit, limitRows, row, type ToolbarRow } from '../../panels/toolbar-items.ts'
 import { type MessageData, writeContent } from '../../profile/content.ts'
 import { formatBytes, formatCount, formatDuration, formatNumber, formatText, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import { coveredWorkTime, type Period, periodOf, readStops, workTime } from '../../profile/work.ts'
-import type { EditorLinks } from '../../web/editor-links.ts'
-import { toBar, viewContent } from '../../web/panels/parts.ts'
-import type { SubjectView } from '../../web/panels/subject-view.ts'
-import { cutText, item, itemRowLimit, limitRows, row, type ToolbarRow } from '../../web/toolbar/toolbar-items.ts'
 import { callWork, countBadCalls, patternOf, phasesOf, readCalls, type StoredCall } from './read.ts'
 
 /** The HTTP client calls, with their outcomes and phases. */

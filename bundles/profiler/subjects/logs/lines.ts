@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { LogLevel } from '../../../../lib/log/logger.ts'
 import type { CallerPlace } from '../../../../lib/stack/callers.ts'
+import type { EditorLinks } from '../../panels/editor-links.ts'
+import type { ExceptionView } from '../../panels/exceptions.ts'
+import type { PanelModel, PanelProfile } from '../../panels/subject-view.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatMicroseconds, shorten, TreeViewer, toOneLine, toTarget } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { EditorLinks } from '../../web/editor-links.ts'
-import type { ExceptionView } from '../../web/exceptions.ts'
-import type { PanelModel, PanelProfile } from '../../web/panels/subject-view.ts'
 import { type Notification, notificationKind, readLogs, type StoredLog } from './read.ts'
 
 /** A log message of a request or of one of its sub-requests. */

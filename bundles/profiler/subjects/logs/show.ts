@@ -1,16 +1,16 @@
 import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import { choose, toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
+import type { EditorLinks } from '../../panels/editor-links.ts'
+import { viewChain } from '../../panels/exceptions.ts'
+import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../panels/subject-view.ts'
+import { cutText, item, itemRowLimit, limitRows, row } from '../../panels/toolbar-items.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
 import { formatCount, formatMicroseconds, formatNumber, shorten, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { readServerAddress } from '../../record/recording-policy.ts'
-import type { EditorLinks } from '../../web/editor-links.ts'
-import { viewChain } from '../../web/exceptions.ts'
-import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../web/panels/subject-view.ts'
-import { cutText, item, itemRowLimit, limitRows, row } from '../../web/toolbar/toolbar-items.ts'
 import {
   type Line,
   type LogView,

@@ -1,9 +1,9 @@
+import { toBar } from '../../panels/parts.ts'
+import type { SubjectView } from '../../panels/subject-view.ts'
+import { item, row } from '../../panels/toolbar-items.ts'
 import { formatBytes, formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
-import { toBar } from '../../web/panels/parts.ts'
-import type { SubjectView } from '../../web/panels/subject-view.ts'
-import { item, row } from '../../web/toolbar/toolbar-items.ts'
 import type { MemoryData } from './data.ts'
 
 /** What the process used during a request, and how much of that time it only waited. */

@@ -6,6 +6,10 @@ import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { resolveLocated } from '../../../../lib/stack/stack-frames.ts'
 import { TextMemo } from '../../../../lib/text/text-memo.ts'
 import { HtmlFragment, type View } from '../../../../lib/view/view.ts'
+import type { EditorLinks } from '../../panels/editor-links.ts'
+import { viewSource } from '../../panels/exceptions.ts'
+import { toBar } from '../../panels/parts.ts'
+import type { PanelModel, PanelProfile, PanelServices } from '../../panels/subject-view.ts'
 import { nameFrame } from '../../profile/callers.ts'
 import {
   formatCount,
@@ -22,10 +26,6 @@ import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { type Period, periodOf, workTime } from '../../profile/work.ts'
-import type { EditorLinks } from '../../web/editor-links.ts'
-import { viewSource } from '../../web/exceptions.ts'
-import { toBar } from '../../web/panels/parts.ts'
-import type { PanelModel, PanelProfile, PanelServices } from '../../web/panels/subject-view.ts'
 import {
   controlOperations,
   countQueries,

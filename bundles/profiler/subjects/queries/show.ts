@@ -1,20 +1,13 @@
 import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-text.ts'
 import { toneOf } from '../../insight/findings/finding.ts'
+import type { EditorLinks } from '../../panels/editor-links.ts'
+import { entryLimit, type SubjectView } from '../../panels/subject-view.ts'
+import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../../panels/toolbar-items.ts'
 import { formatCaller } from '../../profile/callers.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { workTime } from '../../profile/work.ts'
-import type { EditorLinks } from '../../web/editor-links.ts'
-import { entryLimit, type SubjectView } from '../../web/panels/subject-view.ts'
-import {
-  cutText,
-  item,
-  limitRows,
-  row,
-  type ToolbarItem,
-  type ToolbarProfile,
-} from '../../web/toolbar/toolbar-items.ts'
 import { countFailedQueries, countQueries, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
 import {
   countOmitted,

@@ -1,11 +1,11 @@
 import { showPath } from '../../../../lib/stack/stack-frames.ts'
 import { markdownDepth, toSpan, writeRest } from '../../export/markdown-text.ts'
+import { toBar } from '../../panels/parts.ts'
+import type { SubjectView } from '../../panels/subject-view.ts'
+import { cutText, item, limitRows, row } from '../../panels/toolbar-items.ts'
 import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Period } from '../../profile/work.ts'
-import { toBar } from '../../web/panels/parts.ts'
-import type { SubjectView } from '../../web/panels/subject-view.ts'
-import { cutText, item, limitRows, row } from '../../web/toolbar/toolbar-items.ts'
 import { flattenRenders, type Render, type RenderLine, readRenders, renderOwnTime, renderTime } from './read.ts'
 
 /**

@@ -1,10 +1,10 @@
 import { formatTree } from '../../../../lib/redact/value-tree.ts'
 import { toBlock, toList, toSpan, writeRest } from '../../export/markdown-text.ts'
+import type { SubjectView } from '../../panels/subject-view.ts'
+import { cutText, item, limitRows, row } from '../../panels/toolbar-items.ts'
 import { formatCount, formatDuration, formatNumber, shorten, TreeViewer } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { SubjectView } from '../../web/panels/subject-view.ts'
-import { cutText, item, limitRows, row } from '../../web/toolbar/toolbar-items.ts'
 import type { ValidationData } from './data.ts'
 import { countIssues, describeSchema, describeValidation, inputNames, receivedAt } from './read.ts'
 

@@ -14,6 +14,7 @@ import { judgeComparison, listOwnFields } from '../../insight/compare/judge-comp
 import { findPredecessors, likenessOf } from '../../insight/relatives.ts'
 import { findRestart } from '../../insight/since-edit.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
+import type { EditorLinks, PlaceView } from '../../panels/editor-links.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatDuration, formatTime } from '../../profile/format.ts'
 import { compareLink } from '../../profile/links.ts'
@@ -24,9 +25,8 @@ import { keyOfListener, type ListenerUse, summarizeListeners } from '../../subje
 import { patternOf, readCalls } from '../../subjects/http/read.ts'
 import type { LogUse } from '../../subjects/logs/read.ts'
 import type { QueryUse } from '../../subjects/queries/read.ts'
-import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { cutValue, type ProfilerApplication, redirect, renderPage } from '../page.ts'
-import { toReplayButton } from '../panels/render-panel.ts'
+import { toReplayButton } from './render-panel.ts'
 
 /**
  * Renders two profiles side by side: `a` and `b`, or two that were selected in the list (`record`, twice). Without `a`, the

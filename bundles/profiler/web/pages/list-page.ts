@@ -20,6 +20,7 @@ import {
   searchList,
 } from '../../insight/search-list.ts'
 import { type Badge, isBrowserProbe, toSummaryView, withBadge } from '../../insight/summary-view.ts'
+import type { EditorLinks, PlaceView } from '../../panels/editor-links.ts'
 import {
   formatBytes,
   formatCount,
@@ -35,7 +36,6 @@ import type { ProfileSummary } from '../../profile/profile.ts'
 import { clientOf } from '../../record/collect.ts'
 import type { RecordingPolicy } from '../../record/recording-policy.ts'
 import type { StorageUsage } from '../../store/profile-storage.ts'
-import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { alternatesOf, type PageForm, type ProfilerApplication, redirect, renderPage, respondData } from '../page.ts'
 import { toPosition } from './live-stream.ts'
 

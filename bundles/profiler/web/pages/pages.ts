@@ -9,6 +9,8 @@ import type { Argument } from '../../../../lib/routing/sources.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { startLimit } from '../../insight/list-request.ts'
 import { pinFamily, RowFacts } from '../../insight/search-list.ts'
+import { findAnswerPlace } from '../../panels/answer-place.ts'
+import { viewSource } from '../../panels/exceptions.ts'
 import { formatCount, formatTime, toOption } from '../../profile/format.ts'
 import {
   brokenLink,
@@ -28,9 +30,7 @@ import { isOwnProgram } from '../../record/recording-policy.ts'
 import { parseReports } from '../../subjects/browser/data.ts'
 import { BrowserErrors } from '../../subjects/browser/record.ts'
 import { type CpuTarget, describeTarget, readTarget, type WantedTarget } from '../../subjects/cpu/record.ts'
-import { findAnswerPlace } from '../answer-place.ts'
 import { PROFILER_FILE_CLOSED } from '../errors.ts'
-import { viewSource } from '../exceptions.ts'
 import {
   negotiate,
   type PageForm,

@@ -3,6 +3,7 @@ import { Response } from '../../../../lib/http/response.ts'
 import { mainRequests } from '../../insight/relatives.ts'
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
+import type { Inspected, SearchEntry, SubjectView } from '../../panels/subject-view.ts'
 import { shorten } from '../../profile/format.ts'
 import {
   changeLink,
@@ -20,8 +21,7 @@ import {
 import type { Profile } from '../../profile/profile.ts'
 import type { StoredProfile } from '../../store/profile-storage.ts'
 import { type ProfilerApplication, protect } from '../page.ts'
-import { createMenu } from '../panels/render-panel.ts'
-import type { Inspected, SearchEntry, SubjectView } from '../panels/subject-view.ts'
+import { createMenu } from './render-panel.ts'
 
 /** An entry of the palette. */
 interface PaletteEntry extends Omit<SearchEntry, 'anchor'> {

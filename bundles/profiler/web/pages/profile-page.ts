@@ -5,6 +5,10 @@ import { toBadge } from '../../insight/findings/finding.ts'
 import { toHeadBadges } from '../../insight/overview/head-badges.ts'
 import { findLatest, type Relatives, type ShownProfile, showProfile } from '../../insight/relatives.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
+import { viewAnswer } from '../../panels/answer-place.ts'
+import type { EditorLinks } from '../../panels/editor-links.ts'
+import { isPage } from '../../panels/parts.ts'
+import type { PanelServices } from '../../panels/subject-view.ts'
 import { type ContentData, writeContent } from '../../profile/content.ts'
 import { nameHandler, readHandledTime } from '../../profile/event-tree.ts'
 import { formatDuration, formatNumber, formatTime, formatValue } from '../../profile/format.ts'
@@ -26,8 +30,6 @@ import type { Profiler } from '../../record/profiler.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
 import { readResponseContent } from '../../subjects/exchange/read.ts'
 import { readMatchedRoute } from '../../subjects/router/read.ts'
-import { viewAnswer } from '../answer-place.ts'
-import type { EditorLinks } from '../editor-links.ts'
 import {
   alternatesOf,
   type PageForm,
@@ -37,17 +39,8 @@ import {
   respondData,
   respondMarkdown,
 } from '../page.ts'
-import { isPage } from '../panels/parts.ts'
-import {
-  createMenu,
-  createPanelProfile,
-  divideMenu,
-  listPanels,
-  renderPanel,
-  toReplayButton,
-} from '../panels/render-panel.ts'
-import type { PanelServices } from '../panels/subject-view.ts'
 import { renderMissing } from './list-page.ts'
+import { createMenu, createPanelProfile, divideMenu, listPanels, renderPanel, toReplayButton } from './render-panel.ts'
 
 /** The part of the application that shows profiles. */
 type ProfileServices = FindServices & PanelServices & Pick<ProfilerApplication, 'assets' | 'logger'>

@@ -20,6 +20,7 @@ import {
 } from '../../insight/routes.ts'
 import { type RowFacts, searchMains } from '../../insight/search-list.ts'
 import { isError, toSummaryView } from '../../insight/summary-view.ts'
+import type { EditorLinks } from '../../panels/editor-links.ts'
 import {
   formatCount,
   formatDuration,
@@ -31,7 +32,6 @@ import {
 } from '../../profile/format.ts'
 import { listLink, liveLink, profileLink, routeLink, routesDataLink, routesLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
-import type { EditorLinks } from '../editor-links.ts'
 import { alternatesOf, type PageForm, type ProfilerApplication, renderPage, respondData } from '../page.ts'
 import { createContext, createSearchForm } from './list-page.ts'
 import { toPosition } from './live-stream.ts'

@@ -5,15 +5,15 @@ import { summarizeProfile } from '../../insight/overview/overview.ts'
 import { toPlainText } from '../../insight/overview/sentence.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
+import { EditorLinks } from '../../panels/editor-links.ts'
+import type { PanelModel, SubjectView } from '../../panels/subject-view.ts'
+import { cutText, item, limitRows, row, type ToolbarItem } from '../../panels/toolbar-items.ts'
 import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
 import { brokenLink, home } from '../../profile/links.ts'
 import { subjectViews } from '../../subjects/views.ts'
-import { EditorLinks } from '../editor-links.ts'
 import { type BrokenSources, type ProfilerApplication, protect, sourceStates } from '../page.ts'
 import { type FindServices, findProfile } from '../pages/profile-page.ts'
-import type { PanelModel, SubjectView } from '../panels/subject-view.ts'
 import { pausedToken } from './page-toolbar.ts'
-import { cutText, item, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
 
 /** Renders the content of a toolbar. If the profile does not exist, the answer is an empty 404, as in Symfony. */
 export async function renderToolbar(

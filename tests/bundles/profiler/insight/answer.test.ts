@@ -5,7 +5,7 @@ import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { subjectViews } from '#bundles/profiler/subjects/views.ts'
-import { createMenu, divideMenu } from '#bundles/profiler/web/panels/render-panel.ts'
+import { createMenu, divideMenu } from '#bundles/profiler/web/pages/render-panel.ts'
 import { createProfile, createQuery, createShown, type ProfileInit } from '#tests/support/create-profile.ts'
 
 const issue = (path: string, message: string) => ({ path: path === '' ? [] : path.split('.'), message })

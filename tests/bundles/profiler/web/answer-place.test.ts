@@ -1,6 +1,6 @@
 import { t } from 'tap'
-import { findAnswerPlace } from '#bundles/profiler/web/answer-place.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { findAnswerPlace } from '#bundles/profiler/panels/answer-place.ts'
+import { EditorLinks } from '#bundles/profiler/panels/editor-links.ts'
 import { defineController } from '#kernel/controller.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createEditorLinks, EditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import { knownEditors, profilerSettings } from '#bundles/profiler/web/settings.ts'
+import { createEditorLinks, EditorLinks } from '#bundles/profiler/panels/editor-links.ts'
+import { knownEditors, profilerSettings } from '#bundles/profiler/settings.ts'
 import { ControllerResolver, defineController } from '#kernel/controller.ts'
 import { Settings } from '#lib/env/settings.ts'
 import { packageDirectory } from '#lib/package.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { t } from 'tap'
+import { toBar } from '#bundles/profiler/panels/parts.ts'
 import { toValueRow } from '#bundles/profiler/profile/format.ts'
 import { splitMessage } from '#bundles/profiler/subjects/logs/lines.ts'
-import { toBar } from '#bundles/profiler/web/panels/parts.ts'
 import { createShown } from '#tests/support/create-profile.ts'
 import { shareKernel } from '#tests/support/profiled-kernel.ts'
 

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import type { PanelProfile } from '#bundles/profiler/web/panels/subject-view.ts'
+import type { PanelProfile } from '#bundles/profiler/panels/subject-view.ts'
 import { createProfile, createQuery, createShown, type QueryData } from '#tests/support/create-profile.ts'
 import { unescapeHtml } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'

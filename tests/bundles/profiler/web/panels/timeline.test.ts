@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { createAxis } from '#bundles/profiler/client/time-axis.ts'
 import { categories, createSpan } from '#bundles/profiler/insight/timeline/request-spans.ts'
+import { createBars, createTimelineRows, readFilter } from '#bundles/profiler/panels/timeline.ts'
 import { joinPeriods, type Period, subtractPeriods, totalOf } from '#bundles/profiler/profile/work.ts'
 import { workKinds } from '#bundles/profiler/subjects/work.ts'
-import { createBars, createTimelineRows, readFilter } from '#bundles/profiler/web/panels/timeline.ts'
 
 const period = fc.record({ start: fc.nat(60), duration: fc.nat(12) })
 

@@ -6,7 +6,7 @@ import { resolveLocated, showPath } from '../../../lib/stack/stack-frames.ts'
 import type { View } from '../../../lib/view/view.ts'
 import { nameFrame } from '../profile/callers.ts'
 import { formatPlace } from '../profile/format.ts'
-import { knownEditors, type PathMapping, profilerSettings } from './settings.ts'
+import { knownEditors, type PathMapping, profilerSettings } from '../settings.ts'
 
 /** A place in a file: an absolute path, the line and the column, from 1. */
 export interface FilePlace {

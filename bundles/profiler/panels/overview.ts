@@ -1,15 +1,15 @@
-import { severityOf } from '../../../../lib/log/create-logger.ts'
-import { writeErrorPrompt } from '../../export/conclusions.ts'
-import { toList, toSpan } from '../../export/markdown-text.ts'
-import type { PreviousComparison } from '../../insight/compare/judge-comparison.ts'
-import type { Durations } from '../../insight/durations.ts'
-import { linkToPlace } from '../../insight/findings/finding.ts'
-import { summarizeProfile, type UsualTime } from '../../insight/overview/overview.ts'
-import { toPlainText } from '../../insight/overview/sentence.ts'
-import type { TimePart } from '../../insight/overview/time-parts.ts'
-import type { ShownProfile } from '../../insight/relatives.ts'
-import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../../insight/since-edit.ts'
-import { readExceptions } from '../../profile/exceptions.ts'
+import { severityOf } from '../../../lib/log/create-logger.ts'
+import { writeErrorPrompt } from '../export/conclusions.ts'
+import { toList, toSpan } from '../export/markdown-text.ts'
+import type { PreviousComparison } from '../insight/compare/judge-comparison.ts'
+import type { Durations } from '../insight/durations.ts'
+import { linkToPlace } from '../insight/findings/finding.ts'
+import { summarizeProfile, type UsualTime } from '../insight/overview/overview.ts'
+import { toPlainText } from '../insight/overview/sentence.ts'
+import type { TimePart } from '../insight/overview/time-parts.ts'
+import type { ShownProfile } from '../insight/relatives.ts'
+import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../insight/since-edit.ts'
+import { readExceptions } from '../profile/exceptions.ts'
 import {
   type FormattedTime,
   formatCount,
@@ -19,16 +19,16 @@ import {
   formatShare,
   formatTime,
   shorten,
-} from '../../profile/format.ts'
-import { compareLink, profileLink, routeLink } from '../../profile/links.ts'
-import type { Profile } from '../../profile/profile.ts'
-import { isReportOf, readLogs } from '../../subjects/logs/read.ts'
-import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import { type ExceptionView, type FrameView, viewExceptions } from '../exceptions.ts'
-import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../toolbar/toolbar-items.ts'
+} from '../profile/format.ts'
+import { compareLink, profileLink, routeLink } from '../profile/links.ts'
+import type { Profile } from '../profile/profile.ts'
+import { isReportOf, readLogs } from '../subjects/logs/read.ts'
+import type { EditorLinks, PlaceView } from './editor-links.ts'
+import { type ExceptionView, type FrameView, viewExceptions } from './exceptions.ts'
 import { viewFindings } from './findings.ts'
 import { viewVerification } from './parts.ts'
 import type { PanelModel, SubjectView } from './subject-view.ts'
+import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from './toolbar-items.ts'
 
 /** The most findings, logged errors, and changes. */
 const listLimit = 5

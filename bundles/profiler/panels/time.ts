@@ -1,11 +1,11 @@
-import { toList, toSpan } from '../../export/markdown-text.ts'
-import { linkToPlace } from '../../insight/findings/finding.ts'
-import { toPlainText } from '../../insight/overview/sentence.ts'
-import type { TimePart } from '../../insight/overview/time-parts.ts'
-import { describeDuration, toSummaryView } from '../../insight/summary-view.ts'
-import { type Category, createRequestSpans } from '../../insight/timeline/request-spans.ts'
-import { type PlacedTrace, placeTrace, type TraceNode } from '../../insight/timeline/services.ts'
-import { type EventNode, readEventTree, readHandledTime } from '../../profile/event-tree.ts'
+import { toList, toSpan } from '../export/markdown-text.ts'
+import { linkToPlace } from '../insight/findings/finding.ts'
+import { toPlainText } from '../insight/overview/sentence.ts'
+import type { TimePart } from '../insight/overview/time-parts.ts'
+import { describeDuration, toSummaryView } from '../insight/summary-view.ts'
+import { type Category, createRequestSpans } from '../insight/timeline/request-spans.ts'
+import { type PlacedTrace, placeTrace, type TraceNode } from '../insight/timeline/services.ts'
+import { type EventNode, readEventTree, readHandledTime } from '../profile/event-tree.ts'
 import {
   formatCount,
   formatDuration,
@@ -15,18 +15,17 @@ import {
   toOption,
   toPairRows,
   toValueRow,
-} from '../../profile/format.ts'
-import { profileLink } from '../../profile/links.ts'
-import type { Profile } from '../../profile/profile.ts'
-import type { ReceivedSpan } from '../../profile/span-data.ts'
-import { joinPeriods, readStops, subtractPeriods, totalOf, withParts } from '../../profile/work.ts'
-import { keyOfListener, summarizeListeners } from '../../subjects/events/read.ts'
-import { readTrace } from '../../subjects/exchange/read.ts'
-import { listUsage, readPauses } from '../../subjects/memory/read.ts'
-import { readStopwatch } from '../../subjects/time/read.ts'
-import { awaitedWork, workKinds } from '../../subjects/work.ts'
-import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../toolbar/toolbar-items.ts'
+} from '../profile/format.ts'
+import { profileLink } from '../profile/links.ts'
+import type { Profile } from '../profile/profile.ts'
+import type { ReceivedSpan } from '../profile/span-data.ts'
+import { joinPeriods, readStops, subtractPeriods, totalOf, withParts } from '../profile/work.ts'
+import { keyOfListener, summarizeListeners } from '../subjects/events/read.ts'
+import { readTrace } from '../subjects/exchange/read.ts'
+import { listUsage, readPauses } from '../subjects/memory/read.ts'
+import { readStopwatch } from '../subjects/time/read.ts'
+import { awaitedWork, workKinds } from '../subjects/work.ts'
+import type { EditorLinks, PlaceView } from './editor-links.ts'
 import type { PanelModel, PanelProfile, SubjectView } from './subject-view.ts'
 import {
   createTimeline,
@@ -36,6 +35,7 @@ import {
   type TimelineRow,
   thresholds,
 } from './timeline.ts'
+import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from './toolbar-items.ts'
 
 /** What took how long, and when: of a request, its sub-requests, and the work after the response. */
 export const timeView: SubjectView = {

@@ -7,12 +7,12 @@ import { findChildren, findOccurrences, type Relatives, type ShownProfile } from
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
 import { findDistributedTrace } from '../../insight/timeline/services.ts'
+import type { Inspected, PanelProfile, PanelServices, SubjectView } from '../../panels/subject-view.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../page.ts'
-import type { Inspected, PanelProfile, PanelServices, SubjectView } from './subject-view.ts'
 
 /** A rendered panel. */
 interface RenderedPanel {

@@ -1,8 +1,8 @@
-import type { Overview } from '../../insight/overview/overview.ts'
-import type { ShownProfile } from '../../insight/relatives.ts'
-import type { SummaryView, Tone } from '../../insight/summary-view.ts'
-import { type FormattedTime, formatNumber, shorten } from '../../profile/format.ts'
-import type { EditorLinks, PlaceView } from '../editor-links.ts'
+import type { Overview } from '../insight/overview/overview.ts'
+import type { ShownProfile } from '../insight/relatives.ts'
+import type { SummaryView, Tone } from '../insight/summary-view.ts'
+import { type FormattedTime, formatNumber, shorten } from '../profile/format.ts'
+import type { EditorLinks, PlaceView } from './editor-links.ts'
 
 /** A line of the details of an item. */
 export interface ToolbarRow {

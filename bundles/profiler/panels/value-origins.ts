@@ -1,12 +1,12 @@
-import { type OutlineNode, outlineEvents, readEventTree, walkOutline } from '../../profile/event-tree.ts'
-import { type Row, shorten, toPairRows, toValueRow, type ValueRow } from '../../profile/format.ts'
-import { profileLink } from '../../profile/links.ts'
-import type { Profile } from '../../profile/profile.ts'
-import type { Pairs } from '../../profile/schema.ts'
-import { attributeLimit } from '../../record/event-trace.ts'
-import { keyOfListener, summarizeListeners } from '../../subjects/events/read.ts'
-import { readForwarded } from '../../subjects/exchange/read.ts'
-import type { EditorLinks, PlaceView } from '../editor-links.ts'
+import { type OutlineNode, outlineEvents, readEventTree, walkOutline } from '../profile/event-tree.ts'
+import { type Row, shorten, toPairRows, toValueRow, type ValueRow } from '../profile/format.ts'
+import { profileLink } from '../profile/links.ts'
+import type { Profile } from '../profile/profile.ts'
+import type { Pairs } from '../profile/schema.ts'
+import { attributeLimit } from '../record/event-trace.ts'
+import { keyOfListener, summarizeListeners } from '../subjects/events/read.ts'
+import { readForwarded } from '../subjects/exchange/read.ts'
+import type { EditorLinks, PlaceView } from './editor-links.ts'
 
 /** A change of a value, and what made it. */
 export interface Origin {

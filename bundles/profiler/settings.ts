@@ -1,6 +1,6 @@
-import { type BundleSettings, defineSettings, type Settings } from '../../../lib/env/settings.ts'
-import { asFlag, asListOf, asMilliseconds, asRatio, asRedisUrl, type Conversion } from '../../../lib/text/conversion.ts'
-import type { SamplingOptions } from '../record/recording-policy.ts'
+import { type BundleSettings, defineSettings, type Settings } from '../../lib/env/settings.ts'
+import { asFlag, asListOf, asMilliseconds, asRatio, asRedisUrl, type Conversion } from '../../lib/text/conversion.ts'
+import type { SamplingOptions } from './record/recording-policy.ts'
 
 /** The values of the profiler's settings. */
 interface ProfilerSettings {

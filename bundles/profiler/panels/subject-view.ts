@@ -1,10 +1,10 @@
-import type { Application } from '../../../../kernel/bundle.ts'
-import type { PreviousComparison } from '../../insight/compare/judge-comparison.ts'
-import type { Occurrences, ShownProfile } from '../../insight/relatives.ts'
-import type { DistributedTrace } from '../../insight/timeline/services.ts'
-import type { Profile } from '../../profile/profile.ts'
-import type { EditorLinks } from '../editor-links.ts'
-import type { ToolbarItem, ToolbarProfile } from '../toolbar/toolbar-items.ts'
+import type { Application } from '../../../kernel/bundle.ts'
+import type { PreviousComparison } from '../insight/compare/judge-comparison.ts'
+import type { Occurrences, ShownProfile } from '../insight/relatives.ts'
+import type { DistributedTrace } from '../insight/timeline/services.ts'
+import type { Profile } from '../profile/profile.ts'
+import type { EditorLinks } from './editor-links.ts'
+import type { ToolbarItem, ToolbarProfile } from './toolbar-items.ts'
 
 /** The data of the template of a panel, which tests read. */
 export type PanelModel = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
-import type { Occurrences } from '../../insight/relatives.ts'
-import { planReplay } from '../../insight/replay/replay.ts'
-import { type BodyData, type ContentData, writeContent } from '../../profile/content.ts'
+import type { Occurrences } from '../insight/relatives.ts'
+import { planReplay } from '../insight/replay/replay.ts'
+import { type BodyData, type ContentData, writeContent } from '../profile/content.ts'
 import {
   type FormattedTime,
   formatCount,
@@ -11,10 +11,10 @@ import {
   TreeViewer,
   toPairRows,
   valueTreeLimit,
-} from '../../profile/format.ts'
-import { listLink, profileLink, replayLink, verifyLink } from '../../profile/links.ts'
-import type { Profile } from '../../profile/profile.ts'
-import type { Period } from '../../profile/work.ts'
+} from '../profile/format.ts'
+import { listLink, profileLink, replayLink, verifyLink } from '../profile/links.ts'
+import type { Profile } from '../profile/profile.ts'
+import type { Period } from '../profile/work.ts'
 import type { PanelModel } from './subject-view.ts'
 
 /** A content as the partial `profiler/content` shows it. Parts that do not exist are empty. */

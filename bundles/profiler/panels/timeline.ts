@@ -9,7 +9,7 @@ import {
   toMoment,
   toPosition,
   wholeWindow,
-} from '../../client/time-axis.ts'
+} from '../client/time-axis.ts'
 import {
   awaitedCategories,
   type Category,
@@ -18,9 +18,9 @@ import {
   ownPeriods,
   startOf,
   type TimelineSpan,
-} from '../../insight/timeline/request-spans.ts'
-import { formatMicroseconds, formatShare, shorten } from '../../profile/format.ts'
-import { endOf, joinPeriods, overlapPeriods, type Period, totalOf } from '../../profile/work.ts'
+} from '../insight/timeline/request-spans.ts'
+import { formatMicroseconds, formatShare, shorten } from '../profile/format.ts'
+import { endOf, joinPeriods, overlapPeriods, type Period, totalOf } from '../profile/work.ts'
 import { type Bar, toPercent } from './parts.ts'
 
 /** The content of a chart. Times are microseconds since the request began. */

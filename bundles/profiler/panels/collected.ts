@@ -1,8 +1,8 @@
-import type { Collector, CollectorToolbarItem } from '../../../../kernel/profiler-contract.ts'
-import { formatValue, toRows, toValueRow } from '../../profile/format.ts'
-import { profileLink } from '../../profile/links.ts'
-import { cutText, item, limitRows, row } from '../toolbar/toolbar-items.ts'
+import type { Collector, CollectorToolbarItem } from '../../../kernel/profiler-contract.ts'
+import { formatValue, toRows, toValueRow } from '../profile/format.ts'
+import { profileLink } from '../profile/links.ts'
 import type { SubjectView } from './subject-view.ts'
+import { cutText, item, limitRows, row } from './toolbar-items.ts'
 
 /** Creates the view of the collector of another bundle: with the bundle's template, by default a table of its data. */
 export function createCollectorView(collector: Collector): SubjectView {

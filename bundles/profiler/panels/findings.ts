@@ -1,6 +1,6 @@
-import { writeFinding, writeFindingPrompt } from '../../export/conclusions.ts'
-import { toList } from '../../export/markdown-text.ts'
-import { idOf } from '../../insight/compare/judge-fix.ts'
+import { writeFinding, writeFindingPrompt } from '../export/conclusions.ts'
+import { toList } from '../export/markdown-text.ts'
+import { idOf } from '../insight/compare/judge-fix.ts'
 import {
   type Finding,
   linkToFinding,
@@ -8,12 +8,12 @@ import {
   toBadge,
   toneOf,
   writeProblem,
-} from '../../insight/findings/finding.ts'
-import { profileLink } from '../../profile/links.ts'
-import { profilerRules } from '../../subjects/rules.ts'
-import { cutText, item, limitRows, row } from '../toolbar/toolbar-items.ts'
+} from '../insight/findings/finding.ts'
+import { profileLink } from '../profile/links.ts'
+import { profilerRules } from '../subjects/rules.ts'
 import { viewVerification } from './parts.ts'
 import type { Inspected, PanelModel, PanelServices, SubjectView } from './subject-view.ts'
+import { cutText, item, limitRows, row } from './toolbar-items.ts'
 
 /** The findings, with advice. */
 export const findingsView: SubjectView = {
