@@ -185,9 +185,9 @@ export async function importBundles(
   if (!existsSync(bundles)) throw new APPLICATION_BUNDLES_MISSING([existsSync(source) ? bundles : source])
   await loadInstrumentations(directory, isDirect)
   if (isProfiled) {
-    const { openLibraryChannels } = await import('../kernel/libraries/open-channels.ts')
+    const { openLibraryChannels } = await import('../bundles/libraries/open-channels.ts')
     await openLibraryChannels(directory, isInstrumented)
-    const { openFrameworks } = await import('../bundles/profiler/any-server/frameworks.ts')
+    const { openFrameworks } = await import('../bundles/libraries/frameworks.ts')
     await openFrameworks([directory])
   }
   const { createBundles }: { createBundles?: unknown } = await import(pathToFileURL(bundles).href).catch(error =>

@@ -59,7 +59,6 @@ export class Kernel {
   readonly app: Application
   readonly #steps: BundleSteps
   readonly #uncorrelate: () => void
-  #stopWatches: () => void = () => {}
 
   private constructor(app: Application, steps: BundleSteps, uncorrelate: () => void) {
     this.app = app
@@ -74,7 +73,7 @@ export class Kernel {
   static async boot(options: KernelOptions): Promise<Kernel> {
     const kernel = await Kernel.assemble(options)
     try {
-      await kernel.#start(options)
+      kernel.#start(options)
       return kernel
     } catch (error) {
       logFailures(options.logger, await kernel.#closeBundles())
@@ -82,14 +81,10 @@ export class Kernel {
     }
   }
 
-  async #start({ bundles, files }: KernelOptions): Promise<void> {
-    const { queries, signals, view } = this.app
+  #start({ bundles, files }: KernelOptions): void {
+    const { signals, view } = this.app
     checkRoutes(this.app, bundles)
     if (files === undefined) view.load()
-    if (queries.areObserved) {
-      const { watchLibraries } = await import('./libraries/watch-libraries.ts')
-      this.#stopWatches = watchLibraries(this.app)
-    }
     signals.emit('kernel.booted', undefined)
   }
 
@@ -211,7 +206,6 @@ export class Kernel {
   }
 
   async #closeBundles(): Promise<Error[]> {
-    this.#stopWatches()
     const failures = await this.#steps.close()
     this.#uncorrelate()
     this.app.context.end()

@@ -36,7 +36,7 @@ function isPlaceOf(name: string, file: string): boolean {
 }
 
 /** The bundles of this project. Bundles of an application follow its own rules. */
-const ownBundles = ['framework', 'maker', 'opentelemetry', 'profiler', 'site']
+const ownBundles = ['framework', 'libraries', 'maker', 'opentelemetry', 'profiler', 'site']
 
 const sources = layers.flatMap(layer =>
   readdirSync(layer, { recursive: true, encoding: 'utf8' })
@@ -46,7 +46,8 @@ const sources = layers.flatMap(layer =>
 )
 
 /** Whether a file is one of an application, such as the site: it imports the package by name. */
-const isApplication = (file: string) => /^bundles\/(?!framework\/|maker\/|opentelemetry\/|profiler\/)/.test(file)
+const isApplication = (file: string) =>
+  /^bundles\/(?!framework\/|libraries\/|maker\/|opentelemetry\/|profiler\/)/.test(file)
 
 /** The imports of a file: paths from the root for files of the project, names for packages and node. */
 function importsOf(file: string): string[] {
@@ -93,10 +94,15 @@ t.test('a file imports from its own layer or from a layer to its left', async t 
   )
 })
 
-t.test('bundles do not import one another', async t => {
+/** What the watches of frameworks fill: it becomes a contract of the kernel. */
+const libraryExceptions = /^bundles\/profiler\/record\/(?:middleware-trace|trace)\.ts$/
+
+t.test('bundles do not import one another, except for what watches libraries', async t => {
   const isIn = (file: string) => /^bundles\/.+\//.test(file)
+  const isOffence = (file: string, name: string) =>
+    bundleOf(name) !== bundleOf(file) && bundleOf(name) !== 'libraries' && !libraryExceptions.test(name)
   t.strictSame(
-    importsThat((file, name) => isIn(file) && isIn(name) && bundleOf(name) !== bundleOf(file)),
+    importsThat((file, name) => isIn(file) && isIn(name) && isOffence(file, name)),
     [],
   )
 })
@@ -312,7 +318,7 @@ t.test(
       importsThat(
         (file, name) =>
           name === 'node:http' &&
-          !/^kernel\/server\/|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$|^bundles\/profiler\/any-server\//.test(
+          !/^kernel\/server\/|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$|^bundles\/(?:libraries|profiler\/any-server)\//.test(
             file,
           ),
       ),
@@ -400,7 +406,7 @@ t.test('a name is exported by one file only, unless it is right in each', async 
 t.test(
   'what runs within a recorded application uses the clocks and timers of lib/own-globals.ts, and guards its timers',
   t => {
-    const recording = /^(?:kernel\/libraries|bundles\/profiler\/(?:any-server|record|store|subjects|web))\//
+    const recording = /^bundles\/(?:libraries|profiler\/(?:any-server|record|store|subjects|web))\//
     const found = sources
       .filter(file => recording.test(file))
       .flatMap(

@@ -2,6 +2,7 @@
 // For everything that a bundle is made of: routes, controllers, listeners, views, sessions, errors.
 export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 export type { FrameworkOptions } from '../../bundles/framework/options.ts'
+export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../bundles/libraries/measure-sqlite.ts'
 export {
   type CheckedForm,
   checkedForm,
@@ -53,7 +54,6 @@ export {
 } from '../../kernel/interop/fetch-handlers.ts'
 export { kernelRequestOf, type MountOptions } from '../../kernel/interop/mount.ts'
 export { addNodeMiddleware, mountNodeHandler, type NodeHandler } from '../../kernel/interop/node-handlers.ts'
-export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../kernel/libraries/measure-sqlite.ts'
 export type {
   Queries,
   QueryEnd,

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Context, TracerProvider } from '@opentelemetry/api'
-import { hasChannel } from '../../kernel/libraries/channel-versions.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { hasChannel } from '../libraries/channel-versions.ts'
 
 /** The part of an OpenTelemetry instrumentation of a library that the bundle uses. */
 export interface LibraryInstrumentation {

@@ -25,7 +25,7 @@ export function createOpenTelemetryBundle(): Bundle {
   let spans: RequestSpans | undefined
   let provider: StartedProvider | undefined
   let uncorrelate = () => {}
-  let unwatch = () => {}
+  const stops: (() => void)[] = []
 
   return {
     name: 'opentelemetry',
@@ -63,13 +63,15 @@ export function createOpenTelemetryBundle(): Bundle {
       // Pools of libraries run the query of one request while another one returns its connection.
       context.enable()
       app.queries.observe(new QuerySpans({ spans, context, redactor }))
-      unwatch = traceFetch({ packages, spans, redactor })
+      const { watchLibraries } = await import('../libraries/watch-libraries.ts')
+      stops.push(traceFetch({ packages, spans, redactor }))
+      app.signals.on('kernel.booted', () => void stops.push(watchLibraries(app)))
     },
 
     async close() {
       await provider?.stop(flushTime)
       uncorrelate()
-      unwatch()
+      for (const stop of stops) stop()
     },
   }
 }

@@ -7,6 +7,7 @@ import { packageDirectory, version } from '../../lib/package.ts'
 import { loadRedis } from '../../lib/redis/redis-connection.ts'
 import { RouteMatcher } from '../../lib/routing/route-matcher.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
+import { watchLibraries } from '../libraries/watch-libraries.ts'
 import { recordMounts } from './any-server/mounts.ts'
 import type { EditorLinks } from './panels/editor-links.ts'
 import { collectData } from './record/collect.ts'
@@ -60,7 +61,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   let policy: RecordingPolicy
   let recording: Recording
   let cpu: CpuProfiler
-  let stopMounts: (() => void) | undefined
+  const stops: (() => void)[] = []
   /** The same, if the bundle has begun: a start may fail before. */
   let begun: Recording | undefined
 
@@ -91,7 +92,10 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       if (app.settings.of(profilerSettings).PROFILER_URL !== undefined) await loadRedis()
       const { profiler } = recording
       const watchWork = recording.register(app)
-      app.signals.on('kernel.booted', watchWork)
+      app.signals.on('kernel.booted', () => {
+        stops.push(watchLibraries(app))
+        watchWork()
+      })
       // These panels and parts have no collector. Another bundle may not use their names.
       app.reservedCollectors.push('overview', 'findings', 'browser', 'missing', 'database', 'cache')
       const { collectors } = recording
@@ -124,11 +128,11 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         new MissingAssetsListener({ ...app, profiler, storage }).subscribe(app.dispatcher, ResponseEvent)
       new WelcomeListener({ ...app, assets, editor, version }).subscribe(app.dispatcher)
       addErrorPage({ ...app, editor, storage }, recording, assets)
-      stopMounts = recordMounts()
+      stops.push(recordMounts())
     },
 
     async close() {
-      stopMounts?.()
+      for (const stop of stops) stop()
       cpu?.close()
       await begun?.close()
     },

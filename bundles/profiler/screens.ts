@@ -83,16 +83,14 @@ export function addScreens(
   app.signals.on('kernel.booted', () => reportReplaced(app))
   app.commands.push(async () => {
     const { createCommands } = await import('./cli/create-commands.ts')
-    const boot = () => prepareForRequests(app)
+    const boot = async () => prepareForRequests(app)
     return createCommands({ ...services, inspector: await inspector(), armFile, boot })
   })
   return { assets, editor, findOwnPage }
 }
 
 /** Boots the kernel as a server does: a console command starts with an assembled kernel only, and ends its process. */
-async function prepareForRequests(app: Application): Promise<void> {
-  const { watchLibraries } = await import('../../kernel/libraries/watch-libraries.ts')
-  watchLibraries(app)
+function prepareForRequests(app: Application): void {
   app.view.load()
   app.signals.emit('kernel.booted', undefined)
 }

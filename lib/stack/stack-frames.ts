@@ -201,6 +201,7 @@ const ownFolders: readonly string[] = [
   'bin',
   'bundles/framework',
   'bundles/maker',
+  'bundles/libraries',
   'bundles/opentelemetry',
   'bundles/profiler',
 ].map(folder => path.normalize(folder) + path.sep)

@@ -9,8 +9,8 @@ import type { Sql } from 'postgres'
 import type { Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { createSources } from '#bin/sources.ts'
+import { openLibraryChannels } from '#bundles/libraries/open-channels.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
-import { openLibraryChannels } from '#kernel/libraries/open-channels.ts'
 import { Response } from '#lib/http/response.ts'
 import type { QueryData } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -366,7 +366,7 @@ function runProgram(t: Test, { database, host, port, user }: DatabaseServer, imp
   writeFileSync(
     preload,
     `import { subscribe } from 'node:diagnostics_channel'
-    import { openLibraryChannels } from '${new URL('../../kernel/libraries/open-channels.js', import.meta.url)}'
+    import { openLibraryChannels } from '${new URL('../../bundles/libraries/open-channels.js', import.meta.url)}'
     await openLibraryChannels(process.cwd())
     subscribe('tracing:sinfonietta:pg:query:start', ({ query }) => console.log(query))
     subscribe('tracing:sinfonietta:postgres:query:start', ({ query }) => query.string === 'SELECT 2' && console.log(query.string))`,
@@ -383,7 +383,7 @@ t.test('only development with one of the libraries loads what changes them', asy
   mkdirSync(path.dirname(bundles), { recursive: true })
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
   writeFileSync(bundles, "export const createBundles = () => Promise.resolve([{ name: 'empty', register() {} }])")
-  const [programs, channels] = ['bin/programs.js', 'kernel/libraries/open-channels.js'].map(file =>
+  const [programs, channels] = ['bin/programs.js', 'bundles/libraries/open-channels.js'].map(file =>
     JSON.stringify(new URL(`../../${file}`, import.meta.url)),
   )
   const program = `

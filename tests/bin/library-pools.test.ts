@@ -1,6 +1,6 @@
 import { type Test, t } from 'tap'
+import { openLibraryChannels } from '#bundles/libraries/open-channels.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
-import { openLibraryChannels } from '#kernel/libraries/open-channels.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { lacksMariadb, startMariadb } from '#tests/support/start-mariadb.ts'

@@ -10,17 +10,9 @@ import { Headers } from '../../../lib/http/headers.ts'
 import { type Connection, Request } from '../../../lib/http/request.ts'
 import { isBodiless, Response } from '../../../lib/http/response.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
-import { isOwnPath, profileLink } from '../profile/links.ts'
-import { middlewarePart, routePatternOf } from '../record/middleware-trace.ts'
-import { isRepeatedAnswer } from '../record/node-warnings.ts'
-import type { Profiler } from '../record/profiler.ts'
-import { replayAttribute } from '../record/recording-policy.ts'
-import type { Trace } from '../record/trace.ts'
-import { judgeEnding, socketOf } from './ending.ts'
-import { readExpressRoute } from './express.ts'
-import { recordFrameworks } from './framework-calls.ts'
-import { listenToFrameworks } from './frameworks.ts'
-import { takeReplayMark } from './replay-mark.ts'
+import { readExpressRoute } from '../../libraries/express.ts'
+import { recordFrameworks } from '../../libraries/framework-calls.ts'
+import { listenToFrameworks } from '../../libraries/frameworks.ts'
 import {
   exchangeOf,
   fieldNames,
@@ -28,7 +20,15 @@ import {
   type ServerMessage,
   type ServerReply,
   watchServers,
-} from './servers.ts'
+} from '../../libraries/http-servers.ts'
+import { isOwnPath, profileLink } from '../profile/links.ts'
+import { middlewarePart, routePatternOf } from '../record/middleware-trace.ts'
+import { isRepeatedAnswer } from '../record/node-warnings.ts'
+import type { Profiler } from '../record/profiler.ts'
+import { replayAttribute } from '../record/recording-policy.ts'
+import type { Trace } from '../record/trace.ts'
+import { judgeEnding, socketOf } from './ending.ts'
+import { takeReplayMark } from './replay-mark.ts'
 import { type AddToolbar, insertToolbar } from './toolbar.ts'
 
 declare module '../../../lib/http/request.ts' {

@@ -1,7 +1,7 @@
 import { kernelRequestOf } from '../../../kernel/interop/mount.ts'
+import { recordFrameworks } from '../../libraries/framework-calls.ts'
+import { listenToFrameworks } from '../../libraries/frameworks.ts'
 import { attachedTrace } from '../record/trace.ts'
-import { recordFrameworks } from './framework-calls.ts'
-import { listenToFrameworks } from './frameworks.ts'
 
 /** Records what frameworks do for the requests that kernels pass to mounted handlers, until the returned function is called. */
 export function recordMounts(): () => void {

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Headers } from '../../../lib/http/headers.ts'
+import type { ServerMessage } from '../../libraries/http-servers.ts'
 import { isToken } from '../profile/json.ts'
-import type { ServerMessage } from './servers.ts'
 
 /**
  * The header field by which the profiler marks a replay that it sends to an application: a secret, which only the processes of the

@@ -12,6 +12,7 @@ import { guard } from '../../../../lib/guard.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
 import { readClock, startInterval, stopTimer } from '../../../../lib/own-globals.ts'
 import { Callers } from '../../../../lib/stack/callers.ts'
+import { watchSyncCalls } from '../../../libraries/sync-calls.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { findBlocks, type Gap, leastBlock, readIdleTime, watchEnds } from '../../record/loop-activity.ts'
@@ -19,7 +20,6 @@ import { middlewarePart } from '../../record/middleware-trace.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
 import type { GcPause, LoopBlock, SyncCallData } from './data.ts'
-import { watchSyncCalls } from './sync-calls.ts'
 
 /**
  * The resources of the process while a main request is handled: memory, CPU and event loop. In production the modules of Node.js

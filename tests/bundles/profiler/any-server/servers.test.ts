@@ -5,12 +5,7 @@ import https from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { inspect } from 'node:util'
 import { type Test, t } from 'tap'
-import {
-  exchangeOf,
-  type ObservedExchange,
-  type ServerMessage,
-  watchServers,
-} from '#bundles/profiler/any-server/servers.ts'
+import { exchangeOf, type ObservedExchange, type ServerMessage, watchServers } from '#bundles/libraries/http-servers.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 import { createServer as createKernelServer } from '#kernel/server/http-server.ts'
 import { reportFailures } from '#lib/guard.ts'

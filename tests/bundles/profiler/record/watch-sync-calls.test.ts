@@ -1,7 +1,7 @@
 import childProcess, { execFileSync } from 'node:child_process'
 import fs, { existsSync } from 'node:fs'
 import { t } from 'tap'
-import { type SyncCall, watchSyncCalls } from '#bundles/profiler/subjects/memory/sync-calls.ts'
+import { type SyncCall, watchSyncCalls } from '#bundles/libraries/sync-calls.ts'
 
 t.test('only long calls are reported, also those of names that were imported before', async t => {
   const calls: SyncCall[] = []

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import path from 'node:path'
-import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
-import { type FrameworkFunction, noteRegistration } from '../record/middleware-trace.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import { type FrameworkFunction, noteRegistration } from '../profiler/record/middleware-trace.ts'
 import { loadExport, loadPrototype, nameOf, report } from './framework-calls.ts'
 
 interface NestFunction {

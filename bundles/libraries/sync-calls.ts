@@ -1,10 +1,10 @@
 import childProcess from 'node:child_process'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
-import { guard } from '../../../../lib/guard.ts'
-import { guardedCall, observeMethod } from '../../../../lib/observe-calls.ts'
-import { readClock } from '../../../../lib/own-globals.ts'
-import type { Running } from '../../../../lib/stack/callers.ts'
+import { guard } from '../../lib/guard.ts'
+import { guardedCall, observeMethod } from '../../lib/observe-calls.ts'
+import { readClock } from '../../lib/own-globals.ts'
+import type { Running } from '../../lib/stack/callers.ts'
 
 /** Milliseconds: shorter calls are not reported. In this time, the event loop handles no other request. */
 const leastTime = 50

@@ -1,7 +1,7 @@
+import type { Queries, QueryEnd, QueryResult } from '../../kernel/queries.ts'
+import type { RequestContext } from '../../kernel/request-context.ts'
 import { type ChannelListeners, listenTo } from '../../lib/guard.ts'
 import type { Callers } from '../../lib/stack/callers.ts'
-import type { Queries, QueryEnd, QueryResult } from '../queries.ts'
-import type { RequestContext } from '../request-context.ts'
 
 /** The parts that the watches of libraries work with. */
 export interface WatchServices {

@@ -1,6 +1,6 @@
+import type { QueryEnd } from '../../kernel/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { createCallerSearch } from '../../lib/stack/callers.ts'
-import type { QueryEnd } from '../queries.ts'
 import { openLoadedSqlite, type SqliteCall } from './open-sqlite.ts'
 import { isMeasured, isReporting, SqliteTransactions, serverOf, toParameters } from './sqlite-statements.ts'
 import type { WatchServices } from './watch.ts'

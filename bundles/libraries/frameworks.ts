@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { changeFiles } from '../../../kernel/libraries/publish.ts'
-import { findPackage } from '../../../lib/find-package.ts'
-import { subscribeChannels } from '../../../lib/guard.ts'
+import { findPackage } from '../../lib/find-package.ts'
+import { subscribeChannels } from '../../lib/guard.ts'
 import { listenToExpress, openExpress } from './express.ts'
 import { fastifyFiles, fastifyListeners } from './fastify.ts'
+import { changeFiles } from './publish.ts'
 
 let isListening = false
 

@@ -1,8 +1,8 @@
-import type { FileChanges } from '../../../kernel/libraries/publish.ts'
-import { type ChannelListeners, listenTo, subscribeChannels } from '../../../lib/guard.ts'
-import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
-import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../record/middleware-trace.ts'
+import { type ChannelListeners, listenTo, subscribeChannels } from '../../lib/guard.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../profiler/record/middleware-trace.ts'
 import { nameOf, report } from './framework-calls.ts'
+import type { FileChanges } from './publish.ts'
 
 /** Express 5 publishes the calls of its functions, with their errors (router 2.3 and later). */
 const expressListeners: ChannelListeners = {

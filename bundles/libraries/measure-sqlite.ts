@@ -1,6 +1,6 @@
+import type { Queries, QueryParameters } from '../../kernel/queries.ts'
 import { checkFunction } from '../../lib/errors/arguments.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import type { Queries, QueryParameters } from '../queries.ts'
 import { followQuery, noteMeasured, SqliteTransactions, serverOf, toParameters } from './sqlite-statements.ts'
 
 /** A prepared statement of node:sqlite and better-sqlite3. */

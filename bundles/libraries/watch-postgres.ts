@@ -1,8 +1,8 @@
+import { countRows } from '../../kernel/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { createCallerSearch } from '../../lib/stack/callers.ts'
-import { countRows } from '../queries.ts'
 import { type PostgresQuery, postgresPlaceOf } from './open-postgres.ts'
 import { listenToOperations, type WatchServices } from './watch.ts'
 

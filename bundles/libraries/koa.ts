@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
-import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../record/middleware-trace.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../profiler/record/middleware-trace.ts'
 import { followCall, loadExport, loadPrototype, mountedAt, nameOf, report } from './framework-calls.ts'
 
 interface KoaContext {

@@ -1,8 +1,8 @@
-import type { FileChanges } from '../../../kernel/libraries/publish.ts'
-import { type ChannelListeners, listenTo } from '../../../lib/guard.ts'
-import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
-import { noteRegistration } from '../record/middleware-trace.ts'
+import { type ChannelListeners, listenTo } from '../../lib/guard.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import { noteRegistration } from '../profiler/record/middleware-trace.ts'
 import { hasRoute, mountedAt, nameOf, report } from './framework-calls.ts'
+import type { FileChanges } from './publish.ts'
 
 /** Fastify 4 and 5 publish each new application. */
 export const fastifyListeners: ChannelListeners = {

@@ -1,9 +1,16 @@
+import {
+  countFree,
+  countRows,
+  type PoolReport,
+  type PoolState,
+  type QueryEnd,
+  type QueryLibrary,
+} from '../../kernel/queries.ts'
 import { guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { createCallerSearch } from '../../lib/stack/callers.ts'
-import { countFree, countRows, type PoolReport, type PoolState, type QueryEnd, type QueryLibrary } from '../queries.ts'
 import type { Mysql2Pool } from './open-mysql2.ts'
 import { listenToOperations, toServer, type WatchServices } from './watch.ts'
 

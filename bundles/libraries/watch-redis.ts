@@ -1,12 +1,12 @@
 import { AsyncResource } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { hiddenValue, type QueryEnd, type QueryLibrary } from '../../kernel/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { createCallerSearch } from '../../lib/stack/callers.ts'
-import { hiddenValue, type QueryEnd, type QueryLibrary } from '../queries.ts'
 import { listenToOperations, toServer, type WatchServices } from './watch.ts'
 
 /** The place of a message of ioredis and node-redis. */

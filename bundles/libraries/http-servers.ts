@@ -8,11 +8,11 @@ import http2, {
 } from 'node:http2'
 import https from 'node:https'
 import { type Server, Socket } from 'node:net'
-import type { RequestContext } from '../../../kernel/request-context.ts'
-import { isKernelServer } from '../../../kernel/server/http-server.ts'
-import { guard } from '../../../lib/guard.ts'
-import type { Request } from '../../../lib/http/request.ts'
-import { observeMethod } from '../../../lib/observe-calls.ts'
+import type { RequestContext } from '../../kernel/request-context.ts'
+import { isKernelServer } from '../../kernel/server/http-server.ts'
+import { guard } from '../../lib/guard.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { observeMethod } from '../../lib/observe-calls.ts'
 
 /** A request as a server of Node receives it. */
 export type ServerMessage = IncomingMessage | Http2ServerRequest

@@ -1,5 +1,5 @@
+import type { QueryEnd, QueryParameters } from '../../kernel/queries.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
-import type { QueryEnd, QueryParameters } from '../queries.ts'
 
 /** Members that a database of node:sqlite or of better-sqlite3 has. */
 interface Details {

@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { type AnyFunction, observeCalls, observeMethod } from '../../../lib/observe-calls.ts'
-import { type FrameworkFunction, noteRegistration } from '../record/middleware-trace.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import { type FrameworkFunction, noteRegistration } from '../profiler/record/middleware-trace.ts'
 import { followCall, loadPrototype, nameOf, report } from './framework-calls.ts'
 
 interface HonoContext {

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { noteFailure } from '../../../lib/guard.ts'
-import { type AnyFunction, observeCalls } from '../../../lib/observe-calls.ts'
+import { noteFailure } from '../../lib/guard.ts'
+import { type AnyFunction, observeCalls } from '../../lib/observe-calls.ts'
 import {
   type FrameworkFunction,
   type FrameworkRoute,
   type MiddlewareTrace,
   middlewarePart,
-} from '../record/middleware-trace.ts'
-import type { Trace } from '../record/trace.ts'
+} from '../profiler/record/middleware-trace.ts'
+import type { Trace } from '../profiler/record/trace.ts'
 
 /** What receives the facts that frameworks publish of a request. `message` is that of Node, or of the Fetch API. */
 interface FrameworkListener {
