@@ -29,28 +29,23 @@ interface ErrorControllerServices {
   readonly thrown: Pick<ThrownFrames, 'find'>
 }
 
-type Renderer = (report: ErrorReport, pages: ErrorPages, request: Request) => Response | Promise<Response>
+type RenderPage = (report: ErrorReport, request: Request) => string | Promise<string>
 
-/**
- * The media types of error responses. The first one is for clients without a preference. A client that accepts JSON accepts problem
- * details.
- */
-const mediaTypes = ['text/html', 'application/problem+json', 'text/markdown', 'text/plain'] as const
-
-const renderers: Record<(typeof mediaTypes)[number], Renderer> = {
-  'text/html': renderErrorHtml,
-  'application/problem+json': renderErrorProblem,
-  'text/markdown': renderErrorMarkdown,
-  'text/plain': renderErrorText,
+/** A format of error responses: `_format` of a route, and the media type that clients prefer. */
+interface ErrorFormat {
+  readonly name: string
+  readonly type: string
+  readonly render: (report: ErrorReport, page: RenderPage, request: Request) => Response | Promise<Response>
 }
 
-/** The renderer for each `_format` of a route. */
-const formats: ReadonlyMap<unknown, Renderer> = new Map([
-  ['html', renderErrorHtml],
-  ['json', renderErrorProblem],
-  ['md', renderErrorMarkdown],
-  ['txt', renderErrorText],
-])
+/** The first one is for clients without a preference. A client that accepts JSON accepts problem details. */
+const formats: readonly [ErrorFormat, ...ErrorFormat[]] = [
+  { name: 'html', type: 'text/html', render: renderErrorHtml },
+  { name: 'json', type: 'application/problem+json', render: renderErrorProblem },
+  { name: 'md', type: 'text/markdown', render: renderErrorMarkdown },
+  { name: 'txt', type: 'text/plain', render: renderErrorText },
+]
+const mediaTypes = formats.map(({ type }) => type)
 
 /**
  * Creates the controller that answers errors as HTML, problem details (RFC 9457) or text: in the `_format` of the
@@ -64,15 +59,17 @@ export function createErrorController({
   directory,
   thrown,
 }: ErrorControllerServices): Controller {
-  const pages = debugGate.isDebug ? new ErrorPages(view) : new KeptPages(view)
+  const page = debugGate.isDebug ? createPages(view) : cachePages(view, createPages(view))
   return defineController('error_controller', [currentRequest], request => {
     const error = request.attributes.get('exception')
     const failed = failedRequest(request)
-    const report = createErrorReport(error, { failed, redactor, directory, isDebug: debugGate.allows(failed) })
-    const ofFormat = formats.get(request.attributes.get('_format'))
-    const response = (ofFormat ?? negotiate(failed))(report, pages, request)
+    const report = new Report(error, { failed, redactor, directory, isDebug: debugGate.allows(failed) })
+    const named = request.attributes.get('_format')
+    const ofRoute = formats.find(({ name }) => name === named)
+    const { render } = ofRoute ?? negotiate(failed)
+    const response = render(report, page, request)
     const findFrame = () => thrown.find(flattenError(error), failed)
-    const finish = (rendered: Response) => complete(rendered, report, error, ofFormat === undefined, findFrame)
+    const finish = (rendered: Response) => complete(rendered, report, error, ofRoute === undefined, findFrame)
     // A promise only if the page has a fragment.
     return response instanceof Promise ? response.then(finish) : finish(response)
   })
@@ -94,8 +91,9 @@ function complete(
   return response
 }
 
-function negotiate({ headers }: Request): Renderer {
-  return renderers[preferredMediaType(headers, mediaTypes) ?? 'text/html']
+function negotiate({ headers }: Request): ErrorFormat {
+  const preferred = preferredMediaType(headers, mediaTypes)
+  return formats.find(({ type }) => type === preferred) ?? formats[0]
 }
 
 /** The most bytes of a message in a header. */
@@ -125,8 +123,8 @@ function encode(text: string): string {
 }
 
 /** Renders an error as a page. */
-function renderErrorHtml(report: ErrorReport, pages: ErrorPages, request: Request): Response | Promise<Response> {
-  return Response.html(pages.render(report, request))
+function renderErrorHtml(report: ErrorReport, page: RenderPage, request: Request): Response | Promise<Response> {
+  return Response.html(page(report, request))
 }
 
 const referenceLength = 8
@@ -152,14 +150,8 @@ interface ErrorPage {
 }
 
 /** Renders the pages of errors: those of production, with the details as text if the client may see them. */
-class ErrorPages {
-  readonly #view: View
-
-  constructor(view: View) {
-    this.#view = view
-  }
-
-  render(report: ErrorReport, request: Request): string | Promise<string> {
+function createPages(view: View): RenderPage {
+  return (report, request) => {
     const { details, locale, status, statusText } = report
     const title =
       details === undefined ? `An Error Occurred: ${statusText}` : `${details.message} (${status} ${statusText})`
@@ -169,7 +161,7 @@ class ErrorPages {
     const [headline, advice] = advise(status)
     const texts = { title, headline, advice, statusText, requestId, reference, report: text }
     const model: ErrorPage = { ...texts, status, locale }
-    return this.#view.render(template, model, request)
+    return view.render(template, model, request)
   }
 }
 
@@ -178,44 +170,36 @@ function showsRequest(status: number): boolean {
   return status >= 500
 }
 
-/** The most pages that are kept: clients may be able to choose the language. */
+/** The most pages of a cache: clients may be able to choose the language. */
 const pageLimit = 100
 
 /**
- * Error pages of production, kept by status and language: scanners cause many. A page is rendered each time if the application
+ * Caches error pages of production by status and language: scanners cause many. A page is rendered each time if the application
  * has replaced the template, or if the page depends on its request.
  */
-class KeptPages extends ErrorPages {
-  readonly #view: View
-  readonly #pages = new Map<string, string>()
+function cachePages(view: View, render: RenderPage): RenderPage {
+  const pages = new Map<string, string>()
   /** The files with which the pages were rendered, and whether their template is that of the package. */
-  #files: unknown
-  #isOwn = false
-
-  constructor(view: View) {
-    super(view)
-    this.#view = view
-  }
-
-  override render(report: ErrorReport, request: Request): string | Promise<string> {
-    const { locale, status } = report
-    if (showsRequest(status) || request.basePath !== '' || !this.#isKept()) return super.render(report, request)
-    const key = `${status} ${locale}`
-    const kept = this.#pages.get(key)
-    if (kept !== undefined) return kept
-    const page = super.render(report, request)
-    if (typeof page === 'string' && this.#pages.size < pageLimit) this.#pages.set(key, page)
-    return page
-  }
-
-  #isKept(): boolean {
-    const files = this.#view.files()
-    if (files !== this.#files) {
-      this.#files = files
-      this.#isOwn = findPlainTemplate(this.#view, template) === ownTemplate
-      this.#pages.clear()
+  let files: unknown
+  let isOwn = false
+  const canCache = () => {
+    const current = view.files()
+    if (current !== files) {
+      files = current
+      isOwn = findPlainTemplate(view, template) === ownTemplate
+      pages.clear()
     }
-    return this.#isOwn
+    return isOwn
+  }
+  return (report, request) => {
+    const { locale, status } = report
+    if (showsRequest(status) || request.basePath !== '' || !canCache()) return render(report, request)
+    const key = `${status} ${locale}`
+    const cached = pages.get(key)
+    if (cached !== undefined) return cached
+    const page = render(report, request)
+    if (typeof page === 'string' && pages.size < pageLimit) pages.set(key, page)
+    return page
   }
 }
 
@@ -342,11 +326,6 @@ interface ErrorReportOptions {
   readonly isDebug: boolean
 }
 
-/** Creates the report of an error. */
-function createErrorReport(error: unknown, options: ErrorReportOptions): ErrorReport {
-  return new Report(error, options)
-}
-
 const memberBounds: CopyBounds = { depth: 8, entries: 2000, text: 4096, total: 65_536 }
 
 class Report implements ErrorReport {
@@ -419,7 +398,7 @@ export function createErrorPreview(view: View): Controller {
       if (code < 400 || code > 599)
         throw new HttpError(404, `There is no error page for the status ${code}; try 404 or 500.`)
       const report = { status: code, statusText: statusText(code), locale: '' }
-      const response = await renderErrorHtml(report, new ErrorPages(view), request)
+      const response = await renderErrorHtml(report, createPages(view), request)
       response.status = code
       return response
     },
