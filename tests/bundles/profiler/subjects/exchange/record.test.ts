@@ -415,7 +415,7 @@ t.test('the session', async t => {
       uses: [{ method: 'set', at: Number }, { method: 'flash' }],
     })
     t.equal(session.uses.length, 2, 'the third use is one of the sub-request')
-    t.match(session.uses[0]?.trace[0], /exchange\.test\.(ts|js):\d+:\d+/)
+    t.match(session.uses[0]?.trace[0], /record\.test\.(ts|js):\d+:\d+/)
     t.ok(session.uses.every(({ trace }) => trace.length <= 5 && !trace.join().includes(`${app.directory}/`)))
     t.notOk(JSON.stringify(stored).includes(id))
     t.notOk(JSON.stringify(stored).includes('hunter2'))
@@ -428,7 +428,7 @@ t.test('the session', async t => {
   t.test('a use has the frames of the application', async t => {
     const { client, storedOf } = await createProfiledKernel(t, { bundles: [sessions] })
     const [use] = dataOf(await storedOf(await client.get('/used')), 'session').uses
-    t.match(use?.trace, [/^at .*tests\/bundles\/profiler\/record\/exchange\.test\.[jt]s:\d+:\d+/])
+    t.match(use?.trace, [/^at .*tests\/.+\/record\.test\.[jt]s:\d+:\d+/])
     t.equal(use?.trace.length, 1, 'without those of the kernel')
   })
 
@@ -437,7 +437,7 @@ t.test('the session', async t => {
     await client.get('/used')
     const session = dataOf(await storedOf(await client.get('/at-once')), 'session')
     t.match(session.uses, [{ method: 'update' }, { method: 'take' }])
-    t.ok(session.uses.every(({ trace: [site = ''] }) => /exchange\.test\.(ts|js):\d+:\d+/.test(site)))
+    t.ok(session.uses.every(({ trace: [site = ''] }) => /record\.test\.(ts|js):\d+:\d+/.test(site)))
     t.strictSame(session.attributes, { visits: 1 })
   })
 

@@ -460,7 +460,7 @@ t.test('an error of a context is shown as an exception, folded, with a link to t
     exception: {
       name: 'Error',
       message: 'outer',
-      frames: [{ file: /^tests\/.*logger\.test\.[jt]s$/, origin: 'application' }],
+      frames: [{ file: /^tests\/.*show\.test\.[jt]s$/, origin: 'application' }],
       cause: { name: 'TypeError', code: 'E_INNER', properties: { syscall: 'connect' } },
     },
     all: { errors: [{ name: 'RangeError', message: 'gathered' }] },
@@ -470,10 +470,10 @@ t.test('an error of a context is shown as an exception, folded, with a link to t
   const html = await kernel.show('logger', profile)
   t.match(toText(html), /Error outer .*Caused by TypeError E_INNER inner syscall connect .*Error 1 of 1 RangeError/)
   t.match(toText(html), 'Error bare No stack trace recorded.')
-  t.match(html, /href="vscode:\/\/file\/[^"]*logger\.test\.ts:\d+:\d+"/)
+  t.match(html, /href="vscode:\/\/file\/[^"]*show\.test\.ts:\d+:\d+"/)
   t.notMatch(html, '<details class="exception" open>')
   const { text } = await kernel.client.get(`/_profiler/${profile.summary.token}.md?panel=logger`)
-  t.match(text, /\n {2}- `exception`: `Error` `outer`; at `tests\/.*logger\.test\.ts:\d+:\d+`\n/)
+  t.match(text, /\n {2}- `exception`: `Error` `outer`; at `tests\/.*show\.test\.ts:\d+:\d+`\n/)
   t.match(text, /\n {2}- `exception`, Caused by: `TypeError` `inner`; at .*; `syscall`: `connect`\n/)
   t.match(text, '\n  - `exception`: `Error` `bare`\n')
 })

@@ -4,7 +4,7 @@ import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
-import { GcWatch, UsageTrace, usagePart } from '#bundles/profiler/subjects/memory/record.ts'
+import { GcWatch, readProcessUsage, sharedLifetime, UsageTrace, usagePart } from '#bundles/profiler/subjects/memory/record.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -222,4 +222,26 @@ t.test('damaged data costs the damaged part only', async t => {
   ]) {
     t.match(await kernel.show('memory', createProfile({ memory })), 'Wall time')
   }
+})
+
+t.test('a rare caller gets a current reading; under load, callers share a reading', async t => {
+  let now = performance.now()
+  /** Returns readings, at the given number of milliseconds from one another. */
+  const want = (pause: number, count: number) =>
+    Array.from({ length: count }, () => {
+      now += pause
+      return readProcessUsage(0, now)
+    })
+
+  want(20, 10)
+  const seldom = want(20, 10)
+  t.equal(new Set(seldom).size, 10)
+
+  want(0.2, 1000)
+  const often = want(0.2, 1000)
+  t.ok(new Set(often).size <= 200 / sharedLifetime + 1, `${new Set(often).size} readings in 200 ms`)
+
+  want(20, 10)
+  const again = want(20, 10)
+  t.equal(new Set(again).size, 10)
 })

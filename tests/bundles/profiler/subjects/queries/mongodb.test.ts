@@ -9,7 +9,7 @@ import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { startMongodb } from '#tests/support/start-mongodb.ts'
 
-const file = 'tests/bundles/profiler/record/queries/mongodb.test.ts'
+const file = 'tests/bundles/profiler/subjects/queries/mongodb.test.ts'
 const sources = readFileSync(file, 'utf8').split('\n')
 
 type Work = (items: Collection<Document>, client: MongoClient) => Promise<unknown>

@@ -99,14 +99,14 @@ t.test('each header has its origin', async t => {
     /<tr id="header-x-robots-tag">[\s\S]*?<a href="\/_profiler\/\w{6}\?panel=events#span-\d+">RobotsListener.onResponse<\/a>/,
   )
   t.match(html, 'before: <code>1</code> <span class="soft set">set by</span> <a href')
-  const site = /^tests\/bundles\/profiler\/web\/panels\/request\.test\.ts:\d+:1$/
-  t.match(headerOf('x-first'), { site: { place: /^request\.test\.ts:\d+$/, at: site } }, 'where it was registered')
+  const site = /^tests\/bundles\/profiler\/subjects\/exchange\/show-origins\.test\.ts:\d+:1$/
+  t.match(headerOf('x-first'), { site: { place: /^show-origins\.test\.ts:\d+$/, at: site } }, 'where it was registered')
   t.match(
     html,
     /#controller">controller [^<]+<\/a> <code><span class="place" data-at="[^"]+:\d+:1">[\w-]+\.ts:\d+</,
     'where the controller is defined',
   )
-  t.match(html, /<code><span class="place" data-at="tests\/[^"]+:\d+:1">request\.test\.ts:\d+<\/span><\/code>/)
+  t.match(html, /<code><span class="place" data-at="tests\/[^"]+:\d+:1">show-origins\.test\.ts:\d+<\/span><\/code>/)
 })
 
 t.test(
@@ -256,7 +256,7 @@ t.test('attributes of a sub-request come from its caller; dispatches of a contro
   t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/s)
   t.match(
     events,
-    /<small><span class="place" data-at="1">tests\/bundles\/.+\/request.test.[jt]s:\d+<\/span>/,
+    /<small><span class="place" data-at="1">tests\/bundles\/.+\/show-origins.test.[jt]s:\d+<\/span>/,
     'where it was registered',
   )
 })
