@@ -4,7 +4,13 @@ import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
-import { GcWatch, readProcessUsage, sharedLifetime, UsageTrace, usagePart } from '#bundles/profiler/subjects/memory/record.ts'
+import {
+  GcWatch,
+  readProcessUsage,
+  sharedLifetime,
+  UsageTrace,
+  usagePart,
+} from '#bundles/profiler/subjects/memory/record.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
