@@ -57,7 +57,7 @@ function writeErrors(before: string): Promise<string> {
   const files = listSources().filter(file => / = *\n? *defineError\(/.test(readFileSync(file, 'utf8')))
   return fillBlocks(before, 'errors', files, async names => {
     const rows = await Promise.all(names.split(' ').map(readErrors))
-    return writeTable(['Code', 'Status', 'Message', 'When', 'What to do'], rows.flat())
+    return writeTable(['Code', 'Status', 'When', 'What to do'], rows.flat())
   })
 }
 
@@ -68,27 +68,40 @@ async function readErrors(file: string): Promise<string[][]> {
   const module = await import(path.join(import.meta.dirname, '../..', file.replace(/\.ts$/, '.js')))
   return source.program.body.flatMap(statement => {
     const text = source.text.slice(statement.start, statement.end)
-    const [, name = '', types = ''] = /^export const (\w+): CodedErrorClass<\[(.*)\]>/.exec(text) ?? []
+    const [, name = ''] = /^export const (\w+): CodedErrorClass</.exec(text) ?? []
     if (name === '') return []
-    const { status, template } = module[name] as CodedErrorClass<unknown[]>
-    const placeholders = Array.from(types.matchAll(/(\w+):/g), ([, each]) => `{${each}}`)
-    const message = template.replaceAll('%s', () => String(placeholders.shift()))
+    const { status } = module[name] as CodedErrorClass<unknown[]>
     const [, when = '', remedy = ''] =
       /^(.+?\.)(?:\s+(?=[A-Z`])(.*))?$/.exec(linkGuides(docBefore(source, statement))) ?? []
     assert(remedy, `The doc comment of ${name} says when it occurs, and what to do.`)
-    return [[code(name), String(status), code(message), when, remedy]]
+    return [[code(name), String(status), when, remedy]]
   })
 }
 
-/** Each block has the help of a command, without the options that all commands have. */
+/** Commands whose options are also those of another command: the reference lists them once. */
+const optionsOf: Readonly<Record<string, string>> = {
+  'profiler:stats': 'profiler:list',
+  'profiler:verify': 'profiler:replay',
+}
+
+/** Each block has the help of a command, without its examples and the options that all commands, or another one, have. */
 async function writeCommands(before: string): Promise<string> {
   const { stdout } = await runDocumented('--help')
   const commands = Array.from(stdout.matchAll(/^ {2}([a-z]+(?::[a-z-]+)?) +[A-Z]/gm), ([, name]) => String(name))
   return fillBlocks(before, 'command', commands, async name => {
-    const { stdout } = await runDocumented(`${name} --help`)
-    const help = stdout.replaceAll(/^ {2}(?:--json|--md|--env <name>|-h, --help) .*\n(?: {10,}.*\n)*/gm, '')
-    return `\`\`\`text\n${help.replace('\nOptions:\n\n', '\n').trim()}\n\`\`\``
+    const other = optionsOf[name]
+    const listed = other === undefined ? [] : await readHelp(other)
+    const own = (await readHelp(name)).filter(part => !part.startsWith('  --') || !listed.includes(part))
+    return `\`\`\`text\n${own.join('\n').trim()}\n\`\`\``
   })
+}
+
+/** The help of a command, a part for each line; an option is one part. */
+async function readHelp(name: string): Promise<string[]> {
+  const { stdout } = await runDocumented(`${name} --help`)
+  const help = stdout.replaceAll(/^ {2}(?:--json|--md|--env <name>|-h, --help) .*\n(?: {10,}.*\n)*/gm, '')
+  const [purpose = ''] = help.replace('\nOptions:\n\n', '\n').split('\nExamples:\n')
+  return purpose.split(/\n(?! {10,})/)
 }
 
 /** A table of packages. */
