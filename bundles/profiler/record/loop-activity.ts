@@ -1,5 +1,6 @@
+import { createHook } from 'node:async_hooks'
 import { performance } from 'node:perf_hooks'
-import process from 'node:process'
+import { guard } from '../../../lib/guard.ts'
 import { readClock } from '../../../lib/own-globals.ts'
 
 /** Milliseconds; a shorter block of the event loop is not recorded. */
@@ -47,59 +48,104 @@ let latest = 0
 let latestToken = ''
 
 /** Records activity. It is called some dozen times per request, and must cost next to nothing. */
-export function noteActivity(now: number, { start, token }: Actor): void {
-  if (now - latest >= leastPause) {
-    const turn = nodeTiming.uvMetricsInfo.loopCount
-    const idle = readIdleTime()
-    if (now - latest >= leastBlock) {
-      // Of two requests, the first may have gone on after its activity, or the second may have worked before its own.
-      const by = start <= latest && token === latestToken ? token : ''
-      const isOwn = by !== '' && turn === eventLoop.turn
-      gaps.push({ start: latest, end: now, idle: idle - eventLoop.idle, by, isOwn })
-      if (gaps.length > gapLimit) gaps.shift()
-    }
-    eventLoop.turn = turn
-    eventLoop.idle = idle
+export function noteActivity(now: number, actor: Actor): void {
+  if (ended !== undefined) noteEnd()
+  note(now, actor, now - latest >= leastPause ? readLoop() : eventLoop)
+}
+
+function note(now: number, { start, token }: Actor, { idle, turn }: typeof eventLoop): void {
+  if (now - latest >= leastBlock) {
+    // Of two requests, the first may have gone on after its activity, or the second may have worked before its own.
+    const by = start <= latest && token === latestToken ? token : ''
+    const isOwn = by !== '' && turn === eventLoop.turn
+    gaps.push({ start: latest, end: now, idle: idle - eventLoop.idle, by, isOwn })
+    if (gaps.length > gapLimit) gaps.shift()
   }
+  eventLoop.turn = turn
+  eventLoop.idle = idle
   latest = now
   latestToken = token
-  if (endsLeft > 0 && !isEndExpected) expectEnd()
+}
+
+function readLoop(): typeof eventLoop {
+  return { idle: readIdleTime(), turn: nodeTiming.uvMetricsInfo.loopCount }
+}
+
+/** The end of the latest callback, until it is known that the next one is of another request, or begins later. */
+let ended: { readonly at: number; readonly actor: Actor; readonly loop: typeof eventLoop } | undefined
+
+function noteEnd(): void {
+  const end = ended
+  ended = undefined
+  if (end !== undefined && end.at > latest) note(end.at, end.actor, end.loop)
 }
 
 /**
- * The ends of so many callbacks of requests, with the microtasks after them, are activity, too: of the first ones of a process, and of
- * those after a block without a known owner. It would be a cost of each callback.
+ * The begins and ends of so many callbacks are activity of the request in whose context they run: of the first callbacks of a process, and
+ * of those after a block without a known owner. It would be a cost of each callback.
  */
-const endLimit = 1000
+const callbackLimit = 10_000
 
-let endsLeft = endLimit
-let isEndExpected = false
-let expectedToken = ''
+/** The work of no recorded request. */
+const nobody: Actor = { token: '', start: 0 }
+
+/** Finds the main request in whose context code runs. Each kernel has a context of its own. */
+type FindActor = () => Actor | undefined
+
+const searches = new Set<FindActor>()
+
+/** Asks a function for the owners of callbacks, until the returned function is called. */
+export function searchOwners(find: FindActor): () => void {
+  searches.add(find)
+  return () => {
+    searches.delete(find)
+    if (searches.size === 0) hook.disable()
+  }
+}
+
+let callbacksLeft = callbackLimit
+
+/** Starts to follow callbacks, if there are any left. */
+export function watchCallbacks(): void {
+  if (callbacksLeft > 0 && searches.size > 0) hook.enable()
+}
+
+/** No request is in flight. */
+export function ignoreCallbacks(): void {
+  hook.disable()
+}
 
 /** A block had no known owner: a next one like it has. */
-export function watchEnds(): void {
-  endsLeft = endLimit
+export function watchMoreCallbacks(): void {
+  callbacksLeft = callbackLimit
+  watchCallbacks()
 }
 
-const { nextTick } = process
+const hook = createHook({
+  before: guard('callbacks', () => {
+    if (callbacksLeft-- <= 0) hook.disable()
+    const now = readClock()
+    const actor = findOwner()
+    // Callbacks of one request without a pause are one block, also in several turns.
+    if (ended !== undefined && actor.token === ended.actor.token && now - ended.at < leastPause) ended = undefined
+    else {
+      noteEnd()
+      note(now, actor, readLoop())
+    }
+    eventLoop.turn = nodeTiming.uvMetricsInfo.loopCount
+  }),
+  after: guard('callbacks', () => {
+    const at = readClock()
+    ended = { at, actor: findOwner(), loop: at - latest >= leastPause ? readLoop() : { ...eventLoop } }
+  }),
+})
 
-function expectEnd(): void {
-  endsLeft--
-  isEndExpected = true
-  expectedToken = latestToken
-  void scheduleEnd()
-}
-
-/** A tick that is scheduled by a microtask runs when no microtask is left. */
-async function scheduleEnd(): Promise<void> {
-  await undefined
-  nextTick(noteEnd)
-}
-
-function noteEnd(): void {
-  // The callback may have worked for both requests, such as that of a pool.
-  if (latestToken === expectedToken) noteActivity(readClock(), { token: latestToken, start: latest })
-  isEndExpected = false
+function findOwner(): Actor {
+  for (const find of searches) {
+    const actor = find()
+    if (actor !== undefined) return actor
+  }
+  return nobody
 }
 
 /** Reads how long the event loop has waited since it started, in milliseconds. */
@@ -112,6 +158,7 @@ export function readIdleTime(): number {
  * A callback mostly follows a wait, so that a gap with both begins with the wait.
  */
 export function findBlocks(from: number, now: number, idle: number): Gap[] {
+  if (ended !== undefined) noteEnd()
   const open = { start: latest, end: now, idle: readIdleTime() - eventLoop.idle, by: '', isOwn: false }
   return [...gaps, open]
     .map(gap => ({ ...gap, start: Math.max(from, gap.start) + Math.min(idle, gap.idle) }))

@@ -111,6 +111,8 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
       return took([], 'garbage collection')
     case 'sending':
       return took([], 'sending')
+    case 'own':
+      return { subject: [], text: `this request blocked the event loop for ${time}` }
     case 'blocked':
       if (part.label === stopped.label) return { subject: [], text: `the process did not run for ${time}` }
       return {

@@ -15,6 +15,7 @@ export type PartKind =
       | 'unknown'
       | 'kernel'
       | 'sending'
+      | 'own'
       | 'controller'
       | 'listener'
       | 'stopwatch'
@@ -28,7 +29,7 @@ const categoryOf = ({ category }: WorkKind) => category
 
 /** In the order of their ranks: a moment at which several parts were at work belongs to the last of these in this list. */
 const kinds: readonly PartKind[] = [
-  ...(['unknown', 'kernel', 'sending', 'controller', 'listener'] as const),
+  ...(['unknown', 'kernel', 'sending', 'own', 'controller', 'listener'] as const),
   ...ownWork.map(categoryOf),
   ...(['stopwatch', 'request'] as const),
   ...awaitedWork.map(categoryOf).reverse(),
@@ -78,7 +79,6 @@ interface Claim {
 }
 
 function listClaims(profile: Profile, whole: number): Claim[] {
-  const { summary } = profile
   const { isOfServer, nodes, roots } = readEventTree(profile)
   const claims: Claim[] = []
   const add = (part: Claim['part'], start: number, end = whole, depth = 0) => {
@@ -121,10 +121,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     for (const [start, duration] of periods) add(measured, start, start + duration, -duration)
   }
   for (const { duration, start } of readPauses(profile)) add(garbage, start, start + duration)
-  for (const block of blocks) {
-    // In a block of its own, the request itself was at work.
-    if (block.by !== summary.token || !block.hasRun) inMilliseconds(blockedBy(block), block.start, endOf(block))
-  }
+  for (const block of blocks) inMilliseconds(blockedBy(block, profile), block.start, endOf(block))
   return claims
 }
 
@@ -150,6 +147,9 @@ const controller: Claim['part'] = {
 }
 const subRequests = part('request', 'Sub-requests', 'time')
 const garbage = part('gc', 'Garbage collection', 'memory')
+/** The request blocked the event loop outside of its functions, such as after its answer. In one of them, the function was at work. */
+const own = part('own', 'Blocked by this request', 'memory')
+const unknownWork = part('blocked', 'Blocked by unknown work', 'memory')
 /** The process did not run. */
 export const stopped: Claim['part'] = part('blocked', 'Process did not run', 'memory')
 
@@ -168,9 +168,10 @@ function functionsOf({ index, parent }: EventNode): Claim['part'] {
   return { ...part(kind, label, 'events'), event, place: { panel: 'events', anchor: `span-${index}` } }
 }
 
-function blockedBy({ by, hasRun }: CausedBlock): Claim['part'] {
+function blockedBy({ by, hasRun, isOwn }: CausedBlock, { summary }: Profile): Claim['part'] {
   if (!hasRun) return stopped
-  if (by === '') return part('blocked', 'Blocked by unknown work', 'memory')
+  if (by === summary.token) return isOwn ? own : unknownWork
+  if (by === '') return unknownWork
   return { ...part('blocked', 'Blocked by other work', 'memory'), place: { panel: 'time', token: by } }
 }
 
@@ -245,7 +246,7 @@ function describeFunctions({ event }: Pick<TimePart, 'event'>): string {
 }
 
 /** Parts in which the event loop does not wait. */
-const busyKinds: readonly PartKind[] = ['gc', 'blocked']
+const busyKinds: readonly PartKind[] = ['gc', 'own', 'blocked']
 
 /**
  * Divides the moments of the application into waiting and work, by the measured times in which the event loop waited. Where

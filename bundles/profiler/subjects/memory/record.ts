@@ -15,7 +15,16 @@ import { Callers } from '../../../../lib/stack/callers.ts'
 import { watchSyncCalls } from '../../../libraries/sync-calls.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CollectorOf } from '../../record/collect.ts'
-import { findBlocks, type Gap, leastBlock, readIdleTime, watchEnds } from '../../record/loop-activity.ts'
+import {
+  findBlocks,
+  type Gap,
+  ignoreCallbacks,
+  leastBlock,
+  readIdleTime,
+  searchOwners,
+  watchCallbacks,
+  watchMoreCallbacks,
+} from '../../record/loop-activity.ts'
 import { middlewarePart } from '../../record/middleware-trace.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
@@ -35,7 +44,8 @@ export const memorySubject: RecordedSubject = {
       loop.start()
       hangs.start()
     })
-    return [loop.stop, hangs.stop, ...(debugGate.isDebug ? [observeSyncCalls(directory, findTrace)] : [])]
+    const stopSearch = searchOwners(() => findTrace()?.main)
+    return [loop.stop, hangs.stop, stopSearch, ...(debugGate.isDebug ? [observeSyncCalls(directory, findTrace)] : [])]
   },
   createCollectors: () => [createMemoryCollector()],
   observeLibraries: (_, { profiler }) => [new GcWatch(() => profiler.unstored).start()],
@@ -207,8 +217,7 @@ const interval = 20
 
 /**
  * Records blocks of the event loop on the requests in flight. A timer that fires late although the loop has not waited
- * proves the block; the request that was active last before it and first afterwards has caused it. The CPU time distinguishes work from a
- * process that did not run.
+ * proves the block; the request in whose callback it ran has caused it. The CPU time distinguishes work from a process that did not run.
  */
 export class LoopWatch {
   readonly #unstored: () => Iterable<Trace>
@@ -225,6 +234,7 @@ export class LoopWatch {
   readonly start = (): void => {
     if (this.#timer !== undefined) return
     this.#remember()
+    watchCallbacks()
     // The timer is unref'd: it does not keep the process running.
     this.#timer = startInterval(this.#tick, interval).unref()
   }
@@ -233,6 +243,7 @@ export class LoopWatch {
   readonly stop = (): void => {
     stopTimer(this.#timer)
     this.#timer = undefined
+    ignoreCallbacks()
   }
 
   readonly #tick = guard('blocks of the event loop', (): void => {
@@ -256,7 +267,7 @@ export class LoopWatch {
     const isAlone = traces.length === 1
     const total = blocks.reduce((sum, { end, start }) => sum + end - start, 0)
     for (const block of blocks) {
-      if (block.by === '') watchEnds()
+      if (!block.isOwn) watchMoreCallbacks()
       const share = (cpuNow - cpu) * ((block.end - block.start) / total)
       for (const trace of traces) noteBlock(trace, { ...block, isAlone }, share)
     }
@@ -274,8 +285,8 @@ function noteBlock(trace: Trace, gap: Gap & Pick<LoopBlock, 'isAlone'>, cpu: num
   if (usage === undefined) return
   const from = Math.max(trace.start, gap.start)
   const duration = Math.min(usage.end, gap.end) - from
-  // In several turns, the request may have been active without having blocked: no other profile names it.
-  const by = gap.isOwn || gap.by === trace.token ? gap.by : ''
+  // In several turns, the request may have been active without having blocked.
+  const by = gap.isOwn ? gap.by : ''
   if (duration >= leastBlock) usage.addBlock(from - trace.start, duration, Math.min(cpu, duration), { ...gap, by })
 }
 
