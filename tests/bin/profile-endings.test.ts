@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
-import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
 
 const crashes = `
@@ -19,7 +19,8 @@ process.stdin.on('end', () => process.exit()).resume()
 
 function startExpress(t: Test, program: string, flags = '') {
   const folder = t.testdir({ node_modules: {}, 'package.json': JSON.stringify({ dependencies: { express: '*' } }) })
-  return startProfiled(t, program, flags === '' ? {} : { NODE_OPTIONS: `${process.env.NODE_OPTIONS} ${flags}` }, folder)
+  const options = flags === '' ? {} : { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${flags}` }
+  return startProfiled(t, program, { PROFILER_TOOLBAR: '1', ...options }, folder)
 }
 
 /** The first sentence of a profile. */
@@ -92,4 +93,81 @@ t.test('a request has ended with the process if its error has ended it', async t
     found,
     Object.entries(ends).map(([name, [, , outcome, exit]]) => `${name}: ${outcome}, Error, ${exit}`),
   )
+})
+
+/** Responses by their paths: what the finding says of their length, the status of the size on the page, and the code. */
+const lengths: Readonly<Record<string, readonly [problem: string, size: string, code: string]>> = {
+  '/few': ['the client waits for 20 bytes more.', '60 bytes (40 bytes sent)', `send({ 'content-length': 60 })`],
+  '/many': [
+    'the client does not read the last 10 bytes.',
+    '30 bytes (40 bytes sent)',
+    `send({ 'content-length': 30 })`,
+  ],
+  '/characters': [
+    'the client does not read the last 3 bytes.',
+    '10 bytes (13 bytes sent)',
+    `response.writeHead(200, { 'content-length': '{"a":"ä€"}'.length }).end('{"a":"ä€"}')`,
+  ],
+  '/written': [
+    'the client does not read the last 3 bytes.',
+    '6 bytes (streamed; 9 bytes sent)',
+    `response.setHeader('content-length', '6'); response.write('abc'); response.write('def'); response.end('ghi')`,
+  ],
+  '/set-few': [
+    'the client waits for 20 bytes more.',
+    '60 bytes (40 bytes sent)',
+    `response.setHeader('content-length', 60); send({})`,
+  ],
+  '/right': ['', 'BYTES (40 bytes without the toolbar; BYTES sent)', `send({ 'content-length': 40 })`],
+  '/without': ['', 'BYTES (40 bytes without the toolbar; BYTES sent)', 'send({})'],
+  '/empty': ['', '0 bytes (0 bytes sent)', `response.writeHead(200, { 'content-length': 0 }).end()`],
+  '/unchanged': [
+    '',
+    '40 bytes (0 bytes sent; not sent: 304 has no body)',
+    `response.writeHead(304, { 'content-length': 40 }).end()`,
+  ],
+  '/head': ['', '60 bytes (0 bytes sent; not sent: response to HEAD)', `send({ 'content-length': 60 })`],
+  '/strict': ['', '30 bytes (0 bytes sent)', `response.strictContentLength = true; send({ 'content-length': 30 })`],
+  '/left': ['', '60 bytes (streamed; 1 byte sent)', `response.writeHead(200, { 'content-length': 60 }).write('a')`],
+}
+
+t.test('a length that is not that of the bytes is said, and only such a one', async t => {
+  const program = `
+import express from 'express'
+const app = express()
+const page = '<html><body>abcdefghijklmn</body></html>'
+${Object.entries(lengths)
+  .map(
+    ([target, [, , code]]) => `app.get('${target}', (request, response) => {
+  const send = fields => response.writeHead(200, { 'content-type': 'text/html', ...fields }).end(page)
+  ${code}
+})`,
+  )
+  .join('\n')}
+const server = app.listen(0, '127.0.0.1', () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n'))
+process.stdin.on('end', () => process.exit()).resume()
+`
+  const { stop, url, viewer } = await startExpress(t, program)
+  const found: string[] = []
+  const outcomes: Readonly<Record<string, string>> = { '/strict': 'stream-failed', '/left': 'aborted' }
+  for (const target of Object.keys(lengths)) {
+    const method = target === '/head' ? 'HEAD' : 'GET'
+    // The rest of a body may never come.
+    const client = new AbortController()
+    await fetch(url + target, { method, signal: client.signal }).catch(() => undefined)
+    if (target === '/left') client.abort()
+    const { findings, summary } = (await findProfile(viewer, target, outcomes[target])) as ProfileData & {
+      readonly findings: readonly { readonly rule: string; readonly problem: string }[]
+    }
+    client.abort()
+    const { problem = '' } = findings.find(({ rule }) => rule === 'wrong-length') ?? {}
+    const panel = await (await fetch(`${viewer}/_profiler/${summary.token}?panel=request`)).text()
+    const [, size = ''] = /<dt>Size<.dt><dd>(.*?)<.dd>/.exec(panel) ?? []
+    found.push(`${target}: ${problem.replace(/^.*: /, '')} ${size.replace(/\b[345]\d\d bytes/g, 'BYTES')}`)
+  }
+  t.strictSame(
+    found,
+    Object.entries(lengths).map(([target, [problem, size]]) => `${target}: ${problem} ${size}`),
+  )
+  await stop()
 })

@@ -16,8 +16,9 @@ export function insertToolbar(
   add: (response: Response) => void,
 ): Uint8Array | undefined {
   if (!/^\s*text\/html\b/i.test(head.headers.get('content-type') ?? '')) return undefined
-  // Node would refuse another length.
-  if (reply.strictContentLength || !isChangeable(reply)) return undefined
+  // Node would refuse another length, and a wrong one is a mistake that must stay.
+  const isWrong = ![null, String(page.length)].includes(head.headers.get('content-length'))
+  if (reply.strictContentLength || isWrong || !isChangeable(reply)) return undefined
   const response = new Response(page, head)
   add(response)
   const { body } = response

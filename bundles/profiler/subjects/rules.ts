@@ -20,6 +20,7 @@ import {
   redirectChainRule,
   uncacheableResponseRule,
   uncompressedResponseRule,
+  wrongLengthRule,
 } from './exchange/rules.ts'
 import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from './http/rules.ts'
 import { listenerLeakRule, manyLogsRule } from './logs/rules.ts'
@@ -43,6 +44,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   failedCallRule,
   secondResponseRule,
   lateErrorRule,
+  wrongLengthRule,
   openTransactionRule,
   transactionCallRule,
   starvedPoolRule,

@@ -2,6 +2,7 @@ import path from 'node:path'
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import { type Coding, isCompressible, preferredCoding } from '../../../../lib/http/negotiation.ts'
+import { isBodiless } from '../../../../lib/http/response.ts'
 import { packageName } from '../../../../lib/package.ts'
 import { isSecretName } from '../../../../lib/redact/secret-names.ts'
 import { parseFrames } from '../../../../lib/stack/stack-frames.ts'
@@ -324,6 +325,30 @@ function findUse({ trace }: SessionUseData): Pick<RuleFinding, 'code'> {
 
 /** A whole page: an example of HTML is seldom one. */
 const wholePage = /^\uFEFF?\s*<(?:!doctype html|html)\b[\s\S]*<\/html>\s*$/i
+
+/** Finds responses whose bytes are not as many as their Content-Length says. Node.js sends them so, and only the client notices. */
+export const wrongLengthRule: FindingRule<Profile> = {
+  name: 'wrong-length',
+  title: 'Wrong Content-Length',
+  find({ collectors: { response }, summary: { method, outcome, status } }) {
+    const [header] = readHeader(response, 'content-length')
+    const announced = Number(header)
+    const { sent = announced } = response ?? {}
+    // These responses have no bytes: the header is about the response to GET.
+    const hasBody = method !== 'HEAD' && !isBodiless(status)
+    if (!Number.isInteger(announced) || sent === announced || !hasBody || outcome !== 'complete') return []
+    const missing = formatCount(Math.abs(announced - sent), 'byte')
+    return [
+      {
+        severity: 'error',
+        problem: `The response has ${formatCount(sent, 'byte')}, but its Content-Length is ${formatNumber(announced)}: ${sent < announced ? `the client waits for ${missing} more` : `the client does not read the last ${missing}`}.`,
+        advice: 'Do not set Content-Length, or count the bytes of the body: a text has fewer characters than bytes.',
+        place: { panel: 'request', anchor: 'header-content-length' },
+        evidence: { count: announced - sent },
+      },
+    ]
+  },
+}
 
 /** Finds pages that browsers show as text, because their content type is another one. */
 export const plainPageRule: FindingRule<Profile> = {

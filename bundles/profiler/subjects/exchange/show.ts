@@ -1,4 +1,4 @@
-import { statusText } from '../../../../lib/http/response.ts'
+import { isBodiless, statusText } from '../../../../lib/http/response.ts'
 import { toList, toSpan, writeContentBlocks, writePairs } from '../../export/markdown-text.ts'
 import { createCurl } from '../../export/snippets.ts'
 import { writeReason } from '../../insight/overview/answer.ts'
@@ -246,7 +246,7 @@ function viewResponse(response: ResponseData | undefined, headers: readonly Row[
 }
 
 /** The size of the body of a response, and how it was sent. */
-function describeSize(response: ResponseData | undefined, { method }: ProfileSummary): string {
+function describeSize(response: ResponseData | undefined, { method, status }: ProfileSummary): string {
   const isStreamed = response?.isStreamed ?? false
   const bytes = formatSize(response?.size) || (isStreamed ? 'not known' : 'n/a')
   const sent = formatSize(response?.sent)
@@ -260,6 +260,7 @@ function describeSize(response: ResponseData | undefined, { method }: ProfileSum
     ...(sent === '' ? [] : [`${sent} sent`]),
     ...(response?.events === undefined ? [] : [formatCount(response.events, 'event')]),
     ...(method === 'HEAD' ? ['not sent: response to HEAD'] : []),
+    ...(isBodiless(status) && (size ?? 0) > 0 ? [`not sent: ${status} has no body`] : []),
   ]
   return remarks.length === 0 ? bytes : `${bytes} (${remarks.join('; ')})`
 }

@@ -190,6 +190,14 @@ export function createWorkPages({ logger, view }: Application, folder: string): 
         return page()
       },
     },
+    // The kernel counts the bytes itself: this is what another server has sent.
+    'wrong-length': {
+      answer: 'wrong-length',
+      handle(request) {
+        Object.defineProperty(Object(attachedTrace(request)), 'sentBytes', { get: () => 3, set: () => undefined })
+        return page()
+      },
+    },
     'late-error': {
       answer: 'late-error',
       isComplete: ({ summary }) => summary.exception !== null,
