@@ -343,9 +343,14 @@ function filesOf(edits: readonly FileEdit[]): readonly string[] {
   return [...new Set(edits.toReversed().flatMap(({ files }) => files))]
 }
 
-/** Reads when the process that recorded a profile has started, in milliseconds since 1970; `undefined` if it is not known. */
+/**
+ * Reads when the server that recorded a profile has started, in milliseconds since 1970; `undefined` if it is not known. The console replays a
+ * request in its own process, while the server goes on.
+ */
 export function readProcessStart({ process }: Profile): number | undefined {
-  const time = Date.parse(String(process.server?.process.started ?? ''))
+  const { started = '', 'command line': line = '' } = process.server?.process ?? {}
+  if (/^node .*\bbin[\\/]console /.test(String(line))) return undefined
+  const time = Date.parse(String(started))
   return Number.isNaN(time) ? undefined : time
 }
 

@@ -199,6 +199,9 @@ t.test('a restart between two profiles is named, with the files that were edited
   t.match(await compare('00000a', '00000d'), `${sentence}, after edits of a b c d e and 2 more files`)
   t.match(await compare('00000a', '00000c'), `${sentence} `, 'the reason is not known')
   t.notMatch(await compare('00000b', '00000c'), 'restarted', 'one process')
+  const console = { ...after.process, 'command line': 'node bin/console profiler:replay latest' }
+  keep('00000e', '2026-11-20T10:00:01Z', { process: console })
+  t.notMatch(await compare('00000a', '00000e'), 'restarted', 'a replay by the console')
 })
 
 t.test('the functions of another framework are no listeners', async t => {
