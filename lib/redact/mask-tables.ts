@@ -1,44 +1,5 @@
 import { mask, type NameTest } from './secret-names.ts'
 
-/** Some tags, and the text behind them. */
-const run = /((?:<[^<>]{1,2000}>\s{0,20})+)([^<>]*)/g
-const tableTag = /<(?:(table|tr)|(td)|th)\b/gi
-/** Elements with a name, and elements with its value: tables, terms, labels, property lists, and structs of XML-RPC. */
-const naming = /<(?:dt|th|td|label|strong|b|key|name)\b/i
-const holding = /<(?:dd|td|span|code|output|string|data|date|integer|real|value)\b/i
-const heldValue = /(<input\b[^<>]{0,500}?\svalue=)(?:"[^"]+"|'[^']+'|[^\s"'<>]+)/i
-
-/** Masks the cells of XML or HTML behind the cell with a secret name, and below it. */
-export function maskCells(text: string, isSecret: NameTest): string {
-  if (!naming.test(text)) return text
-  let isNamed = false
-  let column = -1
-  const columns = new Set<number>()
-  const heads: number[] = []
-  return text.replace(run, (all: string, tags: string, content: string) => {
-    let isCell = false
-    for (const [tag, part, cell] of tags.matchAll(tableTag)) {
-      isCell = cell !== undefined
-      if (tag.toLowerCase() === '<table') columns.clear()
-      column = part === undefined ? column + 1 : -1
-      // The names in a row with values are those of the values beside them.
-      if (isCell) for (const head of heads) columns.delete(head)
-      if (isCell || part !== undefined) heads.length = 0
-    }
-    const label = content.length < 100 ? content.replace(/:\s*$/, '').trim() : ''
-    const isBelow = isCell && columns.has(column)
-    const isBeside = isNamed && !/<\/?tr\b/i.test(tags)
-    isNamed = label !== '' && naming.test(tags) && isSecret(label)
-    if (isNamed && !isCell && /<th\b/i.test(tags)) {
-      columns.add(column)
-      heads.push(column)
-    }
-    const isHeld = isBelow || (isBeside && holding.test(tags))
-    if (isHeld && content.trim() !== '') return tags + mask
-    return isBeside ? tags.replace(heldValue, `$1"${mask}"`) + content : all
-  })
-}
-
 /** Marks between columns, and the cells of a line. A cell with a mark is in quotes. */
 const marks = [',', ';', '\t', '|', '│'].map(mark => ({
   mark,

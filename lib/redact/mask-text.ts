@@ -1,6 +1,7 @@
 import { maskSchemes, maskUserinfo } from './mask-credentials.ts'
-import { maskPairs } from './mask-pairs.ts'
-import { maskCells, maskColumns } from './mask-tables.ts'
+import { maskElements } from './mask-markup.ts'
+import { maskPairs, placesOf } from './mask-pairs.ts'
+import { maskColumns } from './mask-tables.ts'
 import { findWords, maskForms, maskTokens } from './secret-forms.ts'
 import { isSecretBeside, isSecretName, mask, type NameTest, secretVariables } from './secret-names.ts'
 
@@ -50,10 +51,11 @@ function maskOnce(given: string, isSecret: NameTest, depth: number): string {
   const variables = hasName ? secretVariables(text, isSecret) : []
   const isNamed = variables.length > 0 ? (name: string) => variables.includes(name) || isSecret(name) : isSecret
   if (hasName) {
-    if (masked.includes('<')) masked = maskElements(maskCells(masked, isSecret), isSecret)
+    if (masked.includes('<')) masked = maskElements(masked, isSecret)
     masked = maskEncoded(masked, isSecret, depth)
     if (/into\s/i.test(masked)) masked = maskInserts(masked, isSecret)
-    masked = maskPairs(masked, isNamed, masked === text ? places : undefined, variables)
+    const named = masked === text ? places : undefined
+    masked = maskPairs(masked, isNamed, variables.length === 0 ? named : placesOf(masked, variables))
   } else if (masked.includes('+')) masked = maskEncoded(masked, isSecret, depth)
   return maskUserinfo(maskSchemes(maskForms(masked, isNamed, found)))
 }
@@ -120,98 +122,6 @@ function maskInserts(text: string, isSecret: NameTest): string {
     }
   }
   return masked + text.slice(done)
-}
-
-/** In each place at most three matches are tried, so the time is linear. */
-const element = /<([A-Za-z_][\w.:-]{0,100})((?:\s(?:[^<>"']|"[^"]*"|'[^']*')*)?)>/g
-const attribute = /(?<![^\s"'>/=])([^\s"'>/=]{1,100})\s{0,20}=\s{0,20}(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))/g
-const naming = /^(?:name|id|key|property|http-equiv)$/i
-const holding = /^(?:value|content)$/i
-/** Elements without an end: the text behind them is not theirs. */
-const isVoid = /^(?:input|meta)$/i
-
-/** A text or the value of an attribute, with an escaped character. */
-const escapedPart = /(?<![^<>"'])[^<>"'&]*&[^<>"']*/g
-const escaped = /&(?:#|amp|quot|lt|gt|apos)/i
-
-/** Masks texts and recognises secret names; a Redactor does. */
-interface MarkupMasker {
-  text(text: string): string
-  readonly isSecret: NameTest
-}
-
-/** Masks the secrets in HTML or XML: all that `masker.text` masks, also with escaped characters. Takes linear time. */
-export function maskMarkup(markup: string, masker: MarkupMasker): string {
-  // First: in a text, the semicolon of `&#39;` would end a value.
-  const plain = markup.replace(escapedPart, text => (escaped.test(text) ? maskEscaped(text, masker) : text))
-  return masker.text(plain)
-}
-
-/** Characters of content in which the end tag is looked for. */
-const contentLimit = 4000
-
-/** Masks contents and values of elements with secret names: `<password>x</password>`, `<input name="apiKey" value="x">`. */
-function maskElements(text: string, isSecret: NameTest): string {
-  let masked = ''
-  let done = 0
-  for (const { 0: tag, 1: name = '', 2: attributes = '', index } of text.matchAll(element)) {
-    const isField = isSecretField(attributes, isSecret)
-    if (index < done || !(isField || isSecret(name))) continue
-    const start = index + tag.length
-    // The key of a property list is the name of the next element.
-    if (name === 'key' && isSecret(text.slice(start, findContentEnd(text, name, start)))) continue
-    const end = isVoid.test(name) ? start : findContentEnd(text, name, start)
-    masked += text.slice(done, index) + (isField ? tag.replace(attribute, maskHeld) : tag)
-    masked += text.slice(start, end).trim() === '' ? text.slice(start, end) : mask
-    done = end
-  }
-  return masked + text.slice(done)
-}
-
-/** Without a tag behind it, there is no content: `Usage: login <password>`. */
-function findContentEnd(text: string, name: string, start: number): number {
-  const close = text.slice(start, start + contentLimit).indexOf(`</${name}`)
-  if (close !== -1) return start + close
-  const next = text.indexOf('<', start)
-  return text.charAt(next + 1) === '/' ? next : start
-}
-
-function maskEscaped(part: string, masker: MarkupMasker): string {
-  const text = decodeCharacters(part)
-  const masked = masker.text(text)
-  return masked === text ? part : masked.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
-}
-
-const characters: ReadonlyMap<string, string> = new Map([
-  ['amp', '&'],
-  ['quot', '"'],
-  ['apos', "'"],
-  ['lt', '<'],
-  ['gt', '>'],
-])
-
-function decodeCharacters(text: string): string {
-  return text.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(amp|quot|apos|lt|gt));/gi, (all, hex, decimal, name) => {
-    if (name !== undefined) return characters.get(String(name).toLowerCase()) ?? all
-    const point = hex === undefined ? Number(decimal) : Number.parseInt(String(hex), 16)
-    return point <= 0x10ffff ? String.fromCodePoint(point) : all
-  })
-}
-
-function isSecretField(attributes: string, isSecret: NameTest): boolean {
-  if ((findWords(attributes) & 1) === 0) return false
-  for (const [, name = '', double, single, plain] of attributes.matchAll(attribute)) {
-    const value = double ?? single ?? plain ?? ''
-    if (naming.test(name) && isSecret(value)) return true
-    if (/^type$/i.test(name) && /^password$/i.test(value)) return true
-  }
-  return false
-}
-
-/** An empty value stays empty. */
-function maskHeld(all: string, name: string, double?: string, single?: string, plain?: string): string {
-  const isEmpty = (double ?? single ?? plain) === ''
-  return holding.test(name) && !isEmpty ? `${name}="${mask}"` : all
 }
 
 /** Whether a whole text is a URL with a query or a fragment. */

@@ -69,11 +69,6 @@ const namedForms: Forms = {
   ],
   // `serialize` of PHP
   's:1:': [/(?<before>\bs:\d{1,9}:\\?"(?<name>[^"\\]{1,100})\\?";s:\d{1,9}:\\?")[^"\\]+/g],
-  // A JSON Patch (RFC 6902), and named fields
-  '"value"': [
-    /(?<before>"(?:path|type|id)"\s?:\s?"(?<name>[^"]{1,100})"[^{}<>]{0,100}?"value"\s?:\s?")(?:[^"\\]|\\.)+/g,
-    /(?<before>"value"\s?:\s?")(?:[^"\\]|\\.)+(?="[^{}<>]{0,100}?"(?:path|type|id)"\s?:\s?"(?<name>[^"]{1,100})")/g,
-  ],
   // Statements, and messages of databases.
   "in(¦in (¦in  (¦like '¦password for ¦crypt(¦key (¦duplicate entry '": [
     /(?<before>\bin\s{0,3}\()(?<=(?<name>[\w."`]{1,100})\s{1,3}(?:not\s{1,3})?in\s{0,3}\()(?=["'])[^()]{1,2000}/gi,

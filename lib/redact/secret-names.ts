@@ -97,6 +97,21 @@ export const namingKeys: readonly string[] =
   'name key field fieldName attribute param parameter property header variable k'.split(' ')
 /** Keys that hold the value of such a name. */
 export const valueKeys: readonly string[] = 'value newValue oldValue fieldValue val v content data'.split(' ')
+const namingKey = (keys: readonly string[]) =>
+  new RegExp(
+    String.raw`(?<![\w.-])(?:${keys.join('|')})\\{0,9}["']?\s?[:=]\s?` +
+      String.raw`(?:\\{0,9}["']([^"'\x60\\]{1,100})|([\w.[\]-]{1,100})(?=\s*(?:[\r\n,;>/}]|$)|\s\w{1,20}=))`,
+    'gi',
+  )
+const naming = namingKey(namingKeys)
+const namingOfValue = namingKey([...namingKeys, 'path', 'type', 'id'])
+
+/** The names in a text of an object that say what its value under a key is. */
+export function namesIn(text: string, key: string): string[] {
+  const pattern = key === 'value' ? namingOfValue : naming
+  return Array.from(text.matchAll(pattern), ([, quoted, bare = '']) => quoted ?? bare)
+}
+
 /** The private parts of a JSON Web Key (RFC 7518, section 6). */
 const privateParts = 'd p q dp dq qi oth k'.split(' ')
 

@@ -1,10 +1,13 @@
 import { t } from 'tap'
 import * as credentials from '#lib/redact/mask-credentials.ts'
+import * as markup from '#lib/redact/mask-markup.ts'
 import * as pairs from '#lib/redact/mask-pairs.ts'
 import * as tables from '#lib/redact/mask-tables.ts'
 import * as texts from '#lib/redact/mask-text.ts'
 import * as copier from '#lib/redact/masking-copier.ts'
+import * as prose from '#lib/redact/prose.ts'
 import * as redactors from '#lib/redact/redactor.ts'
+import * as scans from '#lib/redact/scan.ts'
 import * as forms from '#lib/redact/secret-forms.ts'
 import * as names from '#lib/redact/secret-names.ts'
 import * as trees from '#lib/redact/value-tree.ts'
@@ -25,6 +28,9 @@ function createRedactor() {
 /** What an object with the text in each place is for these functions. */
 const objectOf = (text: string) => ({ [text]: text, message: text, path: ['password', text], name: text, value: text })
 
+const pairOf = (text: string) =>
+  ({ text, name: text, start: text.length, quote: '', position: 'line', before: '', separator: ':', from: 0 }) as const
+
 /** Calls of each exported function with a text. */
 const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = {
   WordFinder: [text => new finders.WordFinder(['ab¦b']).find(text, [])],
@@ -33,17 +39,17 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   maskTokens: [forms.maskTokens],
   maskSchemes: [credentials.maskSchemes],
   maskUserinfo: [credentials.maskUserinfo],
-  quoteAt: [text => credentials.quoteAt(text, 0)],
-  findQuoteEnd: [`"`, `'`, `\\"`].map(quote => text => credentials.findQuoteEnd(text, 0, quote)),
-  findGroupEnd: [text => credentials.findGroupEnd(text, 0)],
-  findLineEnd: [true, false].map(endsAtPair => text => credentials.findLineEnd(text, 0, endsAtPair)),
-  findWordEnd: [true, false].map(is => text => credentials.findWordEnd(text, 0, is, !is)),
-  skip: [text => credentials.skip(/a*/y, text, 0)],
+  quoteAt: [text => scans.quoteAt(text, 0)],
+  findQuoteEnd: [`"`, `'`, `\\"`].map(quote => text => scans.findQuoteEnd(text, 0, quote)),
+  findGroupEnd: [text => scans.findGroupEnd(text, 0)],
+  findLineEnd: [true, false].map(endsAtPair => text => scans.findLineEnd(text, 0, endsAtPair)),
+  findWordEnd: [true, false].map(is => text => scans.findWordEnd(text, 0, is, !is)),
+  skip: [text => scans.skip(/a*/y, text, 0)],
   maskQuotedValues: [text => credentials.maskQuotedValues(text, 'select a')],
   maskPairs: [text => pairs.maskPairs(text, isSecretName)],
   maskText: [texts.maskText],
   maskForms: [text => forms.maskForms(text, isSecretName)],
-  maskMarkup: [text => texts.maskMarkup(text, createRedactor())],
+  maskMarkup: [text => markup.maskMarkup(text, createRedactor())],
   stripColors: [texts.stripColors],
   isUrl: [texts.isUrl],
   maskUrl: [text => texts.maskUrl(`/a?${text}`, isSecretName, part => part)],
@@ -78,7 +84,14 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   secretsUnder: [text => names.secretsUnder(objectOf(text), isSecretName)],
   isSecretBeside: [text => names.isSecretBeside('variables', new Map([['query', text]]))],
   secretVariables: [text => names.secretVariables(text, isSecretName)],
-  maskCells: [text => tables.maskCells(text, isSecretName)],
+  maskElements: [text => markup.maskElements(text, isSecretName)],
+  namesIn: [text => names.namesIn(text, 'value')],
+  placesOf: [text => pairs.placesOf(text, ['a', 'token'])],
+  isNoName: [text => prose.isNoName(pairOf(text))],
+  isPlace: [text => prose.isPlace(pairOf(text), 0)],
+  isProse: [text => prose.isProse(pairOf(text), 0)],
+  isPublic: [text => prose.isPublic(pairOf(text), 0)],
+  opensProse: [text => prose.opensProse(text, 0)],
   maskColumns: [
     text =>
       tables.maskColumns(
@@ -145,9 +158,21 @@ function findGrowth(call: (text: string) => unknown, make: (length: number) => s
 }
 
 t.test('the table has each function of lib/redact that others call', async t => {
-  const exported = [credentials, finders, forms, pairs, texts, copier, redactors, names, tables, trees].flatMap(
-    module => Object.entries(module).flatMap(([name, value]) => (typeof value === 'function' ? [name] : [])),
-  )
+  const exported = [
+    credentials,
+    finders,
+    forms,
+    markup,
+    pairs,
+    prose,
+    scans,
+    texts,
+    copier,
+    redactors,
+    names,
+    tables,
+    trees,
+  ].flatMap(module => Object.entries(module).flatMap(([name, value]) => (typeof value === 'function' ? [name] : [])))
   t.strictSame(exported.sort(), Object.keys(calls).sort())
 })
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert'
 import { inspect } from 'node:util'
 import t from 'tap'
-import { maskMarkup, maskText } from '#lib/redact/mask-text.ts'
+import { maskMarkup } from '#lib/redact/mask-markup.ts'
+import { maskText } from '#lib/redact/mask-text.ts'
 import { isSecretName } from '#lib/redact/secret-names.ts'
 import { pieces } from '#tests/fixtures/masking-pieces.ts'
 
