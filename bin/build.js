@@ -8,7 +8,7 @@ const compiler = path.join(root, 'node_modules/typescript/bin/tsc')
 
 /** Compiles the programs of the package if there are none. Those of an old build begin with a build. */
 export function prepare() {
-  if (existsSync(path.join(root, 'dist/bin/sources.js'))) return true
+  if (existsSync(path.join(root, 'dist/bin/application/sources.js'))) return true
   if (existsSync(compiler)) {
     console.error('Compiling all sources …')
     return spawnSync(process.execPath, [compiler, '--build'], { stdio: ['ignore', 2, 2], cwd: root }).status === 0
@@ -19,6 +19,6 @@ export function prepare() {
 
 // `npm run build` runs this file itself.
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === import.meta.filename) {
-  const isBuilt = prepare() && (await (await import('../dist/bin/sources.js')).createSources(root).build())
+  const isBuilt = prepare() && (await (await import('../dist/bin/application/sources.js')).createSources(root).build())
   process.exitCode = isBuilt ? 0 : 1
 }

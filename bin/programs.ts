@@ -4,8 +4,8 @@ import type { Kernel } from '../kernel/kernel.ts'
 import type { NodeServer, NodeServerOptions } from '../kernel/server/node-server.ts'
 import { environmentOf, readDotenv } from '../lib/env/dotenv.ts'
 import { checkOptions } from '../lib/errors/arguments.ts'
-import type { ServeOptions } from './own-program.ts'
-import { createSources, enableCodeCache, toDirectory } from './sources.ts'
+import { createSources, enableCodeCache, toDirectory } from './application/sources.ts'
+import type { ServeOptions } from './serving/own-program.ts'
 
 // What a program does not need is not loaded: the supervisor needs no kernel, and the server no parser of commands.
 
@@ -18,17 +18,17 @@ import { createSources, enableCodeCache, toDirectory } from './sources.ts'
  */
 export async function serve(application: string | URL | ServeOptions): Promise<void> {
   if (typeof application !== 'string' && !(application instanceof URL)) {
-    const { serveOwnProgram } = await import('./own-program.ts')
+    const { serveOwnProgram } = await import('./serving/own-program.ts')
     return serveOwnProgram(application)
   }
   const root = toDirectory(application)
   enableCodeCache(root)
   const commandLine = process.argv.slice(2)
   if (isDevelopment(root, commandLine)) {
-    const { supervise } = await import('./supervisor.ts')
+    const { supervise } = await import('./serving/supervisor.ts')
     await supervise(root, commandLine)
   } else if (await createSources(root).buildWhenStale()) {
-    const { runMainProcess } = await import('./main-process.ts')
+    const { runMainProcess } = await import('./serving/main-process.ts')
     await runMainProcess(root, commandLine)
   } else process.exitCode = 2
 }
@@ -47,7 +47,7 @@ export async function runConsole(directory: string | URL): Promise<void> {
     if (!isCurrent) process.stderr.write('The sources do not compile: the command runs from the last build.\n')
     // Reading source maps takes a tenth of a second, and profiles hold the places in sources already.
     process.setSourceMapsEnabled(!readsProfiles)
-    const { runConsoleProcess } = await import('./console.ts')
+    const { runConsoleProcess } = await import('./commands/console.ts')
     await runConsoleProcess(root, commandLine)
   } else {
     process.stderr.write('The command was not run: the sources do not compile.\n')
@@ -60,7 +60,7 @@ export async function runConsole(directory: string | URL): Promise<void> {
  * names. All other arguments are options of tap if the application has it, and else of Node's test runner.
  */
 export async function runTests(directory: string | URL): Promise<void> {
-  const { runApplicationTests } = await import('./run-tests.ts')
+  const { runApplicationTests } = await import('./testing/run-tests.ts')
   process.exitCode = await runApplicationTests(toDirectory(directory), process.argv.slice(2))
 }
 
@@ -78,7 +78,7 @@ export interface BootOptions {
  */
 export async function bootApplication(directory: string | URL, options: BootOptions = {}): Promise<Kernel> {
   checkOptions('bootApplication()', options, { environment: 'string' })
-  const { bootServed } = await import('./application.ts')
+  const { bootServed } = await import('./application/application.ts')
   return bootServed(directory, options.environment)
 }
 
@@ -87,7 +87,7 @@ export async function bootApplication(directory: string | URL, options: BootOpti
  * application's settings.
  */
 export async function createNodeServer(app: Application, options?: Partial<NodeServerOptions>): Promise<NodeServer> {
-  const { createNodeServer } = await import('./create-node-server.ts')
+  const { createNodeServer } = await import('./application/create-node-server.ts')
   return createNodeServer(app, options)
 }
 

@@ -11,10 +11,10 @@ import { addOwnPlace } from '../lib/stack/stack-frames.ts'
 import { describeValue, isKeyed, isPlainObject, readProperty } from '../lib/text/describe-value.ts'
 import { findShapeMistakes, nearestNames, type ShapeOf, suggestNames } from '../lib/text/mistakes.ts'
 import type { Application, Bundle, Explainer, Foundation, HealthCheck } from './bundle.ts'
-import type { CommandSource, ConsoleCommand } from './console-command.ts'
+import type { CommandSource, ConsoleCommand } from './contracts/console-command.ts'
+import type { Collector, FindingRule } from './contracts/profiler-contract.ts'
 import { type ControllerResolver, createDeclarations, type Declaring } from './controller.ts'
 import { KERNEL_BUNDLE_FAILED, KERNEL_BUNDLE_WAITING, KERNEL_CONTRIBUTION_INVALID } from './errors.ts'
-import type { Collector, FindingRule } from './profiler-contract.ts'
 // The import adds the types of the kernel's attributes.
 import type {} from './request-attributes.ts'
 

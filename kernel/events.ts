@@ -4,10 +4,10 @@ import { describeListener, Event, Failure, type RegisteredListener } from '../li
 import type { KnownAttributes, Request } from '../lib/http/request.ts'
 import { discard, Response } from '../lib/http/response.ts'
 import { describeValue } from '../lib/text/describe-value.ts'
+import { traceContextOf } from './contracts/trace-context.ts'
 import { type Controller, isController } from './controller.ts'
 import { KERNEL_RESPONSE_INVALID, KERNEL_RESULT_UNUSED } from './errors.ts'
 import type { Eventual } from './steps.ts'
-import { traceContextOf } from './trace-context.ts'
 
 /** How a kernel handles a request. */
 export interface HandleOptions {

@@ -16,6 +16,7 @@ import type { Logger } from '../lib/log/logger.ts'
 import type { Signals } from '../lib/signals.ts'
 import { describeValue } from '../lib/text/describe-value.ts'
 import { type ControllerResolver, resolveArguments } from './controller.ts'
+import { callLastResort, createConstantResponse, type LastResort } from './debug/last-resort.ts'
 import { KERNEL_NO_RESPONSE, KERNEL_RESPONSE_THROWN, KERNEL_TOO_DEEP } from './errors.ts'
 import {
   adviseOnResult,
@@ -34,7 +35,6 @@ import {
   TerminateEvent,
   ViewEvent,
 } from './events.ts'
-import { callLastResort, createConstantResponse, type LastResort } from './last-resort.ts'
 import type { RequestContext } from './request-context.ts'
 import { after, attempt, type Eventual } from './steps.ts'
 

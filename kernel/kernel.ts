@@ -24,8 +24,11 @@ import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
 import { type Application, type Bundle, bundleShape, type Foundation, kernelSignals } from './bundle.ts'
 import { BundleSteps, checkRoutes } from './bundle-steps.ts'
+import type { Collector } from './contracts/profiler-contract.ts'
+import { Queries } from './contracts/queries.ts'
 import { ControllerResolver, defineSourced, nameOfController } from './controller.ts'
-import { createDebugPolicy, DebugGate } from './debug-gate.ts'
+import { createDebugPolicy, DebugGate } from './debug/debug-gate.ts'
+import { createDebugLastResort } from './debug/last-resort.ts'
 import {
   KERNEL_BUNDLE_INVALID,
   KERNEL_BUNDLE_KEY_INVALID,
@@ -35,9 +38,6 @@ import {
 } from './errors.ts'
 import type { AnswerableEvent } from './events.ts'
 import { HttpKernel } from './http-kernel.ts'
-import { createDebugLastResort } from './last-resort.ts'
-import type { Collector } from './profiler-contract.ts'
-import { Queries } from './queries.ts'
 import { RequestContext } from './request-context.ts'
 
 /** The options of a kernel. */

@@ -38,7 +38,7 @@ t.test('the guide sets what is tested here', async t => {
     t.match(guide, name === 'APP_SECRET' ? `${name}=$(openssl` : `${name}=${value}\n`)
   }
   for (const option of blockOf('ini').match(/ --[a-z-]+/g) ?? []) {
-    t.ok(readFileSync('bin/serve-options.ts', 'utf8').includes(`${option.trim()} <`), option)
+    t.ok(readFileSync('bin/serving/serve-options.ts', 'utf8').includes(`${option.trim()} <`), option)
   }
 })
 

@@ -44,7 +44,7 @@ t.test('an entry point loads no more than its names need', async t => {
   t.strictSame(loads('sinfonietta', heavy), [own('sinfonietta')])
   t.strictSame(loads('testing', new RegExp(`${heavy.source}|^dist/bundles/`)), [
     own('testing'),
-    'dist/bin/run-command.js',
+    'dist/bin/commands/run-command.js',
   ])
   t.strictSame(loads('profiler', /\/mcp\/tool|\/maker\/|\/framework\/|^(?:handlebars|highlight|zod|@)/), [])
   t.strictSame(loads('console', /\/(?:lib|profiler|framework)\/|^[^d]/), [])

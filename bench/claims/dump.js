@@ -1,5 +1,5 @@
 import { describeDump } from '../../dist/bundles/profiler/subjects/console/record.js'
-import { dump, observeDumps } from '../../dist/kernel/dump.js'
+import { dump, observeDumps } from '../../dist/kernel/contracts/dump.js'
 import { Redactor } from '../../dist/lib/redact/redactor.js'
 import { measureFunctions } from '../measure-functions.js'
 import { within } from '../report.js'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
-import { createDebugPolicy, DebugGate } from '../../dist/kernel/debug-gate.js'
+import { createDebugPolicy, DebugGate } from '../../dist/kernel/debug/debug-gate.js'
 import { readConfig } from '../../dist/lib/env/config.js'
 import { Settings } from '../../dist/lib/env/settings.js'
 import { Request } from '../../dist/lib/http/request.js'

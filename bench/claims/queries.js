@@ -92,7 +92,7 @@ const mysqlQuery = tracingChannel('mysql2:query')
 const redis = tracingChannel('ioredis:command')
 const nodeRedis = tracingChannel('node-redis:command')
 
-/** @type {Readonly<Record<string, (queries: import('../../dist/kernel/queries.js').Queries, number: number) => unknown>>} */
+/** @type {Readonly<Record<string, (queries: import('../../dist/kernel/contracts/queries.js').Queries, number: number) => unknown>>} */
 const sources = {
   none: () => undefined,
   measure: (queries, number) => queries.measure('postgresql', 'SELECT * FROM a WHERE b = $1', [number], () => rows),

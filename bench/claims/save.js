@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createApplication } from '../../dist/bin/new-application.js'
-import { runsTypeScript } from '../../dist/bin/sources.js'
+import { runsTypeScript } from '../../dist/bin/application/sources.js'
+import { createApplication } from '../../dist/bin/package/new-application.js'
 import { readCpu } from '../read-cpu.js'
 import { within } from '../report.js'
 

@@ -12,6 +12,6 @@ export {
   type ExitCode,
   exitCodes,
   type Suggestions,
-} from '../../kernel/console-command.ts'
+} from '../../kernel/contracts/console-command.ts'
 export type { Block, Document, Table } from '../../lib/console/document.ts'
 export type { Output } from '../../lib/console/output.ts'

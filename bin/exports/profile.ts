@@ -1,2 +1,2 @@
 // For `node --import sinfonietta/profile app.js`: makes profiles of the requests of all HTTP servers of the process.
-import '../profile-process.ts'
+import '../profiling/profile-process.ts'

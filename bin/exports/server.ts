@@ -4,5 +4,5 @@
 export type { Kernel } from '../../kernel/kernel.ts'
 export type { TlsIdentity } from '../../kernel/server/http-server.ts'
 export type { NodeServer, NodeServerOptions } from '../../kernel/server/node-server.ts'
-export type { ServeOptions } from '../own-program.ts'
 export { type BootOptions, bootApplication, createNodeServer, runConsole, runTests, serve } from '../programs.ts'
+export type { ServeOptions } from '../serving/own-program.ts'

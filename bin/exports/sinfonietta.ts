@@ -30,9 +30,17 @@ export type {
   HealthCheck,
   Routes,
 } from '../../kernel/bundle.ts'
+export { dump } from '../../kernel/contracts/dump.ts'
+export type {
+  Queries,
+  QueryEnd,
+  QueryObserver,
+  QueryParameters,
+  QueryResult,
+  QueryStart,
+} from '../../kernel/contracts/queries.ts'
 export { type Controller, defineController, toController } from '../../kernel/controller.ts'
-export { isDebugOn } from '../../kernel/debug-gate.ts'
-export { dump } from '../../kernel/dump.ts'
+export { isDebugOn } from '../../kernel/debug/debug-gate.ts'
 export {
   ControllerArgumentsEvent,
   ControllerEvent,
@@ -54,14 +62,6 @@ export {
 } from '../../kernel/interop/fetch-handlers.ts'
 export { kernelRequestOf, type MountOptions } from '../../kernel/interop/mount.ts'
 export { addNodeMiddleware, mountNodeHandler, type NodeHandler } from '../../kernel/interop/node-handlers.ts'
-export type {
-  Queries,
-  QueryEnd,
-  QueryObserver,
-  QueryParameters,
-  QueryResult,
-  QueryStart,
-} from '../../kernel/queries.ts'
 // Without names: it declares the attributes of the kernel.
 export type * from '../../kernel/request-attributes.ts'
 export type { RequestContext } from '../../kernel/request-context.ts'

@@ -38,4 +38,4 @@ export {
   type TestRequestInit,
 } from '../../kernel/testing/event-factories.ts'
 export { type RecordedDispatch, RecordingDispatcher } from '../../kernel/testing/recording-dispatcher.ts'
-export { type CommandResult, runCommand } from '../run-command.ts'
+export { type CommandResult, runCommand } from '../commands/run-command.ts'

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import type { HealthCheck } from '../../kernel/bundle.ts'
-import type { DebugGate } from '../../kernel/debug-gate.ts'
+import type { DebugGate } from '../../kernel/debug/debug-gate.ts'
 import { RequestEvent } from '../../kernel/events.ts'
 import { after, type Eventual } from '../../kernel/steps.ts'
 import { messageOfError } from '../../lib/errors/flat-error.ts'

@@ -1,6 +1,6 @@
 import type { Application } from '../../kernel/bundle.ts'
+import type { FindingRule } from '../../kernel/contracts/profiler-contract.ts'
 import { RequestEvent, ResponseEvent } from '../../kernel/events.ts'
-import type { FindingRule } from '../../kernel/profiler-contract.ts'
 import { type HttpError, withoutStack } from '../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import {

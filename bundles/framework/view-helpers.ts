@@ -1,5 +1,5 @@
 import type { Application } from '../../kernel/bundle.ts'
-import { dump } from '../../kernel/dump.ts'
+import { dump } from '../../kernel/contracts/dump.ts'
 import { KERNEL_FILE_UNKNOWN, KERNEL_FRAGMENT_FAILED, KERNEL_TOO_DEEP } from '../../kernel/errors.ts'
 import type { HttpKernel } from '../../kernel/http-kernel.ts'
 import { ARGUMENT_INVALID } from '../../lib/errors/arguments.ts'

@@ -1,4 +1,4 @@
-import type { Queries, QueryParameters } from '../../kernel/queries.ts'
+import type { Queries, QueryParameters } from '../../kernel/contracts/queries.ts'
 import { checkFunction } from '../../lib/errors/arguments.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import { followQuery, noteMeasured, SqliteTransactions, serverOf, toParameters } from './sqlite-statements.ts'

@@ -1,4 +1,4 @@
-import type { QueryParameters } from '../../kernel/queries.ts'
+import type { QueryParameters } from '../../kernel/contracts/queries.ts'
 
 /** A command without its values, and its values by their paths. */
 export interface CommandParts {

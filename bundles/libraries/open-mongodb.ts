@@ -1,5 +1,5 @@
 import { tracingChannel } from 'node:diagnostics_channel'
-import { countFree, type PoolState } from '../../kernel/queries.ts'
+import { countFree, type PoolState } from '../../kernel/contracts/queries.ts'
 import { type BeforeCall, observeMethod } from '../../lib/observe-calls.ts'
 import type { FileChanges } from './publish.ts'
 import { type OperationOutcome, publishPromise } from './publish.ts'

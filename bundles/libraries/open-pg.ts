@@ -1,5 +1,5 @@
 import { channel, type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
-import type { PoolState } from '../../kernel/queries.ts'
+import type { PoolState } from '../../kernel/contracts/queries.ts'
 import { type AnyFunction, observeMethod } from '../../lib/observe-calls.ts'
 import type { FileChanges } from './publish.ts'
 import { type OperationOutcome, publishCallback, publishPromise } from './publish.ts'

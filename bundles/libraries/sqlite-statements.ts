@@ -1,4 +1,4 @@
-import type { QueryEnd, QueryParameters } from '../../kernel/queries.ts'
+import type { QueryEnd, QueryParameters } from '../../kernel/contracts/queries.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 
 /** Members that a database of node:sqlite or of better-sqlite3 has. */

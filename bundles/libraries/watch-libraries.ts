@@ -1,5 +1,5 @@
 import type { Foundation } from '../../kernel/bundle.ts'
-import type { Queries } from '../../kernel/queries.ts'
+import type { Queries } from '../../kernel/contracts/queries.ts'
 import { Callers } from '../../lib/stack/callers.ts'
 import { watchMongodb } from './watch-mongodb.ts'
 import { watchMysql2, watchPg } from './watch-pools.ts'

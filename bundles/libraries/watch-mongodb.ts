@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { QueryEnd, QueryResult } from '../../kernel/queries.ts'
+import type { QueryEnd, QueryResult } from '../../kernel/contracts/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { readClock } from '../../lib/own-globals.ts'

@@ -5,7 +5,7 @@ import {
   type PoolState,
   type QueryEnd,
   type QueryLibrary,
-} from '../../kernel/queries.ts'
+} from '../../kernel/contracts/queries.ts'
 import { guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { readClock } from '../../lib/own-globals.ts'

@@ -1,4 +1,4 @@
-import { countRows } from '../../kernel/queries.ts'
+import { countRows } from '../../kernel/contracts/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Caller } from '../../lib/stack/callers.ts'

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { hiddenValue, type QueryEnd, type QueryLibrary } from '../../kernel/queries.ts'
+import { hiddenValue, type QueryEnd, type QueryLibrary } from '../../kernel/contracts/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'

@@ -1,4 +1,4 @@
-import type { QueryEnd } from '../../kernel/queries.ts'
+import type { QueryEnd } from '../../kernel/contracts/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { createCallerSearch } from '../../lib/stack/callers.ts'
 import { openLoadedSqlite, type SqliteCall } from './open-sqlite.ts'

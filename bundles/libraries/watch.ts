@@ -1,4 +1,4 @@
-import type { Queries, QueryEnd, QueryResult } from '../../kernel/queries.ts'
+import type { Queries, QueryEnd, QueryResult } from '../../kernel/contracts/queries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
 import { type ChannelListeners, listenTo } from '../../lib/guard.ts'
 import type { Callers } from '../../lib/stack/callers.ts'

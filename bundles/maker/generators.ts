@@ -1,7 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Application } from '../../kernel/bundle.ts'
-import { type CommandInput, CommandUsageError, type ExitCode, exitCodes } from '../../kernel/console-command.ts'
+import {
+  type CommandInput,
+  CommandUsageError,
+  type ExitCode,
+  exitCodes,
+} from '../../kernel/contracts/console-command.ts'
 import type { Output } from '../../lib/console/output.ts'
 import { packageDirectory } from '../../lib/package.ts'
 import type { Route } from '../../lib/routing/route.ts'

@@ -1,5 +1,5 @@
 import type { Application, Bundle } from '../../kernel/bundle.ts'
-import type { CommandArgument, CommandOption, ConsoleCommand } from '../../kernel/console-command.ts'
+import type { CommandArgument, CommandOption, ConsoleCommand } from '../../kernel/contracts/console-command.ts'
 
 /** Commands that generate bundles, pages, listeners and collectors, each with its test. For development only. */
 export const makerBundle: Bundle = {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { type CommandInput, type ExitCode, exitCodes } from '../../kernel/console-command.ts'
+import { type CommandInput, type ExitCode, exitCodes } from '../../kernel/contracts/console-command.ts'
 import type { Block } from '../../lib/console/document.ts'
 import type { Output } from '../../lib/console/output.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'

@@ -1,5 +1,5 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { QueryEnd, QueryLibrary, QueryObserver, QueryStart } from '../../kernel/queries.ts'
+import type { QueryEnd, QueryLibrary, QueryObserver, QueryStart } from '../../kernel/contracts/queries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'

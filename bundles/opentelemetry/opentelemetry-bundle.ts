@@ -1,6 +1,6 @@
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
-import { isDebugOn } from '../../kernel/debug-gate.ts'
-import { traceContextOf } from '../../kernel/trace-context.ts'
+import { traceContextOf } from '../../kernel/contracts/trace-context.ts'
+import { isDebugOn } from '../../kernel/debug/debug-gate.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { LogIds } from '../../lib/log/logger.ts'

@@ -1,7 +1,7 @@
 import type { AttributeValue, Context } from '@opentelemetry/api'
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { Application } from '../../kernel/bundle.ts'
-import type { QueryEnd, QueryParameters, QueryStart } from '../../kernel/queries.ts'
+import type { QueryEnd, QueryParameters, QueryStart } from '../../kernel/contracts/queries.ts'
 import { withoutStack } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { statementAttributes, systemAttributes } from '../../lib/sql/tokens.ts'

@@ -1,5 +1,5 @@
-import { createDebugPolicy, DebugGate } from '../../kernel/debug-gate.ts'
-import { Queries } from '../../kernel/queries.ts'
+import { Queries } from '../../kernel/contracts/queries.ts'
+import { createDebugPolicy, DebugGate } from '../../kernel/debug/debug-gate.ts'
 import { RequestContext } from '../../kernel/request-context.ts'
 import type { Config } from '../../lib/env/config.ts'
 import type { Settings } from '../../lib/env/settings.ts'

@@ -10,7 +10,7 @@ import { describeValue } from '../../lib/text/describe-value.ts'
 import { currentRequest } from '../argument-sources.ts'
 import type { Application, Routes } from '../bundle.ts'
 import { defineController } from '../controller.ts'
-import { createConstantResponse } from '../last-resort.ts'
+import { createConstantResponse } from '../debug/last-resort.ts'
 import { createBody } from '../server/from-node.ts'
 import { type ReplyTarget, type StreamProgress, toNode } from '../server/to-node.ts'
 import {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { t } from 'tap'
-import { runsTypeScript } from '#bin/sources.ts'
+import { runsTypeScript } from '#bin/application/sources.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { startCountedProgram, startProgram } from './site-process.ts'
 

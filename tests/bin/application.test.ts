@@ -21,10 +21,10 @@ import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { bootApplication, createNodeServer } from 'sinfonietta/server'
 import { silentLogger } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { importBundles, loadApplication, readSettings } from '#bin/application.ts'
-import { describeFailure } from '#bin/describe-failure.ts'
-import { runApplicationTests } from '#bin/run-tests.ts'
-import { createSources, listOrphans, runsTypeScript, toDirectory } from '#bin/sources.ts'
+import { importBundles, loadApplication, readSettings } from '#bin/application/application.ts'
+import { describeFailure } from '#bin/application/describe-failure.ts'
+import { createSources, listOrphans, runsTypeScript, toDirectory } from '#bin/application/sources.ts'
+import { runApplicationTests } from '#bin/testing/run-tests.ts'
 import { defineSettings } from '#lib/env/settings.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { asOtherUser } from '#tests/support/as-other-user.ts'
@@ -299,7 +299,7 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   writeFileSync(path.join(alone, 'tests/deep/helper.ts'), '')
   const noted = () => JSON.parse(readFileSync(path.join(alone, 'noted.json'), 'utf8'))
   const reporter = '--node-arg=--test-reporter=tap'
-  const libraries = `--node-arg=--import=${pathToFileURL(path.resolve('dist/bin/open-libraries.js'))}`
+  const libraries = `--node-arg=--import=${pathToFileURL(path.resolve('dist/bin/testing/open-libraries.js'))}`
   const defaults = [libraries, reporter, '--disable-coverage', '--test-env=TAP_TYPE_STRIP_ONLY=1']
 
   t.equal(await runApplicationTests(alone, ['--reporter=tap'], { isDirect: true }), 3)

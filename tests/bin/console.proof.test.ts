@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { runsTypeScript } from '#bin/sources.ts'
+import { runsTypeScript } from '#bin/application/sources.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { executeConsole } from '#tests/support/execute-console.ts'
 import { runProcess } from '#tests/support/start-process.ts'

@@ -290,7 +290,7 @@ t.test('a command that can never end says so', async t => {
     bundles: { 'index.ts': bundles },
     dist: { bundles: { 'index.js': bundles } },
   })
-  const program = `import { runConsoleProcess } from '#bin/console.ts'; await runConsoleProcess('${directory}', ['shop:wait'])`
+  const program = `import { runConsoleProcess } from '#bin/commands/console.ts'; await runConsoleProcess('${directory}', ['shop:wait'])`
   const { code, stderr } = await runProcess(t, [process.execPath, '--input-type=module', '-e', program])
   t.equal(code, 1)
   t.match(stderr, /^The command "shop:wait" waits for a promise, but no timer, .* is left/m)

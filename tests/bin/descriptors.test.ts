@@ -4,7 +4,7 @@ import { until } from '#tests/support/until.ts'
 import { pause, startProgram } from './site-process.ts'
 
 t.test('rt-max-conns: the server recovers from more connections than file descriptors', async t => {
-  const command = 'ulimit -n 200; exec "$0" dist/bin/start.js . --port=0 --env=prod'
+  const command = 'ulimit -n 200; exec "$0" dist/bin/serving/worker.js . --port=0 --env=prod'
   const variables = { APP_SECRET: 'of one’s own, and long enough for production' }
   const site = startProgram(t, ['sh', '-c', command, process.execPath], variables)
   const url = await site.url()

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { t } from 'tap'
-import { HoldingPage } from '#bin/holding-page.ts'
+import { HoldingPage } from '#bin/serving/holding-page.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { provenSample } from '#tests/support/sample.ts'
 

@@ -8,7 +8,7 @@ import type { Pool } from 'pg'
 import type { Request } from 'sinfonietta'
 import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { type Test, t } from 'tap'
-import { loadInstrumentations } from '#bin/instrumentation.ts'
+import { loadInstrumentations } from '#bin/application/instrumentation.ts'
 import { instrumentations } from '#bundles/opentelemetry/instrumentations.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { Response } from '#lib/http/response.ts'
@@ -268,12 +268,12 @@ t.test('a library that was imported before its instrumentation is reported', asy
 })
 
 t.test('the program before each test loads the instrumentations of the working directory', async t => {
-  await t.resolves(import('#bin/instrument-tests.ts'), 'this project has none')
+  await t.resolves(import('#bin/testing/instrument-tests.ts'), 'this project has none')
   const stub = '({ getModuleDefinitions: () => [], setTracerProvider() {} })'
   const text = `export const instrumentations = [${stub}]\nglobalThis.isInstrumented = true`
   const directory = createApplication(t, text)
   writeFileSync(path.join(directory, 'instrumentation.ts'), text)
-  const program = new URL('../../bin/instrument-tests.js', import.meta.url).href
+  const program = new URL('../../bin/testing/instrument-tests.js', import.meta.url).href
   const parameters = ['--import', program, '-p', 'globalThis.isInstrumented']
   t.equal(String(execFileSync(process.execPath, parameters, { cwd: directory })), 'true\n')
 })

@@ -8,7 +8,7 @@ import type { Client, Pool, QueryResult } from 'pg'
 import type { Sql } from 'postgres'
 import type { Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
-import { createSources } from '#bin/sources.ts'
+import { createSources } from '#bin/application/sources.ts'
 import { openLibraryChannels } from '#bundles/libraries/open-channels.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { Response } from '#lib/http/response.ts'
@@ -441,7 +441,7 @@ t.test('the tests of an application see the queries of its libraries', async t =
     const kernel = await createProfiledTestKernel({ bundles: [createFrameworkBundle(), shop] })
     ;(await kernel.expectProfile(await kernel.client.get('/'))).ran(1)
     await kernel.close()`
-  const preload = `--import=${pathToFileURL(path.resolve('dist/bin/open-libraries.js'))}`
+  const preload = `--import=${pathToFileURL(path.resolve('dist/bin/testing/open-libraries.js'))}`
   for (const imported of libraries) {
     writeFileSync(path.join(folder, 'shop.mjs'), programOf(imported))
     const options = [preload, '--disable-warning=ExperimentalWarning', 'shop.mjs']

@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { silentLogger } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { loadApplication, readSettings } from '#bin/application.ts'
-import { createNodeServer } from '#bin/create-node-server.ts'
-import { createSources } from '#bin/sources.ts'
+import { loadApplication, readSettings } from '#bin/application/application.ts'
+import { createNodeServer } from '#bin/application/create-node-server.ts'
+import { createSources } from '#bin/application/sources.ts'
 
 /** The file in which Node finds the bundles, and its place in profiles. */
 const program = createSources('/', undefined).toProgram('/bundles/index.ts').slice(1)

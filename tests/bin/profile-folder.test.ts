@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { findFolder, keepSecret } from '#bin/profile-folder.ts'
+import { findFolder, keepSecret } from '#bin/profiling/profile-folder.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { t } from 'tap'
-import { answerLate } from '#bin/profile.ts'
+import { answerLate } from '#bin/profiling/profile.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
 type Load = Parameters<typeof answerLate>[0]

@@ -7,9 +7,9 @@ import { pathToFileURL } from 'node:url'
 import type { Bundle } from 'sinfonietta'
 import { bootApplication, createNodeServer } from 'sinfonietta/server'
 import { type Test, t } from 'tap'
-import { serveApplication } from '#bin/main-process.ts'
-import { type Options, parseOptions } from '#bin/serve-options.ts'
-import { runsTypeScript } from '#bin/sources.ts'
+import { runsTypeScript } from '#bin/application/sources.ts'
+import { serveApplication } from '#bin/serving/main-process.ts'
+import { type Options, parseOptions } from '#bin/serving/serve-options.ts'
 import { pause, startCounted, startFixture, startProgram, startSite } from './site-process.ts'
 
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }

@@ -70,7 +70,7 @@ export class SiteProcess {
 
 /** Starts the main process of the project itself, without a supervisor. */
 export function startSite(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
-  return startProgram(t, [process.execPath, 'dist/bin/start.js', '.', ...options], variables)
+  return startProgram(t, [process.execPath, 'dist/bin/serving/worker.js', '.', ...options], variables)
 }
 
 /** Starts any program. */
@@ -85,7 +85,7 @@ export function startCounted(
   variables: NodeJS.ProcessEnv = {},
   nodeOptions: readonly string[] = [],
 ): SiteProcess {
-  return start(t, [], [process.execPath, ...nodeOptions, 'dist/bin/start.js', '.', ...options], variables)
+  return start(t, [], [process.execPath, ...nodeOptions, 'dist/bin/serving/worker.js', '.', ...options], variables)
 }
 
 /** Starts a program with coverage, such as an application in one file. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { t } from 'tap'
-import { createSources, runsTypeScript } from '#bin/sources.ts'
+import { createSources, runsTypeScript } from '#bin/application/sources.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { childrenOf } from '#tests/support/children-of.ts'
 import { startEagerClients } from '#tests/support/eager-clients.ts'
@@ -165,10 +165,10 @@ t.test('a debugger attaches to the main process, also after a restart', async t 
   ] as const) {
     const other = startProgram(t, ['env', variable, process.execPath, inCopy('bin/serve'), '--port=0', option], {})
     await other.url()
-    t.equal(await inspected(port), path.join(packageDirectory, 'dist/bin/next-process.js'))
+    t.equal(await inspected(port), path.join(packageDirectory, 'dist/bin/serving/next-process.js'))
     add(bundle, '\n// a change\n')
     await other.url()
-    t.equal(await inspected(port), path.join(packageDirectory, 'dist/bin/next-process.js'))
+    t.equal(await inspected(port), path.join(packageDirectory, 'dist/bin/serving/next-process.js'))
     for (const save of [1, 2, 3]) {
       add(bundle, `\nprocess.stdout.write('save ${save}\\n')\n`)
       await pause(150)
@@ -177,7 +177,7 @@ t.test('a debugger attaches to the main process, also after a restart', async t 
     await until(() => childrenOf(other.child.pid).length === 1, 50)
     t.equal(
       await inspected(port),
-      path.join(packageDirectory, 'dist/bin/next-process.js'),
+      path.join(packageDirectory, 'dist/bin/serving/next-process.js'),
       'of quick saves the last one counts',
     )
     t.notMatch(other.stderr, 'address already in use')

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
-import { TestTally } from '#bin/test-tally.ts'
+import { TestTally } from '#bin/testing/test-tally.ts'
 
 const chromium = 'there is no Chromium on the PATH'
 

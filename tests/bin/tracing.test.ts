@@ -113,7 +113,7 @@ t.test(
     const command = [
       process.execPath,
       `--import=data:text/javascript,${encodeURIComponent(register)}`,
-      'dist/bin/start.js',
+      'dist/bin/serving/worker.js',
       '.',
       '--port=0',
     ]

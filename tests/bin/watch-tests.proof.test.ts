@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { runsTypeScript } from '#bin/sources.ts'
+import { runsTypeScript } from '#bin/application/sources.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { until } from '#tests/support/until.ts'
 import { startCountedProgram } from './site-process.ts'

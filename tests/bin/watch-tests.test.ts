@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { readImporters } from '#bin/run-tests.ts'
+import { readImporters } from '#bin/testing/run-tests.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { startCountedProgram } from './site-process.ts'
 

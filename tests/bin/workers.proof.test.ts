@@ -137,7 +137,11 @@ t.test(
   async t => {
     const node = path.join(t.testdir(), 'node')
     copyFileSync(process.execPath, node)
-    const site = startProgram(t, [node, 'dist/bin/start.js', '.', '--port=0', '--env=prod', '--workers=2'], ownSecret)
+    const site = startProgram(
+      t,
+      [node, 'dist/bin/serving/worker.js', '.', '--port=0', '--env=prod', '--workers=2'],
+      ownSecret,
+    )
     const url = await site.url()
     const [first = 0, second = 0] = childrenOf(site.child.pid)
     renameSync(node, `${node}.away`)

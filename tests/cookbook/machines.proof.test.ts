@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { runsTypeScript } from '#bin/sources.ts'
+import { runsTypeScript } from '#bin/application/sources.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { readGuide } from '#tests/support/guide.ts'
 import { noRegistry } from '#tests/support/npm-registry.ts'

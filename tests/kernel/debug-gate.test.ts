@@ -10,7 +10,7 @@ import {
   decideDebugAccess,
   type PeerUser,
   PeerUsers,
-} from '#kernel/debug-gate.ts'
+} from '#kernel/debug/debug-gate.ts'
 import { includesHost } from '#lib/http/request-target.ts'
 import {
   createAddressList,

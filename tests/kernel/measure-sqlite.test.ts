@@ -1,6 +1,6 @@
 import { measureSqlite, type SqliteDatabase, type SqliteStatement } from 'sinfonietta'
 import { t } from 'tap'
-import { Queries, type QueryParameters } from '#kernel/queries.ts'
+import { Queries, type QueryParameters } from '#kernel/contracts/queries.ts'
 
 interface Note {
   readonly text: string

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { t } from 'tap'
-import { PeerUsers, type SocketTable } from '#kernel/debug-gate.ts'
+import { PeerUsers, type SocketTable } from '#kernel/debug/debug-gate.ts'
 
 const connection = {
   remoteAddress: '127.0.0.1',

@@ -1,7 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel'
 import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { countRows, Queries, type QueryResult, type QueryStart } from '#kernel/queries.ts'
+import { countRows, Queries, type QueryResult, type QueryStart } from '#kernel/contracts/queries.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 
 /** An observer that notes what it receives. */

@@ -39,7 +39,7 @@ t.test('the package as `npm pack` makes it', { skip: noNpm }, async t => {
 
   t.test('its declarations are those that the entry points need', async t => {
     t.strictSame(readReport(place.path(folder)), readReport())
-    t.notOk(files.includes('dist/bin/supervisor.d.ts'), 'a file that no entry point needs')
+    t.notOk(files.includes('dist/bin/serving/supervisor.d.ts'), 'a file that no entry point needs')
     const relatives = place.read(`${folder}/dist/bundles/profiler/insight/relatives.d.ts`)
     t.match(relatives, /interface ShownProfile/)
     t.notMatch(relatives, 'findOccurrences', 'what no entry point needs in a file that one needs')

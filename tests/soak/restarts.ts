@@ -20,7 +20,7 @@ export async function restartRepeatedly({ restarts, print }: RestartOptions): Pr
     '-u',
     'NODE_OPTIONS',
     process.execPath,
-    'dist/bin/start.js',
+    'dist/bin/serving/worker.js',
     '.',
     '--port=0',
     '--env=prod',

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
-import type { LoadBundles } from '#bin/application.ts'
-import { runApplicationCommand } from '#bin/console.ts'
+import type { LoadBundles } from '#bin/application/application.ts'
+import { runApplicationCommand } from '#bin/commands/console.ts'
 import type { OutputStream } from '#lib/console/output.ts'
 
 /** What a command is run with in a test. */

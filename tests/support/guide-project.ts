@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { createApplication } from '#bin/new-application.ts'
+import { createApplication } from '#bin/package/new-application.ts'
 import { runProcess } from './start-process.ts'
 
 /** The output of a command, errors included, and its exit code. */

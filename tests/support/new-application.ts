@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { createApplication } from '#bin/new-application.ts'
+import { createApplication } from '#bin/package/new-application.ts'
 import { createTarball } from './tarball.ts'
 
 /** Creates an application like `sinfonietta new`, where no other project is around it. Its packages are those of this repository. */

@@ -28,7 +28,7 @@ export async function start(feature) {
   })
 }
 
-/** As `bin/profile.ts`, but for a storage that drops nothing under a load without a pause. */
+/** As `bin/profiling/profile.ts`, but for a storage that drops nothing under a load without a pause. */
 function recordServers() {
   const directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))
   process.on('exit', () => rmSync(directory, { recursive: true }))

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { tuneGarbageCollector } from '../../../dist/bin/main-process.js'
+import { tuneGarbageCollector } from '../../../dist/bin/serving/main-process.js'
 import { createOpenTelemetryBundle } from '../../../dist/bundles/opentelemetry/opentelemetry-bundle.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
 import { EventStream } from '../../../dist/lib/http/event-stream.js'

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { once } from 'node:events'
 import path from 'node:path'
-import { runWorkers } from '../../../dist/bin/workers.js'
+import { runWorkers } from '../../../dist/bin/serving/workers.js'
 import { measureCpu } from '../measure-cpu.js'
 
 /**

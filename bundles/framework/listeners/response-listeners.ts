@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { isNotModified, isRetrieval, toNotModified } from '../../../lib/http/conditions.ts'

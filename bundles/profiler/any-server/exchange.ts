@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import { decodeUtf8 } from '../../../lib/body/body-source.ts'
 import { type FormData, parseForm } from '../../../lib/body/form-data.ts'

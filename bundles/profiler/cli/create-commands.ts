@@ -6,7 +6,7 @@ import {
   CommandUsageError,
   type ConsoleCommand,
   exitCodes,
-} from '../../../kernel/console-command.ts'
+} from '../../../kernel/contracts/console-command.ts'
 import { type Block, type Cell, type Column, type Document, withoutEmpty } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'

@@ -1,4 +1,4 @@
-import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
+import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../../kernel/contracts/console-command.ts'
 import type { Cell, Column, Document } from '../../../lib/console/document.ts'
 import { knownMethods } from '../../../lib/http/request-target.ts'
 import { formatMicroseconds, formatShare, formatTime } from '../profile/format.ts'

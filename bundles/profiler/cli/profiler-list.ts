@@ -5,7 +5,7 @@ import {
   CommandUsageError,
   type ConsoleCommand,
   exitCodes,
-} from '../../../kernel/console-command.ts'
+} from '../../../kernel/contracts/console-command.ts'
 import { type Block, type Cell, type Column, withoutEmpty } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import { type PublicFinding, toPublicFinding } from '../export/json.ts'

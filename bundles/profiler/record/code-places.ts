@@ -1,5 +1,5 @@
 import { nameOfController } from '../../../kernel/controller.ts'
-import type { ThrownFrames } from '../../../kernel/thrown-frames.ts'
+import type { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
 import type { Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { LogError } from '../../../lib/log/create-logger.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { isToken } from '../profile/json.ts'
 import type { Profile } from '../profile/profile.ts'

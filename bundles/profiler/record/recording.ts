@@ -1,5 +1,5 @@
-import type { Collector } from '../../../kernel/profiler-contract.ts'
-import { ThrownFrames } from '../../../kernel/thrown-frames.ts'
+import type { Collector } from '../../../kernel/contracts/profiler-contract.ts'
+import { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
 import { guard, reportFailures } from '../../../lib/guard.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'

@@ -1,5 +1,5 @@
 import type { Foundation } from '../../../kernel/bundle.ts'
-import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import {
   ControllerArgumentsEvent,
   ExceptionEvent,

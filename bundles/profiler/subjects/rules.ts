@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../../kernel/profiler-contract.ts'
+import type { FindingRule } from '../../../kernel/contracts/profiler-contract.ts'
 import {
   failedCallRule,
   failedQueryRule,

@@ -1,7 +1,7 @@
 import { currentRequest } from '../../../kernel/argument-sources.ts'
 import type { SourceProblem } from '../../../kernel/bundle.ts'
 import { type Controller, defineController } from '../../../kernel/controller.ts'
-import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import { isRetrieval } from '../../../lib/http/conditions.ts'
 import { findCrossOrigin } from '../../../lib/http/cors.ts'
 import { EventStream } from '../../../lib/http/event-stream.ts'

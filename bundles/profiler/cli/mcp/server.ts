@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import type { z as Zod } from 'zod/v4'
 import { currentRequest } from '../../../../kernel/argument-sources.ts'
-import { type ConsoleCommand, exitCodes } from '../../../../kernel/console-command.ts'
+import { type ConsoleCommand, exitCodes } from '../../../../kernel/contracts/console-command.ts'
 import { type Controller, defineController } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'

@@ -1,5 +1,5 @@
 import type { z } from 'zod/v4'
-import type { CommandOption } from '../../../../kernel/console-command.ts'
+import type { CommandOption } from '../../../../kernel/contracts/console-command.ts'
 import { type Document, formatMarkdown } from '../../../../lib/console/document.ts'
 import { toVisibleJson } from '../../../../lib/text/escapes.ts'
 import { writeFinding } from '../../export/conclusions.ts'

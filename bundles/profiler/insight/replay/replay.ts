@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { type DebugGate, isLoopback } from '../../../../kernel/debug-gate.ts'
+import { type DebugGate, isLoopback } from '../../../../kernel/debug/debug-gate.ts'
 import type { HttpKernel } from '../../../../kernel/http-kernel.ts'
 import { setContentLength } from '../../../../kernel/server/to-node.ts'
 import { encodeMultipart, parseParameters } from '../../../../lib/body/multipart.ts'

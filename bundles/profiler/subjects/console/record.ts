@@ -1,5 +1,5 @@
 import { formatWithOptions } from 'node:util'
-import { observeDumps } from '../../../../kernel/dump.ts'
+import { observeDumps } from '../../../../kernel/contracts/dump.ts'
 import { guard } from '../../../../lib/guard.ts'
 import { Headers } from '../../../../lib/http/headers.ts'
 import { Request } from '../../../../lib/http/request.ts'

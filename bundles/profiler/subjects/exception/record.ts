@@ -1,5 +1,5 @@
+import { ThrownFrames } from '../../../../kernel/debug/thrown-frames.ts'
 import type { RequestContext } from '../../../../kernel/request-context.ts'
-import { ThrownFrames } from '../../../../kernel/thrown-frames.ts'
 import { errorChain, type FlatError, flattenError, nameOfError } from '../../../../lib/errors/flat-error.ts'
 import { guard } from '../../../../lib/guard.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'

@@ -1,4 +1,4 @@
-import { parseTraceParent } from '../../../../kernel/trace-context.ts'
+import { parseTraceParent } from '../../../../kernel/contracts/trace-context.ts'
 import { guard, listenTo, subscribeChannels } from '../../../../lib/guard.ts'
 import { observeMethod } from '../../../../lib/observe-calls.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'

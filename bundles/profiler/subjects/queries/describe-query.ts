@@ -1,4 +1,4 @@
-import { hiddenValue, type QueryParameters, type QueryStart } from '../../../../kernel/queries.ts'
+import { hiddenValue, type QueryParameters, type QueryStart } from '../../../../kernel/contracts/queries.ts'
 import { type CopyBounds, MaskingCopier, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { mask, namingKeys, valueKeys } from '../../../../lib/redact/secret-names.ts'

@@ -1,4 +1,10 @@
-import type { ConnectionWait, QueryEnd, QueryObserver, QueryResult, QueryStart } from '../../../../kernel/queries.ts'
+import type {
+  ConnectionWait,
+  QueryEnd,
+  QueryObserver,
+  QueryResult,
+  QueryStart,
+} from '../../../../kernel/contracts/queries.ts'
 import { flattenError, rememberStatement } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { maskQuotedValues } from '../../../../lib/redact/mask-credentials.ts'

@@ -1,4 +1,4 @@
-import type { DebugGate } from '../../../../kernel/debug-gate.ts'
+import type { DebugGate } from '../../../../kernel/debug/debug-gate.ts'
 import { ResponseEvent } from '../../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../../../lib/http/request.ts'

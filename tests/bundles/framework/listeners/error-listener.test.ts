@@ -3,7 +3,7 @@ import { createBareKernel, createExceptionEvent, createRequest } from 'sinfoniet
 import { t } from 'tap'
 import { ErrorListener } from '#bundles/framework/listeners/error-listener.ts'
 import { ControllerResolver, defineController, toController } from '#kernel/controller.ts'
-import { ThrownFrames } from '#kernel/thrown-frames.ts'
+import { ThrownFrames } from '#kernel/debug/thrown-frames.ts'
 import { Response } from '#lib/http/response.ts'
 import { createLogger } from '#lib/log/create-logger.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'

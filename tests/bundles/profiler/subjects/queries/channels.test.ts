@@ -2,7 +2,7 @@ import { type Channel, channel, type TracingChannel, tracingChannel } from 'node
 import { measureSqlite } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { readQueries } from '#bundles/profiler/subjects/queries/read.ts'
-import { Queries } from '#kernel/queries.ts'
+import { Queries } from '#kernel/contracts/queries.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 

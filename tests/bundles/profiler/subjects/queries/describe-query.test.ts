@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { parseProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { createQueriesCollector, QueryRecorder } from '#bundles/profiler/subjects/queries/record.ts'
-import type { QueryParameters, QueryResult, QueryStart } from '#kernel/queries.ts'
+import type { QueryParameters, QueryResult, QueryStart } from '#kernel/contracts/queries.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createRecord, type QueryData } from '#tests/support/create-profile.ts'
 

@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto'
+import path from 'node:path'
+import { findOldLibraries } from '../../bundles/libraries/channel-versions.ts'
+import { openFrameworks } from '../../bundles/libraries/frameworks.ts'
+import { openLibraryChannels } from '../../bundles/libraries/open-channels.ts'
+import { changeFiles } from '../../bundles/libraries/publish.ts'
+import { home } from '../../bundles/profiler/profile/links.ts'
+import { ServerRecorder } from '../../bundles/profiler/server-recorder.ts'
+import { profilerSettings } from '../../bundles/profiler/settings.ts'
+import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
+import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
+import { SERVER_PORT_TAKEN } from '../../kernel/server/errors.ts'
+import { createServer, listen } from '../../kernel/server/http-server.ts'
+import type { NodeServer } from '../../kernel/server/node-server.ts'
+import { readConfig } from '../../lib/env/config.ts'
+import { Settings } from '../../lib/env/settings.ts'
+import { createLogger } from '../../lib/log/create-logger.ts'
+import type { Logger } from '../../lib/log/logger.ts'
+import { Redactor } from '../../lib/redact/redactor.ts'
+import { nearestNames, quoteNearest } from '../../lib/text/mistakes.ts'
+import { findFolder, keepSecret } from './profile-folder.ts'
+import { isRefused, refusal } from './profile-refusal.ts'
+import type { ViewerServices } from './profile-viewer.ts'
+
+/** The variables that are settings of the viewer. The application may have others of the same names as settings of a kernel. */
+const ownSettings = /^(?:PROFILER_|DEBUG_ALLOWED_|DEBUG_KEY$|EDITOR_)/
+
+/** The variables by which child processes, such as workers of a cluster, know the address of the pages, and the mark of replays. */
+const viewerVariable = 'PROFILER_VIEWER'
+const secretVariable = 'PROFILER_REPLAY_SECRET'
+
+const defaultPort = 8100
+
+/**
+ * Records the requests of all servers of this process, and shows them on a port of its own, only for this machine. What shows them is
+ * loaded with the first request for a page. Reads no file of the application, and does not keep the process alive.
+ *
+ * @throws CONFIG_INVALID CommandUsageError
+ */
+export async function profileProcess(
+  directory: string = process.cwd(),
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<void> {
+  const { hasToolbar, parent, port, services, sharesPort, storage } = prepareProfiler(directory, env)
+  const { logger, recorder } = services
+  storage.check().catch(error => logger.warning('Profiles cannot be stored.', { exception: error }))
+  await openLibraryChannels(directory)
+  changeFiles(findOldLibraries(sentence => logger.warning(sentence)))
+  const [, program] = process.argv
+  await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
+  const answer = answerLate(async () => (await import('./profile-viewer.ts')).bootViewer(services), logger)
+  if (parent === undefined) warnOfUnknownVariables(env, logger)
+  // The application listens on PORT.
+  const freePort = env.PORT === String(defaultPort) ? '0' : undefined
+  const viewer = parent ?? (await listenInBackground(answer, port ?? freePort))
+  recorder.start({
+    viewer,
+    onFirst() {
+      // The application may have set variables while it started.
+      services.redactor.declare([])
+      if (isRefused(env)) logger.warning(refusal)
+      return !isRefused(env)
+    },
+    ...(sharesPort && { answerOwn: answer }),
+    ...(hasToolbar && { addToolbar: await loadToolbar(logger) }),
+  })
+  if (parent !== undefined) return
+  Object.assign(env, { [viewerVariable]: viewer, [secretVariable]: recorder.replaySecret })
+  process.stderr.write(`Profiler: ${viewer}${home}\n`)
+}
+
+const ownVariables = ['PROFILER_PORT', 'PROFILER_SAME_PORT', 'PROFILER_TOOLBAR', 'PROFILER_IN_PRODUCTION']
+
+/** Warns of variables with nearly the name of an option: they have no effect. */
+function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
+  const known = [...ownVariables, ...Object.keys(profilerSettings.definitions)]
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith('PROFILER_') || known.includes(name)) continue
+    const suggestion = quoteNearest(nearestNames(name, known, 2))
+    if (suggestion !== '') logger.warning('The variable {name} has no effect{suggestion}.', { name, suggestion })
+  }
+}
+
+/** Creates what records the requests of a process, and what the viewer of its profiles needs. Nothing is recorded yet. */
+export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv) {
+  const {
+    PROFILER_PORT: port,
+    PROFILER_IN_PRODUCTION: _,
+    PROFILER_SAME_PORT,
+    PROFILER_TOOLBAR,
+    ...picked
+  } = pickSettings(env)
+  const { [viewerVariable]: parent, [secretVariable]: known, ...own } = picked
+  // The terminal belongs to the application: the pages of the viewer are not listed there.
+  const fixed = { APP_ENV: 'dev', APP_SECRET: randomBytes(32).toString('hex'), ACCESS_LOG: '0' }
+  const variables = { ...own, ...fixed }
+  const settings = new Settings({ variables })
+  const config = readConfig(settings)
+  // The object itself: the application may set variables while it starts.
+  const redactor = new Redactor(env)
+  const logger = createLogger({ level: 'warning', format: 'readable', stream: process.stderr, redactor })
+  const files = findFolder(directory)
+  const storage = new FileProfileStorage({
+    directory: path.join(files, 'profiler'),
+    onProblem: (message, error) => logger.warning(message, { exception: error }),
+  })
+  const recorder = new ServerRecorder({
+    settings,
+    config,
+    directory,
+    logger,
+    redactor,
+    storage,
+    armFile: path.join(files, 'cpu-profile.json'),
+    replaySecret: known ?? keepSecret(path.join(files, 'replay-secret')),
+  })
+  const services: ViewerServices = { recorder, variables, directory, files, logger, redactor }
+  const hasToolbar = PROFILER_TOOLBAR === '1'
+  return { services, storage, parent, port, hasToolbar, sharesPort: hasToolbar || PROFILER_SAME_PORT === '1' }
+}
+
+/** Answers a request. */
+type Answer = (...parameters: Parameters<NodeServer['receive']>) => unknown
+
+/** Returns a function that answers requests. Its code is loaded with the first one. */
+export function answerLate(load: () => Promise<Answer>, logger: Logger): Answer {
+  let loaded: Promise<Answer> | undefined
+  return async (message, reply) => {
+    try {
+      loaded ??= load()
+      const answer = await loaded
+      await answer(message, reply)
+    } catch (error) {
+      // The application may have replaced a function of the platform for a while.
+      loaded = undefined
+      logger.error('The pages of the profiler cannot be shown.', { exception: error })
+      if (reply.headersSent) reply.destroy()
+      else
+        reply.writeHead(500).end('The pages of the profiler cannot be shown. The output of the application says why.\n')
+    }
+  }
+}
+
+async function loadToolbar(logger: Logger) {
+  const [{ PageToolbar }, { createAssets }] = await Promise.all([
+    import('../../bundles/profiler/web/toolbar/page-toolbar.ts'),
+    import('../../bundles/profiler/web/assets.ts'),
+  ])
+  const toolbar = new PageToolbar({ assets: createAssets(), logger })
+  return toolbar.addTo.bind(toolbar)
+}
+
+function pickSettings(env: NodeJS.ProcessEnv): Record<string, string> {
+  const pairs = Object.entries(env).filter((pair): pair is [string, string] => ownSettings.test(pair[0]) && !!pair[1])
+  return Object.fromEntries(pairs)
+}
+
+/** Listens on the wanted port; without one on the usual port, or on a free one. The process may end while it listens. */
+async function listenInBackground(answer: Answer, port: string | undefined): Promise<string> {
+  const server = await createServer(answer, undefined)
+  server.unref().on('connection', socket => socket.unref())
+  const listenOn = (port: number) => listen(server, '127.0.0.1', port, undefined)
+  if (port === undefined) return listenOn(defaultPort).catch(() => listenOn(0))
+  if (!/^\d+$/.test(port) || Number(port) > 65_535) {
+    throw new CommandUsageError(`PROFILER_PORT must be a number from 0 to 65535, not "${port}".`)
+  }
+  return listenOn(Number(port)).catch(error => {
+    if (!(error instanceof SERVER_PORT_TAKEN)) throw error
+    throw new CommandUsageError(`Port ${port}, which PROFILER_PORT names, is taken by another program.`)
+  })
+}

@@ -1,0 +1,38 @@
+import { existsSync, realpathSync } from 'node:fs'
+import path from 'node:path'
+import type { Bundle } from '../../kernel/bundle.ts'
+import { checkObject, checkOptions } from '../../lib/errors/arguments.ts'
+import type { ShapeOf } from '../../lib/text/mistakes.ts'
+import { completeBundles } from '../application/complete-bundles.ts'
+import { enableCodeCache } from '../application/sources.ts'
+import { runMainProcess } from './main-process.ts'
+
+/** An application that is a program of its own. */
+export interface ServeOptions {
+  /** The framework bundle, and those of development, need not be listed. */
+  readonly bundles: readonly Bundle[]
+}
+
+const shape: ShapeOf<ServeOptions> = { bundles: true }
+
+/**
+ * Serves an application that is a program of its own. It has no supervisor, which would run the program twice: `node --watch` starts it
+ * again after a change. @throws ARGUMENT_INVALID
+ */
+export async function serveOwnProgram(options: ServeOptions): Promise<void> {
+  checkObject('serve()', options, shape)
+  checkOptions('serve()', options, shape)
+  const directory = findDirectory(process.argv[1])
+  enableCodeCache(directory)
+  await runMainProcess(directory, process.argv.slice(2), config => completeBundles(options.bundles, config))
+}
+
+/** The folder of the application: the one with the `package.json` of the program, or else that of the program. */
+export function findDirectory(program: string | undefined): string {
+  // Without a program, as with `node --eval`, it is the working directory.
+  const own = program === undefined ? process.cwd() : path.dirname(realpathSync(program))
+  for (let folder = own; ; folder = path.dirname(folder)) {
+    if (existsSync(path.join(folder, 'package.json'))) return folder
+    if (path.dirname(folder) === folder) return own
+  }
+}

@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import type { TlsIdentity } from '../../kernel/server/http-server.ts'
+import type { SignalMap } from '../../lib/signals.ts'
+
+/** The text of `--help`. */
+export const help = `Usage: bin/serve [options]
+       node app.ts [options]
+
+Serves the application.
+
+  --port <number>    the port to listen on; 0 for any free port (default: the variable PORT, else 8000)
+  --host <address>   the address to listen on (default 127.0.0.1)
+  --env <name>       dev, prod or test (default: APP_ENV, else dev; prod with NODE_ENV=production)
+  --workers <number> serves with several worker processes and replaces each one that ends (default: no workers)
+  --tls-cert <file>  serves HTTPS with this certificate (PEM); needs --tls-key
+  --tls-key <file>   the private key of the certificate (PEM)
+  --inspect <number> lets a debugger attach on this port of 127.0.0.1 (default 9229; worker 1 has the next port)
+  --help             shows this help
+`
+
+/** The parsed options of a command line. */
+export interface Options {
+  readonly host: string
+  readonly port: number
+  readonly environment: string | undefined
+  /** 0: the main process answers requests itself. */
+  readonly workers: number
+  readonly identity: TlsIdentity | undefined
+  /** The port of 127.0.0.1 for a debugger. */
+  readonly inspectPort: number | undefined
+  /** The file descriptor of the socket that is shared with other processes. The supervisor sets this; it is not in the help. */
+  readonly socket: number | undefined
+  /** Whether an earlier main process has printed the warnings. The supervisor sets this; it is not in the help. */
+  readonly isRestarted: boolean
+  /** The latest edits of files, the oldest first. The supervisor sets this; it is not in the help. */
+  readonly edits: SignalMap['process.restarted']['edits']
+}
+
+/** A mistake in the command line; the message names it and shows the help. */
+export class UsageError extends Error {
+  constructor(problem: string, cause?: unknown) {
+    super(`${problem}\n\n${help}`, { cause })
+  }
+}
+
+const workerLimit = 128
+
+/** Parses a command line. Without `--port`, the port is that of the environment. @throws UsageError */
+export function parseOptions(
+  commandLine: readonly string[],
+  { PORT }: { readonly PORT?: string | undefined } = process.env,
+): Options | 'help' {
+  const { values } = readValues(commandLine)
+  if (values.help) return 'help'
+  // With an empty host Node would listen on every address.
+  if (values.host === '') throw new UsageError('--host must not be empty.')
+  return {
+    host: values.host,
+    port:
+      values.port === undefined
+        ? parseCount('The variable PORT', PORT || '8000', 65_535)
+        : parseCount('--port', values.port, 65_535),
+    environment: values.env,
+    workers: parseCount('--workers', values.workers, workerLimit),
+    identity: readIdentity(values['tls-cert'], values['tls-key']),
+    inspectPort: values.inspect === undefined ? undefined : parseCount('--inspect', values.inspect, 65_535),
+    socket: values.socket === undefined ? undefined : parseCount('--socket', values.socket, 65_535),
+    isRestarted: values.restarted,
+    edits: parseEdits(values.edits),
+  }
+}
+
+function readValues(commandLine: readonly string[]) {
+  try {
+    return parseArgs({
+      // For parseArgs an option has a value always or never, but the number of --inspect is optional.
+      args: commandLine.map((argument, index) =>
+        argument === '--inspect' && !/^\d/.test(commandLine[index + 1] ?? '') ? '--inspect=9229' : argument,
+      ),
+      options: {
+        port: { type: 'string' },
+        host: { type: 'string', default: '127.0.0.1' },
+        env: { type: 'string' },
+        workers: { type: 'string', default: '0' },
+        'tls-cert': { type: 'string' },
+        'tls-key': { type: 'string' },
+        inspect: { type: 'string' },
+        socket: { type: 'string' },
+        restarted: { type: 'boolean', default: false },
+        edits: { type: 'string', default: '[]' },
+        help: { type: 'boolean', default: false },
+      },
+    })
+  } catch (error) {
+    throw new UsageError((error as Error).message, error)
+  }
+}
+
+function parseEdits(text: string): Options['edits'] {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new UsageError('--edits must be JSON.', error)
+  }
+}
+
+function parseCount(option: string, text: string, limit: number): number {
+  if (/^\d+$/.test(text) && Number(text) <= limit) return Number(text)
+  throw new UsageError(`${option} must be a number from 0 to ${limit}, not "${text}".`)
+}
+
+function readIdentity(cert: string | undefined, key: string | undefined): TlsIdentity | undefined {
+  if (cert === undefined && key === undefined) return undefined
+  if (cert === undefined || key === undefined) throw new UsageError('--tls-cert and --tls-key go together.')
+  return { cert: readPem('--tls-cert', cert), key: readPem('--tls-key', key) }
+}
+
+function readPem(option: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new UsageError(`${option} cannot be read: ${(error as Error).message}.`, error)
+  }
+}

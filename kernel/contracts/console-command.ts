@@ -1,0 +1,76 @@
+import type { Readable } from 'node:stream'
+import type { Output } from '../../lib/console/output.ts'
+
+/** An entry of `app.commands`: a command, or a function that loads several when the console runs. */
+export type CommandSource = ConsoleCommand | (() => Promise<readonly ConsoleCommand[]>)
+
+/** A command of `bin/console`. */
+export interface ConsoleCommand {
+  /** `area:verb`. The help groups commands by area. */
+  readonly name: string
+  /** One sentence without its full stop. */
+  readonly description: string
+  readonly arguments?: readonly CommandArgument[]
+  /** In addition to the options of every command: `--json`, `--md`, `--env`, `--help`. */
+  readonly options?: readonly CommandOption[]
+  /** Command lines without `bin/console`, each with its purpose. */
+  readonly examples?: readonly CommandExample[]
+  /**
+   * Does the work and returns the exit code. Without one, it is that of `process.exitCode` if the command has set it, and
+   * otherwise 0. @throws CommandUsageError, with the exit code 64; any other error gives 1
+   */
+  run(input: CommandInput, output: Output): ExitCode | undefined | Promise<ExitCode | undefined>
+}
+
+/** A word on the command line. Optional arguments come last. */
+export interface CommandArgument {
+  readonly name: string
+  readonly description: string
+  readonly isOptional?: boolean
+  /** All allowed words, if the argument is an enumeration. */
+  readonly choices?: readonly string[]
+  /** Words for the completion of shells. */
+  readonly suggest?: () => Suggestions | Promise<Suggestions>
+}
+
+/** An option, named without its dashes. */
+export interface CommandOption {
+  readonly name: string
+  readonly description: string
+  /** The name of its value in the help (`number`); an option without a value is a flag. */
+  readonly value?: string
+  readonly choices?: readonly string[]
+  readonly suggest?: () => Suggestions | Promise<Suggestions>
+}
+
+/** The words that the shell suggests for an argument or an option, each with a description. */
+export type Suggestions = readonly (readonly [word: string, description: string])[]
+
+/** An example of a command line. */
+export interface CommandExample {
+  readonly line: string
+  readonly purpose: string
+}
+
+/** The arguments and options with which a command was called. */
+export interface CommandInput {
+  /** By name; absent arguments have no entry. */
+  readonly arguments: Readonly<Record<string, string>>
+  /** By name; the value of a flag is an empty text. */
+  readonly options: Readonly<Record<string, string>>
+  /** The standard input. */
+  readonly stdin: Readable
+  /** Aborted when the user stops the command. */
+  readonly signal: AbortSignal
+  /** Asks the user a yes-or-no question. Without a terminal the answer is no. */
+  confirm(question: string): Promise<boolean>
+}
+
+/** 0 for success, 1 for failure, 64 for a wrong command line (EX_USAGE of sysexits.h). */
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
+
+/** The exit codes by their meaning. */
+export const exitCodes = { success: 0, failure: 1, usage: 64 } as const
+
+/** A command line that is wrong; the message gives the reason. */
+export class CommandUsageError extends Error {}
