@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type Dirent, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -28,7 +28,8 @@ interface TestOptions {
  * Runs the tests of the application in a directory, all `*.test.ts` below `tests`, with the tap that the application has
  * installed, and else with the test runner of Node. The command line names some of them by files or folders, relative to the
  * working directory; the rest of it are options of the runner. Resolves with the exit code of the runner. With `--watch`, the
- * tests run again after each change.
+ * tests run again after each change. With `--changed`, the tests run that import what has changed since the last commit, and
+ * those that are named; `--changed=main` begins where the work left that branch or commit.
  *
  * Tap measures coverage if an option begins with `--coverage-`. It need not be complete. Named files without options are run
  * by Node itself, one after the other, and only their failures are printed: the program of tap needs two CPU-seconds more, and
@@ -42,19 +43,30 @@ export async function runApplicationTests(
   const sources = createSources(directory, isDirect)
   const tests = listTests(directory)
   const named = commandLine.filter(isPath)
-  const options = commandLine.filter(argument => !isPath(argument))
-  const chosen = choose(tests, named)
+  const since = commandLine.map(argument => /^--changed(?:=(.+))?$/.exec(argument)).find(found => found !== null)
+  const options = commandLine.filter(argument => !isPath(argument) && argument !== since?.[0])
   const unknown = named.find(name => choose(tests, [name]).length === 0)
   if (unknown !== undefined) {
     const from = `paths count from the current folder, ${process.cwd()}`
     return fail(`There is no test ${unknown}: tests are files tests/…/*.test.ts, and ${from}.`)
   }
   if (named.length === 0) warnOfOtherTests(directory)
+  let chosen = choose(tests, named)
+  if (since !== undefined) {
+    const changed = listChanged(directory, since[1] ?? 'HEAD')
+    if (changed === undefined) return fail(`git does not know what has changed since ${since[1] ?? 'the last commit'}.`)
+    if (!(await sources.buildTests())) return 1
+    const affected = findAffected(changed, tests, { directory, sources })
+    const others = named.length === 0 ? [] : chosen
+    chosen = tests.filter(test => affected.has(test) || others.includes(test))
+    if (chosen.length === 0) return 0
+  }
   if (chosen.length === 0) return fail('There are no tests: tests are files tests/…/*.test.ts.')
   const tap = findTap(directory)
   const runNamed = tap === undefined ? runByNode : runFiles
   if (options.includes('--watch')) {
-    if (options.length > 1) return fail('Beside --watch there are no options, only files and folders of tests.')
+    if (options.length > 1 || since !== undefined)
+      return fail('Beside --watch there are no options, only files and folders of tests.')
     return watchTests(named.length === 0 ? [] : chosen, {
       directory,
       sources,
@@ -66,8 +78,9 @@ export async function runApplicationTests(
   if (tap === undefined) return runByNode(chosen, directory, sources, { options, preload })
   const areFiles = named.length > 0 && named.every(name => tests.includes(path.resolve(name)))
   const isPlain = options.length === 0 && print === undefined
-  if (areFiles && isPlain) return runFiles(chosen, directory, sources, { preload })
-  const isGrouped = group !== undefined && !areFiles
+  const isGrouped = group !== undefined && !(areFiles && since === undefined)
+  if (isPlain && !isGrouped && (areFiles || since !== undefined))
+    return runFiles(chosen, directory, sources, { preload })
   const single = chosen.map(file => sources.toProgram(file))
   const programs = isGrouped ? group(single) : single
   if (isGrouped && isPlain) {
@@ -391,13 +404,7 @@ async function watchTests(first: readonly string[], tests: WatchedTests): Promis
       return writeLine('Nothing is run: waiting for a change.')
     }
     if (files.size === 0) return
-    const programs = new Map(list().map(test => [sources.toProgram(test), test]))
-    const findImporters = readImporters(directory, [...programs.keys()])
-    for (const file of files) {
-      const found = findImporters(sources.toProgram(file))
-      writeLine(`${path.relative(directory, file)}: ${found.length === 0 ? 'no test imports it' : count(found)}`)
-      for (const program of found) queue.add(String(programs.get(program)))
-    }
+    for (const test of findAffected([...files], list(), tests)) queue.add(test)
   }
 
   async function runNext(): Promise<void> {
@@ -425,6 +432,39 @@ async function watchTests(first: readonly string[], tests: WatchedTests): Promis
   await busy
   close()
   return 0
+}
+
+/** Finds the tests that import a changed file, also through other files. Prints how many there are for each file. */
+function findAffected(
+  files: readonly string[],
+  tests: readonly string[],
+  { directory, sources }: Pick<WatchedTests, 'directory' | 'sources'>,
+): Set<string> {
+  const programs = new Map(tests.map(test => [sources.toProgram(test), test]))
+  const findImporters = readImporters(directory, [...programs.keys()])
+  return new Set(
+    files.flatMap(file => {
+      const found = findImporters(sources.toProgram(file))
+      writeLine(`${path.relative(directory, file)}: ${found.length === 0 ? 'no test imports it' : count(found)}`)
+      return found.map(program => String(programs.get(program)))
+    }),
+  )
+}
+
+/** The sources that differ from the commit where the work left another one, or are new. `undefined` without git or the commit. */
+function listChanged(directory: string, commit: string): string[] | undefined {
+  const git = (...words: string[]) =>
+    execFileSync('git', words, { cwd: directory, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  try {
+    const changed = git('diff', '--name-only', '--relative', '-z', '--merge-base', commit, '--')
+    const added = git('ls-files', '--others', '--exclude-standard', '-z')
+    return `${changed}${added}`
+      .split('\0')
+      .filter(isSource)
+      .map(file => path.join(directory, file))
+  } catch {
+    return undefined
+  }
 }
 
 const isTests = (directory: string, folder: string) => folder === path.join(directory, 'tests')

@@ -1,8 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 import { readImporters } from '#bin/testing/run-tests.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { startCountedProgram } from './site-process.ts'
 
 t.test('importers are found through other files, but not through types, packages or texts', async t => {
@@ -46,6 +47,38 @@ t.test('bin/test --watch runs the named tests at once, again when they are affec
   await watching.until(total)
   watching.child.kill('SIGTERM')
   t.equal(await watching.end(), 0)
+})
+
+t.test('bin/test --changed runs the tests that import what has changed, and the named ones', async t => {
+  const directory = t.testdir()
+  createSmallApplication(directory)
+  const inApplication = (file: string) => path.join(directory, file)
+  writeFileSync(inApplication('.gitignore'), 'dist\nnode_modules\nvar\n')
+  const run = async (...words: string[]) => {
+    const program = startCountedProgram(t, ['runTests', directory, ...words])
+    return { code: await program.end(), stdout: program.stdout, stderr: program.stderr }
+  }
+  const git = (...words: string[]) => runProcess(t, ['git', '-C', directory, ...words])
+  const commit = () => git('-c', 'user.name=a', '-c', 'user.email=a@b.c', 'commit', '-q', '-a', '-m', 'all')
+  await git('init', '-q', '-b', 'main')
+  await git('add', '.')
+  await commit()
+  t.match(await run('--changed'), { code: 0, stdout: /^$/ })
+  const other = inApplication('tests/other.test.ts')
+  writeFileSync(other, `import { t } from 'tap'\n\nt.test('other', async t => t.ok(true))\n`)
+  const added = await run('--changed')
+  t.match(added, { code: 0, stdout: /^tests\/other\.test\.ts: 1 test file\n/ })
+  t.match(added.stdout, /^1 passed, 0 failed/m)
+  const home = inApplication('bundles/home/home-bundle.ts')
+  writeFileSync(home, `${readFileSync(home, 'utf8')}// A comment.\n`)
+  const both = await run('--changed=main')
+  t.match(both.stdout, /^bundles\/home\/home-bundle\.ts: 1 test file\n/)
+  t.match(both.stdout, /^2 passed, 0 failed/m)
+  rmSync(other)
+  await commit()
+  t.match((await run('--changed', inApplication('tests/home.test.ts'))).stdout, /^1 passed, 0 failed/m)
+  const unknown = 'git does not know what has changed since nowhere.\n'
+  t.strictSame(await run('--changed=nowhere'), { code: 1, stdout: '', stderr: unknown })
 })
 
 t.test('bin/test --watch takes no other options', async t => {
