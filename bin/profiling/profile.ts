@@ -16,8 +16,10 @@ import { readConfig } from '../../lib/env/config.ts'
 import { Settings } from '../../lib/env/settings.ts'
 import { createLogger } from '../../lib/log/create-logger.ts'
 import type { Logger } from '../../lib/log/logger.ts'
+import { processStart } from '../../lib/process-start.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
 import { nearestNames, quoteNearest } from '../../lib/text/mistakes.ts'
+import { findEdits } from '../application/edits.ts'
 import { findFolder, keepSecret } from './profile-folder.ts'
 import { isRefused, refusal } from './profile-refusal.ts'
 import type { ViewerServices } from './profile-viewer.ts'
@@ -113,6 +115,7 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv) {
     storage,
     armFile: path.join(files, 'cpu-profile.json'),
     replaySecret: known ?? keepSecret(path.join(files, 'replay-secret')),
+    findEdits: () => findEdits(directory, path.join(files, 'edits.json'), processStart()),
   })
   const services: ViewerServices = { recorder, variables, directory, files, logger, redactor }
   const hasToolbar = PROFILER_TOOLBAR === '1'

@@ -1,12 +1,10 @@
 import path from 'node:path'
+import { nameLimit } from '../application/edits.ts'
 import { mayContainSources } from '../application/sources.ts'
 import { watchFolder } from '../application/watch.ts'
 
 /** Milliseconds. Editors write a file in several steps, and other tools many files at once. */
 export const quietTime = 60
-
-/** The most names of changed files that a process gets. */
-export const nameLimit = 50
 
 /** Whether the server reads a file of the application again: a template or a static file, also of `packages/…/templates`. */
 export function isRead(name: string): boolean {

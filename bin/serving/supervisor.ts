@@ -4,6 +4,7 @@ import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { SourceProblem } from '../../kernel/bundle.ts'
 import { packageDirectory } from '../../lib/package.ts'
+import { appendEdit, type Edit, nameLimit } from '../application/edits.ts'
 import {
   compiledMarker,
   createSources,
@@ -15,7 +16,7 @@ import {
 import { watchFolder } from '../application/watch.ts'
 import { bindSharedSocket } from './child-processes.ts'
 import { HoldingPage } from './holding-page.ts'
-import { isRead, isVisible, nameLimit, quietTime } from './read-files.ts'
+import { isRead, isVisible, quietTime } from './read-files.ts'
 import { type Options, parseOptions } from './serve-options.ts'
 import { defaultTimes, type FailedStart, type ProcessEnd, type ProcessTimes, SiteProcesses } from './site-processes.ts'
 
@@ -30,18 +31,6 @@ const patience = 1_000
 
 /** A mistake of types does not stop the application. */
 const lenient = { isLenient: true }
-
-/** The most edits that a process is started with. */
-const editLimit = 20
-
-/** Bytes of all edits: Linux starts no program with an argument of 128 KiB. */
-const editBytes = 100_000
-
-/** When files have changed, and their names. */
-interface Edit {
-  readonly time: number
-  readonly files: readonly string[]
-}
 
 /**
  * Runs the main process as a child process. A changed source or .env file starts a new process, which takes the place of the
@@ -123,7 +112,7 @@ export async function supervise(
     const files = new Set([...starting, ...built])
     starting = files
     isWaiting = false
-    const known = appendEdit(edits, files)
+    const known = appendEdit(edits, files, Date.now())
     clearTimeout(slowStart)
     slowStart = setTimeout(onSlowStart, times.start)
     const result = await processes.start([
@@ -241,7 +230,7 @@ export async function supervise(
         isStale = false
         await restart()
       } else {
-        edits = appendEdit(edits, changed)
+        edits = appendEdit(edits, changed, Date.now())
         processes.send({ reload: [...changed].slice(0, nameLimit) })
         changed = new Set()
       }
@@ -261,14 +250,6 @@ export async function supervise(
     })
   }
   await begin()
-}
-
-/** Adds an edit with its files. Without files the edits stay the same. */
-function appendEdit(edits: readonly Edit[], files: ReadonlySet<string>): readonly Edit[] {
-  if (files.size === 0) return edits
-  const all = [...edits, { time: Date.now(), files: [...files].slice(0, nameLimit) }].slice(-editLimit)
-  while (Buffer.byteLength(JSON.stringify(all)) > editBytes) all.shift()
-  return all
 }
 
 /** The options, or `undefined` for a mistake in them, which the main process reports. */

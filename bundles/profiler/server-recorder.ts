@@ -36,6 +36,8 @@ interface ServerRecorderServices {
   readonly armFile: string
   /** The secret by which the processes of the application know the replays of the profiler. */
   readonly replaySecret: string
+  /** Finds the latest edits of the application. */
+  readonly findEdits?: RecordedApplication['findEdits']
 }
 
 /** Other servers have no probes of a kernel, and their assets are a part of what they do. */

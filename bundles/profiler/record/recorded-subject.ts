@@ -1,5 +1,6 @@
 import type { Foundation } from '../../../kernel/bundle.ts'
 import type { Declaring } from '../../../kernel/controller.ts'
+import type { SignalMap } from '../../../lib/signals.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { FindRunning, ListenerSites } from './code-places.ts'
 import type { ProfileCollector } from './collect.ts'
@@ -23,7 +24,10 @@ export type RecordedProcess = Pick<
   | 'reservedCollectors'
   | 'settings'
   | 'signals'
->
+> & {
+  /** Finds the latest edits when the first profile is written; absent if signals report them. */
+  readonly findEdits?: (() => SignalMap['process.restarted']['edits']) | undefined
+}
 
 /** What subjects use of an application. One without a kernel declares nothing. */
 export type RecordedApplication = RecordedProcess & Declaring

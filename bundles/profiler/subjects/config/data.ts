@@ -39,7 +39,7 @@ export const serverProcessSchema = v.object({
   environment: textsByName,
   /** The names of those that come from `.env` files. */
   dotenvNames: texts,
-  /** The latest edits of files under the development server, the oldest first, also those before the process. */
+  /** The latest edits of files, the oldest first, also those before the process. */
   edits: list(
     v.object({
       /** When it came into use, in milliseconds since 1970. */

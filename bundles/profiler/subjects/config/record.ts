@@ -6,7 +6,7 @@ import { processStart } from '../../../../lib/process-start.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { readHandlebarsVersion } from '../../../../lib/view/handlebars.ts'
 import type { CollectorOf } from '../../record/collect.ts'
-import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import type { RecordedProcess, RecordedSubject } from '../../record/recorded-subject.ts'
 import { isOwnProgram } from '../../record/recording-policy.ts'
 import type { FileEdit } from './data.ts'
 
@@ -54,7 +54,13 @@ const editLimit = 20
 
 /** Collects the environment of the process, for the process only. */
 export function createServerCollector(
-  { directory, redactor, settings, signals }: Pick<Foundation, 'directory' | 'redactor' | 'settings' | 'signals'>,
+  {
+    directory,
+    findEdits,
+    redactor,
+    settings,
+    signals,
+  }: Pick<RecordedProcess, 'directory' | 'findEdits' | 'redactor' | 'settings' | 'signals'>,
   process: ProcessLike,
 ) {
   let edits: readonly FileEdit[] = []
@@ -73,7 +79,7 @@ export function createServerCollector(
       return {
         environment: redactor.environment(),
         dotenvNames: Object.keys(settings.files).sort(),
-        edits,
+        edits: findEdits?.().map(toMasked) ?? edits,
         process: {
           pid,
           started: new Date(processStart()).toISOString(),
