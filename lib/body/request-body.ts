@@ -29,6 +29,8 @@ interface BodyGlimpse {
   readonly form: FormData | undefined
   /** The bytes of a content that was read, and was too long to be kept. */
   readonly size?: number
+  /** The bytes that have come so far, if they are counted. */
+  readonly received?: number
 }
 
 /**

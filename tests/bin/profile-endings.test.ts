@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { request } from 'node:http'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
@@ -168,6 +169,52 @@ process.stdin.on('end', () => process.exit()).resume()
   t.strictSame(
     found,
     Object.entries(lengths).map(([target, [problem, size]]) => `${target}: ${problem} ${size}`),
+  )
+  await stop()
+})
+
+t.test('of an upload that its client aborts, the bytes that came are known, and no response was sent', async t => {
+  const program = `
+import express from 'express'
+import Fastify from 'fastify'
+import Koa from 'koa'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+const app = express().use(express.json())
+app.post('/express', (request, response) => response.json(request.body))
+const fastify = Fastify()
+fastify.post('/fastify', async ({ body }) => body)
+const koa = new Koa()
+koa.silent = true
+koa.use(async context => { context.body = await text(context.req) })
+const sockets = []
+const plain = createServer((request, response) => {
+  if (request.url === '/read') response.end(String(sockets.at(-2)?.bytesRead ?? 0))
+  else request.resume().on('error', () => {}).on('close', () => response.writeHead(400, { 'content-type': 'text/plain' }).end('bad'))
+})
+const servers = [app.listen(0), fastify.server, koa.listen(0), plain.listen(0)]
+for (const server of servers) server.on('connection', socket => sockets.push(socket))
+await fastify.listen({ port: 0 })
+process.stdout.write(JSON.stringify(servers.map(server => server.address().port)) + '\\n')
+process.stdin.on('end', () => process.exit()).resume()
+`
+  const { ports, stop, viewer } = await startExpress(t, program)
+  const found: string[] = []
+  for (const [at, name] of ['express', 'fastify', 'koa', 'plain'].entries()) {
+    const headers = { 'content-type': 'application/json', 'content-length': '100000' }
+    const upload = request({ port: ports[at], path: `/${name}`, method: 'POST', headers }).on('error', () => undefined)
+    upload.write('x'.repeat(5000))
+    const count = async () =>
+      (await fetch(`http://127.0.0.1:${ports[3]}/read`, { headers: { connection: 'close' } })).text()
+    await until(async () => Number(await count()) > 5000)
+    upload.destroy()
+    const { data, summary } = await findProfile(viewer, `/${name}`, 'aborted')
+    found.push(`${name}: ${summary.status} ${summary.size} ${JSON.stringify(data.request?.body)}`)
+  }
+  const body = { type: 'application/json', length: 5000, state: 'broken' }
+  t.strictSame(
+    found,
+    ['express', 'fastify', 'koa', 'plain'].map(name => `${name}: 0 null ${JSON.stringify(body)}`),
   )
   await stop()
 })

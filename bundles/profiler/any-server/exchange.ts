@@ -165,8 +165,15 @@ class ServerExchange implements ObservedExchange {
     }
   }
 
+  /** Node.js drops what the application writes to a connection, or to a stream of HTTP/2, that is gone. */
+  get #isGone(): boolean {
+    const reply = this.#reply
+    return reply instanceof Http2ServerResponse ? reply.stream.destroyed : this.#socket.destroyed
+  }
+
   /** A stream of events may stay open for hours: its profile is stored when it begins. */
   noteHead(): void {
+    if (this.#isGone) return
     this.trace.response = readHead(this.#reply)
     if (this.trace.response.headers.get('content-type')?.startsWith('text/event-stream')) this.finish()
   }
@@ -189,6 +196,7 @@ class ServerExchange implements ObservedExchange {
   }
 
   send(chunk: string | Uint8Array, encoding: unknown): void {
+    if (this.#isGone) return
     if (this.request.method === 'HEAD' || isBodiless(this.#reply.statusCode)) return
     // Of HTTP/2, `end` writes its chunk before it has ended the reply.
     const reply = this.#reply
@@ -418,7 +426,8 @@ class ObservedBody extends RequestBody {
 
   override peek(): ReturnType<RequestBody['peek']> {
     const { isWhole, length } = this.#copy
-    if (!this.#isComplete || this.#isIgnored) return { bytes: undefined, form: undefined }
+    if (this.#isIgnored) return { bytes: undefined, form: undefined }
+    if (!this.#isComplete) return { bytes: undefined, form: undefined, received: length }
     if (!isWhole) return { bytes: undefined, form: undefined, size: length }
     const { bytes } = this.#copy
     if (this.contentType === 'application/x-www-form-urlencoded') this.#form ??= readForm(bytes)

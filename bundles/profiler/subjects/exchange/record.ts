@@ -90,7 +90,7 @@ const fieldLimit = 1000
  */
 export function describeBody({ body, headers, parent }: Request, redactor: Redactor): BodyData | undefined {
   if (!body.isPresent) return undefined
-  const { bytes, form, size } = body.peek()
+  const { bytes, form, received, size } = body.peek()
   const type = createCopier(redactor).text(body.contentType)
   const announced = headers.get('content-length')
   const length = bytes?.length ?? size ?? (announced === null ? null : Number(announced))
@@ -98,7 +98,8 @@ export function describeBody({ body, headers, parent }: Request, redactor: Redac
   if (form !== undefined) return { type, length, state: 'read', ...describeForm(form, redactor) }
   if (bytes !== undefined) return { type, length, state: 'read', ...describeBytes(body.contentType, bytes, redactor) }
   if (size !== undefined) return { type, length, state: 'read', note: tooLarge }
-  return { type, length, state: body.wasRead ? 'broken' : 'unread' }
+  // The client has announced more than it has sent.
+  return body.wasRead ? { type, length: received ?? null, state: 'broken' } : { type, length, state: 'unread' }
 }
 
 function describeForm(fields: FormData, redactor: Redactor): Pick<BodyData, 'form' | 'files'> {
@@ -155,7 +156,8 @@ export function createResponseCollector(redactor: Redactor, contents: ContentCop
         ...(content !== undefined && { content }),
       }
     },
-    summarize: (_, data) => ({ size: data?.sent ?? data?.size ?? null }),
+    // It is not known how much of a text the client has got before it has left.
+    summarize: ({ outcome }, data) => ({ size: data?.sent ?? (outcome === 'aborted' ? null : data?.size) ?? null }),
   }
 }
 

@@ -246,7 +246,7 @@ function viewResponse(response: ResponseData | undefined, headers: readonly Row[
 }
 
 /** The size of the body of a response, and how it was sent. */
-function describeSize(response: ResponseData | undefined, { method, status }: ProfileSummary): string {
+function describeSize(response: ResponseData | undefined, { method, outcome, status }: ProfileSummary): string {
   const isStreamed = response?.isStreamed ?? false
   const bytes = formatSize(response?.size) || (isStreamed ? 'not known' : 'n/a')
   const sent = formatSize(response?.sent)
@@ -257,7 +257,7 @@ function describeSize(response: ResponseData | undefined, { method, status }: Pr
   const remarks = [
     ...(hasToolbar ? [`${formatSize(plain)} without the toolbar`] : []),
     ...(isStreamed ? ['streamed'] : []),
-    ...(sent === '' ? [] : [`${sent} sent`]),
+    ...(sent !== '' ? [`${sent} sent`] : outcome === 'aborted' && size !== null ? ['not sent as a whole'] : []),
     ...(response?.events === undefined ? [] : [formatCount(response.events, 'event')]),
     ...(method === 'HEAD' ? ['not sent: response to HEAD'] : []),
     ...(isBodiless(status) && (size ?? 0) > 0 ? [`not sent: ${status} has no body`] : []),
