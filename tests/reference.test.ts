@@ -7,11 +7,14 @@ import * as factories from 'sinfonietta/testing'
 import { createTestKernel, RecordingDispatcher, type TestKernelOptions } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { help, parseOptions } from '#bin/serving/serve-options.ts'
+import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
 import { optionalListeners, resolveOptions } from '#bundles/framework/options.ts'
-import { defaultHeaders } from '#bundles/framework/protection.ts'
+import { crossOriginRule, defaultHeaders } from '#bundles/framework/protection.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { profilerRules } from '#bundles/profiler/subjects/rules.ts'
 import type { Setting } from '#lib/env/settings.ts'
 import { Response } from '#lib/http/response.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { readSettings } from './support/declared-settings.ts'
 import { runDocumented } from './support/documented-console.ts'
 import { createHandlerBundle } from './support/handler-bundle.ts'
@@ -31,6 +34,36 @@ t.test('what is written from the code is up to date', async t => {
     outdated.map(({ file }) => file),
     [],
     `"${command}" writes it`,
+  )
+})
+
+t.test('each rule has an entry in findings.md, and no sentence of it repeats a limit of the table', async t => {
+  const text = readFileSync('docs/reference/findings.md', 'utf8')
+  const rules = [...profilerRules, createHiddenRouteRule(new RouteCollection()), crossOriginRule]
+  t.strictSame(
+    Array.from(text.matchAll(/^### `([a-z-]+)`\n\n\*([^*]+)\*/gm), ([, name, title]) => `${name}: ${title}`).toSorted(),
+    rules.map(({ name, title }) => `${name}: ${title}`).toSorted(),
+  )
+  const prose = [
+    text.replace(/<!-- begin: limits[\s\S]*?<!-- end -->/, ''),
+    readFileSync('docs/guides/database.md', 'utf8'),
+  ]
+  const numbers =
+    /(?<![+\d])(?:\d[\d,]*|three|five|ten|fifty) (?:ms|bytes|kB|rows|messages|renders|queries|calls|times|keys)\b/g
+  t.strictSame(
+    prose.map(each => each.replaceAll(/^```[\s\S]*?^```$/gm, '').match(numbers)),
+    [null, null],
+  )
+})
+
+t.test('each part of a profile is in profile.md', async t => {
+  const { $defs } = JSON.parse(readFileSync('docs/reference/profile.schema.json', 'utf8')) as { $defs: object }
+  const parts = Object.keys($defs).filter(name => /^(?:data|process)\./.test(name))
+  const listed = readRows(textOf(readSections('docs/reference/profile.md'), 'A profile')).map(([name]) => name)
+  t.ok(parts.length > 15, 'parts are found')
+  t.strictSame(
+    parts.filter(name => !listed.includes(name)),
+    [],
   )
 })
 

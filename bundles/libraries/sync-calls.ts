@@ -6,7 +6,7 @@ import { guardedCall, observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import type { Running } from '../../lib/stack/callers.ts'
 
-/** Milliseconds: shorter calls are not reported. In this time, the event loop handles no other request. */
+/** Limit of `synchronous-call`: ms of a call. Shorter ones are not recorded. */
 const leastTime = 50
 
 /** A call of a synchronous function of `node:fs` or `node:child_process`. */

@@ -32,6 +32,10 @@ const references: readonly Reference[] = [
     write: before => fillBlocks(before, 'settings', settingOwners, writeSettings),
   },
   { file: 'docs/reference/console.md', write: writeCommands },
+  {
+    file: 'docs/reference/findings.md',
+    write: before => fillBlocks(before, 'limits', ['rules'], writeLimits),
+  },
   { file: 'docs/reference/profile.schema.json', write: writeProfileSchema },
 ]
 
@@ -102,6 +106,27 @@ async function readHelp(name: string): Promise<string[]> {
   const help = stdout.replaceAll(/^ {2}(?:--json|--md|--env <name>|-h, --help) .*\n(?: {10,}.*\n)*/gm, '')
   const [purpose = ''] = help.replace('\nOptions:\n\n', '\n').split('\nExamples:\n')
   return purpose.split(/\n(?! {10,})/)
+}
+
+/** The limits of the rules: constants with a doc comment such as ``Limit of `many-rows`: rows of a query. Its reason.`` */
+function writeLimits(): string {
+  const limit = /\/\*\* Limit of ([^:]+): ([^*]+?)\. ([^*]+?)\.? \*\/\s*(?:(?:export )?const )?\w+(?: =|:) ([\d_]+)/g
+  const rows = listSources().flatMap(file => {
+    const text = readFileSync(file, 'utf8')
+    const found = Array.from(text.matchAll(limit), ([, rules = '', what = '', reason = '', value = '']) => [
+      rules.replaceAll(/`([\w-]+)`/g, '[`$1`](#$1)'),
+      Number(value.replaceAll('_', '')).toLocaleString('en'),
+      what,
+      reason,
+    ])
+    assert.equal(
+      found.length,
+      text.split('/** Limit of `').length - 1,
+      `${file}: "Limit of \`rule\`: what. The reason."`,
+    )
+    return found
+  })
+  return writeTable(['Rule', 'Limit', 'Of what', 'Reason'], rows.toSorted())
 }
 
 /** A table of packages. */

@@ -4,7 +4,7 @@ import { formatNumber } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readPrinted } from './read.ts'
 
-/** As many as messages of the log. */
+/** Limit of `many-console-calls`: calls that are not too many. As of messages of the log. */
 const mostCalls = 100
 
 /** Finds requests that wrote too much by the functions of the console. Values of `dump` are looked at on purpose. */

@@ -4,7 +4,7 @@ import { type EventNode, ownTime, readEventTree } from '../../profile/event-tree
 import { formatDuration, formatShare } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 
-/** Milliseconds: users notice a tenth of a second. */
+/** Limit of `slow-listener`: ms of a listener. Users notice a tenth of a second. */
 const leastTime = 100
 
 /** Finds listeners that took long, without the time of the events that they dispatched. */

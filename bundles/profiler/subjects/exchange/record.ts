@@ -131,7 +131,7 @@ function describeBytes(type: string, bytes: Uint8Array, redactor: Redactor): Pic
   }
 }
 
-/** Bytes of the name and the value. Browsers keep at least 4,096 bytes of a cookie, and send it with each request (RFC 6265, section 6.1). */
+/** Limit of `large-cookie`: bytes of name and value. Browsers send them with each request (RFC 6265, section 6.1). */
 const largeCookie = 3000
 
 const nameLength = 100

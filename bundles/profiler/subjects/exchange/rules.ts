@@ -78,7 +78,7 @@ function nameOf(cookie: string): string {
   return name
 }
 
-/** Bytes of the initial congestion window (RFC 6928, section 2): compression does not speed up a smaller response. */
+/** Limit of `uncompressed-response`: bytes. Fewer arrive in the first flight (RFC 6928, section 2). */
 const leastSize = 14_600
 
 /** Finds long text responses that were sent uncompressed to a client that accepts compression. */
@@ -184,10 +184,10 @@ function judgeCookie({ attributes, name }: Cookie, isSecure: boolean): RuleFindi
   ]
 }
 
-/** One redirect is usual: of a path without its slash, or of another host. */
+/** Limit of `redirect-chain`: redirects. One is usual: of a path without its slash, or of another host. */
 const leastRedirects = 2
 
-/** A login may redirect a few times until its page is shown. A chain that goes on redirecting is longer. */
+/** Limit of `redirect-chain`: redirects without a page. A login may redirect a few times until its page is shown. */
 const leastEndless = 5
 
 /** Finds pages that the client reached by several redirects. The redirect after a form is right. */
@@ -215,7 +215,7 @@ export const redirectChainRule: FindingRule<Profile> = {
   },
 }
 
-/** Bytes of the name and the value. Chromium and Firefox drop a cookie with more. */
+/** Limit of `large-cookie`: bytes of name and value, above which it is an error. Chromium and Firefox drop such a cookie. */
 const cookieLimit = 4096
 
 /** Finds cookies that browsers drop, or will soon drop when they grow. */

@@ -75,7 +75,7 @@ function timeOf(calls: readonly StoredCall[]): number {
   return calls.reduce((sum, call) => sum + workTime(call), 0)
 }
 
-/** Milliseconds. A smaller saving is not worth a change. */
+/** Limit of `sequential-calls`: ms that are saved in parallel. A smaller saving is not worth a change. */
 const leastSaving = 50
 
 /**
@@ -159,7 +159,7 @@ function describeRun(run: readonly StoredCall[]): RuleFinding[] {
   ]
 }
 
-/** Milliseconds: without a limit, a slow server makes the application as slow. */
+/** Limit of `unlimited-call`: ms of a call. Without a limit, a slow server makes the application as slow. */
 const longCall = 2000
 
 /** Creates the rule for calls that took at least so many milliseconds, and of which neither a signal nor a timeout was seen. */
@@ -203,10 +203,10 @@ function waitedTime({ end, start }: StoredCall, { summary: { duration } }: Profi
   return Math.min(end ?? duration, duration) - start
 }
 
-/** Two equal calls may come from independent parts of a page. */
+/** Limit of `repeated-calls`: equal calls. Two may come from independent parts of a page. */
 const leastSame = 3
 
-/** Fewer similar calls may be unrelated; five are probably the items of a list. */
+/** Limit of `repeated-calls`: calls with different values. Fewer may be unrelated; five are probably the items of a list. */
 const leastAlike = 5
 
 /** Equal or similar calls. */

@@ -81,10 +81,7 @@ const shortMessage = 200
 /** The number of messages of a severity that get a place: reading a stack costs more than recording the rest of a message. */
 const siteLimit = 50
 
-/**
- * More messages of one request, without those of the level `debug`, are too many. The next one is located: its line is mostly
- * that of a loop.
- */
+/** Limit of `many-logs`: messages that are not too many. The next one is located: its line is mostly that of a loop. */
 export const mostLogs = 100
 
 /** The log messages of one request. The logger masks and bounds each; their number is bounded here. */

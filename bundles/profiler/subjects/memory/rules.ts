@@ -8,13 +8,10 @@ import { endOf, totalOf } from '../../profile/work.ts'
 import type { SyncCallData } from './data.ts'
 import { type CausedBlock, readBlocks } from './read.ts'
 
-/**
- * Milliseconds without a pause, in which no other request proceeds. Work that a process does only once, such as loading the code of its
- * first error page, takes half of that.
- */
+/** Limit of `blocked-loop`: ms without a pause. Work that a process does only once, such as loading code, takes half of that. */
 const leastBlock = 200
 
-/** Milliseconds of CPU time of such work, if it is no synchronous call: with less, the machine is busy with other programs. */
+/** Limit of `blocked-loop`: ms of CPU time, without a synchronous call. With less, other programs have the machine. */
 const leastWork = 100
 
 /** The blocks that are long enough for a finding, and those in which the process did not run. */

@@ -196,8 +196,12 @@ function toGroup(queries: readonly StoredQuery[], more: MoreWork, stops: readonl
   }
 }
 
-/** Milliseconds of a slow query: a tenth of a second is noticed, half a second alone makes a page slow. */
-export const slowQuery: Readonly<Record<'warning' | 'error', number>> = { warning: 100, error: 500 }
+export const slowQuery: Readonly<Record<'warning' | 'error', number>> = {
+  /** Limit of `slow-query`: ms of a query. Users notice a tenth of a second. */
+  warning: 100,
+  /** Limit of `slow-query`: ms of a query, for an error. Half a second alone makes a page slow. */
+  error: 500,
+}
 
 /** Whether a query has values, and none of them is known: its source reported none, or they may have changed before it ended. */
 export function lacksValues({ kind, parameters = [], system, text }: StoredQuery): boolean {

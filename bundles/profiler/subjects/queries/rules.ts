@@ -67,7 +67,7 @@ function explainOf({ index, isRead }: StoredQuery, profile: Profile): string {
     : 'EXPLAIN'
 }
 
-/** More rows are seldom shown on one page. */
+/** Limit of `many-rows`: rows of a query. More are seldom shown on one page. */
 const leastRows = 1000
 
 /** Finds queries that returned many rows: one finding for each statement shape. */
@@ -129,7 +129,7 @@ function findWorst(
   })
 }
 
-/** As in the toolbar of Symfony, which turns yellow. */
+/** Limit of `many-queries`: queries of a request. As in the toolbar of Symfony, which turns yellow. */
 const leastQueries = 50
 
 /** Finds requests with many queries that are not explained by repetition. */
@@ -154,9 +154,10 @@ export const manyQueriesRule: FindingRule<Profile> = {
   measure: { unit: 'queries', read: (_, { summary }) => summary.queries, total: countCalls },
 }
 
-/** Milliseconds: the thresholds of Sentry's rule. */
+/** Limit of `sequential-queries`: ms of each query. As in Sentry's rule. */
 const leastInSequence = 30
 
+/** Limit of `sequential-queries`: ms that are saved at the same time. As in Sentry's rule. */
 const leastSaving = 100
 
 /** Finds independent reading queries that one listener or controller ran one after another. */
@@ -325,15 +326,16 @@ interface RepeatedQueries {
   readonly all: ReadonlySet<StoredQuery>
 }
 
-/** Consecutive queries of one shape, and their milliseconds together: fewer may be unrelated, faster ones do not matter. */
+/** Limit of `repeated-queries`: consecutive queries of one shape. Fewer may be unrelated. */
 const leastRun = 5
 
+/** Limit of `repeated-queries`: ms of these queries together. Faster ones do not matter. */
 const leastRunTime = 50
 
-/** In development, databases are near and have few rows: queries are counted, whatever their time. */
+/** Limit of `repeated-queries`, in development, and of `repeated-commands`: queries or commands. Databases are near there, and have few rows. */
 const leastInDevelopment = 10
 
-/** Two equal queries may come from independent parts of a page. */
+/** Limit of `duplicate-queries`: equal queries. Two may come from independent parts of a page. */
 const leastDuplicates = 3
 
 /** The result for development, and that for production: several rules of one profile need it. */
@@ -349,7 +351,7 @@ export function findRepeatedQueries(profile: Profile): RepeatedQueries {
   return result
 }
 
-/** Milliseconds of waiting for connections: users notice a tenth of a second. */
+/** Limit of `starved-pool`: ms of waiting for connections. Users notice a tenth of a second. */
 const leastWaiting = 100
 
 /** The places at which a request has waited long for free connections: it has another finding for their queries. */

@@ -4,10 +4,10 @@ import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { type Render, readRenders } from './read.ts'
 
-/** Lists of fewer items are usual on a page. */
+/** Limit of `repeated-template`: renders in a row. Lists of fewer items are usual on a page. */
 const leastCount = 50
 
-/** Milliseconds. A fast partial takes microseconds, so a long list of them is no problem. */
+/** Limit of `repeated-template`: ms of these renders together. A long list of fast ones is no problem. */
 const leastTime = 20
 
 /** Finds templates that were rendered in a loop and took notable time together. */

@@ -1,13 +1,9 @@
-import { readFileSync } from 'node:fs'
 import type { Bundle } from 'sinfonietta'
 import { type Test, t } from 'tap'
-import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
-import { crossOriginRule } from '#bundles/framework/protection.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { RowFacts } from '#bundles/profiler/insight/search-list.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { profilerRules } from '#bundles/profiler/subjects/rules.ts'
-import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createRecord, createStorage, keep, type RecordInit } from '#tests/support/create-profile.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
@@ -190,16 +186,4 @@ t.test('a list reads a profile for its facts once, until it is saved again', asy
     [undefined, undefined, undefined],
   )
   t.strictSame(reads.slice(2), ['dddddd', 'f1f1f1'])
-})
-
-t.test('the reference has an entry for each rule', async t => {
-  const reference = readFileSync('docs/reference/findings.md', 'utf8')
-  const entries = reference.split(/^### /m).slice(1)
-  t.strictSame(
-    entries.map(entry => /^`([a-z-]+)`\n\n\*([^*]+)\*/.exec(entry)?.slice(1)),
-    [...profilerRules, createHiddenRouteRule(new RouteCollection()), crossOriginRule].map(({ name, title }) => [
-      name,
-      title,
-    ]),
-  )
 })
