@@ -4,6 +4,7 @@ import { t } from 'tap'
 import { findUnnamedChanges, reportFile, writeReport } from './support/api-report.ts'
 import { readDeclarations } from './support/declarations.ts'
 import { type ReportedDeclaration, readEntryPoints, readReport } from './support/public-api.ts'
+import { runProcess } from './support/start-process.ts'
 
 const entries = readEntryPoints()
 const declarations = readReport()
@@ -67,9 +68,15 @@ function loadedBy(file: string, loaded = new Set<string>()): Set<string> {
 t.test('the changelog names each public declaration that differs from the released version', async t => {
   const report = readFileSync(reportFile, 'utf8')
   const unnamed = findUnnamedChanges(report, declarations, readFileSync('CHANGELOG.md', 'utf8'))
-  const advice =
-    'add a line with each of these names in backticks to the unreleased part of CHANGELOG.md; until 0.3.0 is published, run npm run references -- --release instead'
+  const advice = 'add a line with each of these names in backticks to the part "Unreleased" of CHANGELOG.md'
   t.strictSame(unnamed, [], unnamed.length > 0 ? advice : 'each is named')
+})
+
+t.test('the report is not renewed as long as changes are unreleased', async t => {
+  const cwd = t.testdir({ 'CHANGELOG.md': '# Changelog\n\n## Unreleased\n\n- `Bundle` is new.\n' })
+  const program = path.resolve('dist/tests/support/write-references.js')
+  const { code, stderr } = await runProcess(t, [process.execPath, program, '--release'], { cwd })
+  t.match({ code, stderr }, { code: 1, stderr: 'has the part "Unreleased"' })
 })
 
 t.test('what counts as a difference', async t => {

@@ -3,10 +3,11 @@ import type { EntryPoint, ReportedDeclaration } from './public-api.ts'
 /** The declarations of the last released version. It is written by `npm run references -- --release`. */
 export const reportFile = 'tests/fixtures/api-report.txt'
 
-/** Writes the reference of the public API: its introduction stays, each entry point has a table of its names. */
+/** Writes the reference of the public API: its introduction stays, each entry point has a table of its names, or a reference of its own. */
 export function writeReference(before: string, entries: readonly EntryPoint[]): string {
   const [introduction = ''] = before.split(/^## /m)
   const sections = entries.map(({ name, names, purpose }) => {
+    if (name.endsWith('/testing')) return `## ${name}\n\n${purpose} Its names are in [The testing kit](testing.md).\n`
     const rows = names.map(({ declaration, name }) => `| \`${name}\` | ${declaration.meaning.replaceAll('|', '\\|')} |`)
     return `## ${name}\n\n${purpose}\n\n| Name | Meaning |\n| --- | --- |\n${rows.join('\n')}\n`
   })

@@ -87,7 +87,7 @@ function noteEnd(): void {
 const callbackLimit = 10_000
 
 /** The work of no recorded request. */
-const nobody: Actor = { token: '', start: 0 }
+const noActor: Actor = { token: '', start: 0 }
 
 /** Finds the main request in whose context code runs. Each kernel has a context of its own. */
 type FindActor = () => Actor | undefined
@@ -145,7 +145,7 @@ function findOwner(): Actor {
     const actor = find()
     if (actor !== undefined) return actor
   }
-  return nobody
+  return noActor
 }
 
 /** Reads how long the event loop has waited since it started, in milliseconds. */
