@@ -11,7 +11,7 @@ import type {
 import type { ReadableSpan, Sampler, SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from '../../lib/log/logger.ts'
 import { version } from '../../lib/package.ts'
-import { maskQuotedValues } from '../../lib/redact/mask-credentials.ts'
+import { maskQuotedValues } from '../../lib/redact/mask-quoted-values.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { mask } from '../../lib/redact/secret-names.ts'

@@ -1,4 +1,4 @@
-import { maskQuotedValues } from '../redact/mask-credentials.ts'
+import { maskQuotedValues } from '../redact/mask-quoted-values.ts'
 import { hideInputs, isSecretName, mask, maskInputs } from '../redact/secret-names.ts'
 import { readStatement, type Slot } from '../sql/statement.ts'
 import { isCache, readTokens } from '../sql/tokens.ts'

@@ -1,8 +1,7 @@
-import { maskSchemes, maskUserinfo } from './mask-credentials.ts'
 import { maskElements } from './mask-markup.ts'
 import { maskPairs, placesOf } from './mask-pairs.ts'
 import { maskColumns } from './mask-tables.ts'
-import { findWords, maskForms, maskTokens } from './secret-forms.ts'
+import { findWords, firstBits, maskForms, userinfoBit } from './secret-forms.ts'
 import { isSecretBeside, isSecretName, mask, type NameTest, secretVariables } from './secret-names.ts'
 
 const depthLimit = 3
@@ -47,7 +46,8 @@ function maskOnce(given: string, isSecret: NameTest, depth: number): string {
   const found = findWords(text, places)
   if (found === 0) return text
   const hasName = (found & 1) !== 0
-  let masked = maskTokens(maskLiterals(maskColumns(text, isSecret, places), isSecret, depth), found)
+  let masked = maskLiterals(maskColumns(text, isSecret, places), isSecret, depth)
+  masked = maskForms(masked, isSecret, found & firstBits)
   const variables = hasName ? secretVariables(text, isSecret) : []
   const isNamed = variables.length > 0 ? (name: string) => variables.includes(name) || isSecret(name) : isSecret
   if (hasName) {
@@ -57,7 +57,7 @@ function maskOnce(given: string, isSecret: NameTest, depth: number): string {
     const named = masked === text ? places : undefined
     masked = maskPairs(masked, isNamed, variables.length === 0 ? named : placesOf(masked, variables))
   } else if (masked.includes('+')) masked = maskEncoded(masked, isSecret, depth)
-  return maskUserinfo(maskSchemes(maskForms(masked, isNamed, found)))
+  return maskForms(masked, isNamed, found & ~firstBits)
 }
 
 /** Decodes values of queries, masks them and encodes them again: `?filter=%7B%22password%22%3A%22x%22%7D`, `?next=%252Fcb…`. */
@@ -135,7 +135,7 @@ export function isUrl(text: string): boolean {
  */
 export function maskUrl(given: string, isSecret: NameTest, maskValue: (text: string) => string): string {
   // A password may contain the marks of a query and of a fragment.
-  const url = maskUserinfo(given)
+  const url = maskForms(given, isSecret, findWords(given) & userinfoBit)
   const end = url.search(/[?#]/)
   const rest = url.slice(end)
   const at = rest.search(/#|$/)
@@ -198,7 +198,7 @@ export function maskSource(source: string, isSecret: NameTest = isSecretName): s
     const isInQuery = /[?&]/.test(named[offset - 1] ?? '') && !value.startsWith('$')
     return (isInQuery || looksRandom(value)) && isSecret(name) ? `${name}=${mask}` : found
   })
-  return maskUserinfo(maskTokens(queried))
+  return maskForms(queried, isSecret, findWords(queried) & (firstBits | userinfoBit))
 }
 
 /** A name, an optional type, an operator and a literal. Every repetition is bounded, so that no line takes long. */

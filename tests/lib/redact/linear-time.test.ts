@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import * as credentials from '#lib/redact/mask-credentials.ts'
 import * as markup from '#lib/redact/mask-markup.ts'
 import * as pairs from '#lib/redact/mask-pairs.ts'
+import * as quoted from '#lib/redact/mask-quoted-values.ts'
 import * as tables from '#lib/redact/mask-tables.ts'
 import * as texts from '#lib/redact/mask-text.ts'
 import * as copier from '#lib/redact/masking-copier.ts'
@@ -36,19 +36,17 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   WordFinder: [text => new finders.WordFinder(['ab¦b']).find(text, [])],
   createFinder: [() => forms.createFinder('')],
   findWords: [text => forms.findWords(text, [])],
-  maskTokens: [forms.maskTokens],
-  maskSchemes: [credentials.maskSchemes],
-  maskUserinfo: [credentials.maskUserinfo],
+  bitOf: [() => forms.bitOf(1)],
   quoteAt: [text => scans.quoteAt(text, 0)],
   findQuoteEnd: [`"`, `'`, `\\"`].map(quote => text => scans.findQuoteEnd(text, 0, quote)),
   findGroupEnd: [text => scans.findGroupEnd(text, 0)],
   findLineEnd: [true, false].map(endsAtPair => text => scans.findLineEnd(text, 0, endsAtPair)),
   findWordEnd: [true, false].map(is => text => scans.findWordEnd(text, 0, is, !is)),
   skip: [text => scans.skip(/a*/y, text, 0)],
-  maskQuotedValues: [text => credentials.maskQuotedValues(text, 'select a')],
+  maskQuotedValues: [text => quoted.maskQuotedValues(text, 'select a')],
   maskPairs: [text => pairs.maskPairs(text, isSecretName)],
   maskText: [texts.maskText],
-  maskForms: [text => forms.maskForms(text, isSecretName)],
+  maskForms: [text => forms.maskForms(text, isSecretName, -1)],
   maskMarkup: [text => markup.maskMarkup(text, createRedactor())],
   stripColors: [texts.stripColors],
   isUrl: [texts.isUrl],
@@ -159,7 +157,7 @@ function findGrowth(call: (text: string) => unknown, make: (length: number) => s
 
 t.test('the table has each function of lib/redact that others call', async t => {
   const exported = [
-    credentials,
+    quoted,
     finders,
     forms,
     markup,

@@ -7,7 +7,7 @@ import type {
 } from '../../../../kernel/contracts/queries.ts'
 import { flattenError, rememberStatement } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
-import { maskQuotedValues } from '../../../../lib/redact/mask-credentials.ts'
+import { maskQuotedValues } from '../../../../lib/redact/mask-quoted-values.ts'
 import { cut, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isCache } from '../../../../lib/sql/tokens.ts'

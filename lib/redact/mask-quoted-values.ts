@@ -1,0 +1,41 @@
+import { mask } from './secret-names.ts'
+
+const objectBefore =
+  /(?:(?:table|relation|column|constraint|index|key|function|type|database|schema|view|role|user|collection|sequence|trigger|extension|statement|cursor|parameter|option|savepoint|command)(?: name)? |@)$/i
+
+/** A quoted text behind a blank or a bracket. Other quotes are parts of words. */
+const opening = /(?<![^\s([=,@])(['"])([^'"]*)\1?/g
+
+/**
+ * Masks the values in the message of an error of a database. Databases quote names and values in it, without escapes. A quoted
+ * text that is the name of an object, or consists of words of the statement shape, stays. From the first other one, the
+ * message is masked until its last quote: the value may contain quotes. Masking a masked message changes nothing.
+ */
+export function maskQuotedValues(text: string, shape: string): string {
+  const words = new Set<string>(shape.match(/\w+/g))
+  for (const { 0: quoted, 1: quote = '', 2: content = '', index } of text.matchAll(opening)) {
+    const isName = objectBefore.test(text.slice(Math.max(0, index - 25), index)) && /^[\w.$ -]+$/.test(content)
+    const isKnown = content.split(/[\s.]+/).every(word => words.has(word))
+    if (isName || isKnown || content === mask || /^(?:field list|\w+ clause)$/.test(content)) continue
+    // Without its end, the value is the rest of the message.
+    const tail = quoted.length === content.length + 1 ? '' : tailOf(text.slice(index + 1))
+    return `${maskKeys(text.slice(0, index))}${quote}${mask}${quote}${maskKeys(tail)}`
+  }
+  return maskKeys(text)
+}
+
+/** The part behind the last quoted value. MySQL names the key or column of the value there. */
+function tailOf(text: string): string {
+  const last = Math.max(text.lastIndexOf("'"), text.lastIndexOf('"'))
+  const [named = ''] = / for (?:key|column) '[\w.$-]+'$/.exec(text.slice(0, last + 1)) ?? []
+  // A quote within a word is a part of the value.
+  return /^[^\s)\].,;:]/.test(text.slice(last + 1)) ? named : named + text.slice(last + 1)
+}
+
+/** PostgreSQL: Key (email)=(ada@example.org) already exists. */
+function maskKeys(text: string): string {
+  const from = text.indexOf('=(')
+  const to = text.lastIndexOf(')')
+  // Without its end, the value is the rest of the message.
+  return from === -1 ? text : `${text.slice(0, from)}=(${mask}${to < from ? '' : text.slice(to)}`
+}
