@@ -29,6 +29,8 @@ export interface ObservedExchange {
   readonly request: Request
   /** The parser passes on a part of the body; `null` at its end. */
   receive(chunk: unknown): void
+  /** The application begins to read the body. */
+  beginReading(): void
   /** Returns the fields that are added to the head of the response. `given` are those that `writeHead` was called with. */
   fieldsFor(given: unknown): Readonly<Record<string, string>>
   /** The head of the response was written. */
@@ -228,6 +230,7 @@ function observeEmit(
     const name = args[0]
     if (isReply && name === 'error') fail(exchange, args[1])
     else if (isReply && name === 'pipe') notePipe(exchange, args[1])
+    else if (!isReply && name === 'resume') beginReading(exchange)
     const isEnd = endsExchange && name === 'close'
     if (!isEnd && observer.context.current === exchange.request) return undefined
     const following = enter(observer, exchange.request)
@@ -310,6 +313,7 @@ function observeReplies(prototype: ServerReply, observer: ServerObserver): (() =
 }
 
 const receive = guard('the body of a request', (exchange: ObservedExchange, chunk: unknown) => exchange.receive(chunk))
+const beginReading = guard('the body of a request', (exchange: ObservedExchange) => exchange.beginReading())
 const noteHead = guard('the head of a response', (exchange: ObservedExchange) => exchange.noteHead())
 const noteChunk = guard(
   'the body of a response',

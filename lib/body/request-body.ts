@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import { isJsonType, mediaTypeOf, otherCharsetOf } from '../http/media-type.ts'
+import { readClock } from '../own-globals.ts'
 import {
   type BodyLimits,
   type BodySource,
@@ -31,6 +32,8 @@ interface BodyGlimpse {
   readonly size?: number
   /** The bytes that have come so far, if they are counted. */
   readonly received?: number
+  /** When its reading began and ended, by `performance.now()`: meanwhile the client was sending. */
+  readonly reading?: readonly [start: number, end: number]
 }
 
 /**
@@ -50,6 +53,7 @@ export class RequestBody {
   readonly #temporaryDirectory: string | undefined
   #files: TemporaryFiles | undefined
   #wasRead = false
+  #began = 0
   #isStreamed = false
   #isDisposed = false
   #bytes: Promise<Uint8Array> | undefined
@@ -94,7 +98,7 @@ export class RequestBody {
   /** The content as it was sent. All callers get the same array: copy it before a change. */
   bytes(): Promise<Uint8Array> {
     this.#bytes ??= this.#collect(this.#source, bytes => {
-      this.#glimpse = { bytes, form: this.#glimpse.form }
+      this.#glimpse = { bytes, form: this.#glimpse.form, reading: [this.#began, readClock()] }
     })
     return this.#bytes
   }
@@ -197,7 +201,9 @@ export class RequestBody {
     const files = new TemporaryFiles(this.#temporaryDirectory ?? tmpdir())
     this.#files = files
     try {
-      return await parseMultipart(source, this.limit ?? this.#limits.multipartBytes, this.#limits, files)
+      const form = await parseMultipart(source, this.limit ?? this.#limits.multipartBytes, this.#limits, files)
+      this.#glimpse = { ...this.#glimpse, reading: [this.#began, readClock()] }
+      return form
     } catch (error) {
       await files.remove()
       throw error
@@ -214,6 +220,7 @@ export class RequestBody {
       throw new BODY_ENCODING_UNSUPPORTED([encoding], { headers: { 'accept-encoding': 'identity' } })
     }
     this.#wasRead = true
+    this.#began = readClock()
     return source
   }
 

@@ -9,6 +9,7 @@ import { RequestBody } from '../../../lib/body/request-body.ts'
 import { Headers } from '../../../lib/http/headers.ts'
 import { type Connection, Request } from '../../../lib/http/request.ts'
 import { isBodiless, Response } from '../../../lib/http/response.ts'
+import { readClock } from '../../../lib/own-globals.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
 import { readExpressRoute } from '../../libraries/express.ts'
 import { recordFrameworks } from '../../libraries/framework-calls.ts'
@@ -117,6 +118,8 @@ class ServerExchange implements ObservedExchange {
   readonly #content = new BodyCopy()
   readonly #socket: Socket
   #isStreamed = false
+  /** When the application began to read the body, by `performance.now()`. */
+  #reading: number | undefined
   /** Bytes that the toolbar has added to the page. */
   #added = 0
   #isEnded = false
@@ -146,7 +149,16 @@ class ServerExchange implements ObservedExchange {
   }
 
   receive(chunk: unknown): void {
-    this.request.observed?.note(chunk)
+    const { observed } = this.request
+    if (observed === undefined) return
+    // Who reads an iterator is not known: the function that was called last, if it was there before the first part.
+    if (this.#message.readableFlowing !== null)
+      this.#reading ??= observed.isNew ? this.trace.start + (middlewarePart.find(this.trace)?.since ?? 0) : readClock()
+    observed.note(chunk, this.#reading)
+  }
+
+  beginReading(): void {
+    this.#reading ??= readClock()
   }
 
   /** The profile is named for clients that may see debug output, as in an application of our own, and for the profiler itself. */
@@ -397,6 +409,7 @@ function connectionOf(message: ServerMessage): Connection {
 class ObservedBody extends RequestBody {
   readonly #copy = new BodyCopy()
   #isComplete = false
+  #reading: readonly [start: number, end: number] | undefined
   #isIgnored = false
   #form: FormData | undefined
 
@@ -409,10 +422,17 @@ class ObservedBody extends RequestBody {
     })
   }
 
-  /** Notes a part that the parser passes on; `null` at the end. */
-  note(chunk: unknown): void {
-    if (chunk === null) this.#isComplete = true
-    else if (chunk instanceof Uint8Array) this.#copy.add(chunk)
+  /** Whether the parser has passed nothing on. */
+  get isNew(): boolean {
+    return this.#copy.length === 0
+  }
+
+  /** Notes a part that the parser passes on; `null` at the end. `reading` is when the application began to read, if it has. */
+  note(chunk: unknown, reading: number | undefined): void {
+    if (chunk === null) {
+      this.#isComplete = true
+      this.#reading = reading === undefined ? undefined : [reading, readClock()]
+    } else if (chunk instanceof Uint8Array) this.#copy.add(chunk)
   }
 
   /** The application has answered without reading it. */
@@ -428,10 +448,11 @@ class ObservedBody extends RequestBody {
     const { isWhole, length } = this.#copy
     if (this.#isIgnored) return { bytes: undefined, form: undefined }
     if (!this.#isComplete) return { bytes: undefined, form: undefined, received: length }
-    if (!isWhole) return { bytes: undefined, form: undefined, size: length }
+    const reading = this.#reading && { reading: this.#reading }
+    if (!isWhole) return { bytes: undefined, form: undefined, size: length, ...reading }
     const { bytes } = this.#copy
     if (this.contentType === 'application/x-www-form-urlencoded') this.#form ??= readForm(bytes)
-    return { bytes, form: this.#form }
+    return { bytes, form: this.#form, ...reading }
   }
 }
 

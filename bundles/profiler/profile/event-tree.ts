@@ -2,6 +2,7 @@ import { groupBy } from './group-by.ts'
 import { oncePerProfile, type Profile } from './profile.ts'
 import type { ListenerData, OldHeaderRow } from './span-data.ts'
 import { SpanFlag, type SpanRow } from './span-rows.ts'
+import { joinPeriods, type Period, subtractPeriods, totalOf } from './work.ts'
 
 /** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the request began. */
 export interface EventNode {
@@ -64,18 +65,13 @@ export const readEventTree: (profile: Profile) => EventTree = oncePerProfile(col
   return { roots, nodes, dropped, isOfServer: places !== undefined && !roots.some(isKernelDispatch) }
 })
 
-/** The time of a span outside of its children, in microseconds; overlapping children count once. */
-export function ownTime({ children, duration = 0, start }: EventNode): number {
-  const until = start + duration
-  let covered = 0
-  let end = start
-  for (const span of children) {
-    const spanEnd = Math.min(span.start + (span.duration ?? 0), until)
-    if (spanEnd <= end) continue
-    covered += spanEnd - Math.max(span.start, end)
-    end = spanEnd
-  }
-  return duration - covered
+/** The time of a span outside of its children and of delays, in microseconds; overlapping children count once. Delays are in milliseconds. */
+export function ownTime({ children, duration = 0, start }: EventNode, delays: readonly Period[] = []): number {
+  const others = [
+    ...children.map(child => ({ start: child.start, duration: child.duration ?? 0 })),
+    ...delays.map(delay => ({ start: delay.start * 1000, duration: delay.duration * 1000 })),
+  ]
+  return totalOf(subtractPeriods([{ start, duration }], joinPeriods(others)))
 }
 
 interface GrowingNode extends EventNode {

@@ -40,6 +40,8 @@ export const eventsSchema = v.object({
   dropped: count,
   /** In their order. Between them, the request was at work without a pause. */
   waits: list(v.tuple([check.amount, check.amount, check.amount])),
+  /** When the application waited for the body of the request: start and duration in microseconds. Absent below a millisecond. */
+  received: maybe(v.tuple([check.amount, check.amount])),
   /** Whether the process handled other main requests at the same time. */
   isShared: flag,
   /**

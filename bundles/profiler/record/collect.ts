@@ -16,6 +16,7 @@ import {
   type ProfileSummary,
 } from '../profile/profile.ts'
 import type { SpanRow } from '../profile/span-rows.ts'
+import type { Period } from '../profile/work.ts'
 import type { ProfileStorage, SerializedProfile } from '../store/profile-storage.ts'
 import { packData } from '../subjects/pack.ts'
 import { middlewarePart, routePatternOf } from './middleware-trace.ts'
@@ -36,8 +37,10 @@ export interface ProfileCollector extends Collector<Trace> {
   settle?(trace: Trace, data: Readonly<Record<string, unknown>>): Partial<ProfileSummary>
   /** Whether it has recorded work after a time, in milliseconds since the start of the request. */
   hasWorked?(trace: Trace, since: number): boolean
-  /** The times of a request and its sub-requests for the header `server-timing`. */
-  measure?(traces: readonly Trace[]): readonly Metric[]
+  /** The times of a main request, known so far, in which the event loop ran no callback. */
+  findStops?(trace: Trace): readonly Period[]
+  /** The times of a request and its sub-requests for the header `server-timing`, without the stops of the event loop. */
+  measure?(traces: readonly Trace[], stopsOf: (trace: Trace) => readonly Period[]): readonly Metric[]
 }
 
 /** A collector with a fixed name: its data has the type of the part of the profile with this name. */
@@ -245,8 +248,12 @@ export function toServerTiming(trace: Trace, collectors: readonly ProfileCollect
     metrics.push(toMetric(['ctrl', 'Controller', controller]))
   }
   const traces = withDescendants(trace)
+  const { main } = trace
+  const stops = collectors.flatMap(collector => collector.findStops?.(main) ?? [])
+  const stopsOf = ({ start }: Trace) =>
+    start === main.start ? stops : stops.map(stop => ({ ...stop, start: stop.start + main.start - start }))
   for (const collector of collectors) {
-    for (const metric of collector.measure?.(traces) ?? []) metrics.push(toMetric(metric))
+    for (const metric of collector.measure?.(traces, stopsOf) ?? []) metrics.push(toMetric(metric))
   }
   return metrics.join(', ')
 }

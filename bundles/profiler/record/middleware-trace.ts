@@ -125,6 +125,11 @@ export class MiddlewareTrace {
     return this.#running
   }
 
+  /** When it was called, in milliseconds since the request began. */
+  get since(): number {
+    return (this.#call?.[2] ?? 0) / 1000
+  }
+
   /** It calls a function of the route; it may call others for its error, outside of the router of the route. */
   noteRoute(route: FrameworkRoute): void {
     if (this.route?.key === route.key) return

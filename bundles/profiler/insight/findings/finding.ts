@@ -93,7 +93,7 @@ function isHandler(node: EventNode | undefined): boolean {
 
 /**
  * Whether a node is a listener of the application that delays the response. The application cannot make those of the
- * package faster, which wait for the client's body, the disk or other threads.
+ * package faster, which wait for the disk or other threads.
  */
 export function isAwaited(node: EventNode, profile: Profile): boolean {
   if (node.isOfFramework) {

@@ -11,7 +11,7 @@ import {
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { coveredWorkTime, readStops, type Work, type WorkKind, workTime } from '../../profile/work.ts'
+import { coveredWorkTime, readDelays, readStops, type Work, type WorkKind, workTime } from '../../profile/work.ts'
 import { workKinds } from '../../subjects/work.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
 import { linkToPlace } from '../findings/finding.ts'
@@ -92,7 +92,7 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
     where,
   })
   const kind = workKinds.find(({ category }) => category === part.of)
-  if (kind !== undefined) return describeWork(kind, profile, took)
+  if (kind !== undefined) return describeWork(kind, profile)
   switch (part.of) {
     case 'stopwatch':
       return took([toValue(part.label, causeNameLimit), ' '])
@@ -111,6 +111,8 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
       return took([], 'garbage collection')
     case 'sending':
       return took([], 'sending')
+    case 'client':
+      return { subject: [], text: `the client took ${time} to send the body` }
     case 'own':
       return { subject: [], text: `this request blocked the event loop for ${time}` }
     case 'blocked':
@@ -143,10 +145,19 @@ function verbOf({ event, isShared, kind, of }: TimePart, parts: readonly TimePar
 type Write = (subject: Sentence, what?: string, where?: Sentence) => Description
 
 /** Describes work by its number and the line that has started most of it; templates by the one with most of the time. */
-function describeWork(kind: WorkKind, profile: Profile, took: Write): Description | undefined {
+function describeWork(kind: WorkKind, profile: Profile): Description | undefined {
   const work = kind.list(profile)
-  // The time of work that has not ended is not known.
-  if (coveredWorkTime([...work, ...(kind.more?.(profile).periods ?? [])], readStops(profile)) === 0) return undefined
+  const { duration } = profile.summary
+  const within = [...work, ...(kind.more?.(profile).periods ?? [])]
+    .filter(({ start }) => start < duration)
+    .map(each => ({ ...each, end: each.end === undefined ? undefined : Math.min(each.end, duration) }))
+  // The time of work that has not ended is not known. Lists and `server-timing` have this time; its part lacks what overlaps others.
+  const covered = coveredWorkTime(within, readStops(profile))
+  if (covered === 0) return undefined
+  const took: Write = (_, what = '', where = []) => ({
+    ...{ subject: [], where },
+    text: `${what} took ${formatDuration(covered)}`,
+  })
   if (kind.count === undefined) return took([], 'templates', nameTemplate(work))
   const count = kind.count(profile)
   return took([], formatCount(count, ...kind.nouns), describePlace(work, count))
@@ -190,8 +201,10 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
     .nodes.filter(({ kind, parent }) => kind === 'call' && parent?.name === event)
     // The listeners of the profiler are a part of their own.
     .filter(call => findBundle(call, profile) !== 'profiler')
-  const whole = calls.reduce((sum, call) => sum + ownTime(call), 0)
-  const longest = calls.find(call => ownTime(call) > whole / 2)
+  const delays = readDelays(profile)
+  const timeOf = (call: EventNode) => ownTime(call, delays)
+  const whole = calls.reduce((sum, call) => sum + timeOf(call), 0)
+  const longest = calls.find(call => timeOf(call) > whole / 2)
   const isOfFramework = calls.some(call => call.isOfFramework)
   // An application names its own events.
   const all = isOfFramework ? [`${event} `] : ['listeners of ', toValue(event, causeNameLimit), ' ']
@@ -199,7 +212,7 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
   const site = findSite(longest, profile)
   const name = toValue(longest.name, causeNameLimit)
   const where = site === undefined ? [] : [' (', toPlaceValue(site, undefined), ')']
-  if (ownTime(longest) > whole * nearlyAll)
+  if (timeOf(longest) > whole * nearlyAll)
     return took([isOfFramework ? `${event} ` : 'listener ', name, ' '], '', where)
   // Which of several listeners has waited is not known.
   return took(all, '', kind === 'waiting' ? [] : [', most of it in ', name, ...where])

@@ -3,7 +3,15 @@ import { type EventNode, findBundle, findKernelGaps, readEventTree, readHandledT
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { endOf, joinPeriods, periodOf, subtractPeriods, type WorkKind } from '../../profile/work.ts'
+import {
+  endOf,
+  joinPeriods,
+  type Period,
+  periodOf,
+  readReceived,
+  subtractPeriods,
+  type WorkKind,
+} from '../../profile/work.ts'
 import { type CausedBlock, readBlocks, readPauses } from '../../subjects/memory/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
 import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
@@ -18,6 +26,7 @@ export type PartKind =
       | 'own'
       | 'controller'
       | 'listener'
+      | 'client'
       | 'stopwatch'
       | 'request'
       | 'gc'
@@ -29,7 +38,7 @@ const categoryOf = ({ category }: WorkKind) => category
 
 /** In the order of their ranks: a moment at which several parts were at work belongs to the last of these in this list. */
 const kinds: readonly PartKind[] = [
-  ...(['unknown', 'kernel', 'sending', 'own', 'controller', 'listener'] as const),
+  ...(['unknown', 'kernel', 'sending', 'own', 'controller', 'listener', 'client'] as const),
   ...ownWork.map(categoryOf),
   ...(['stopwatch', 'request'] as const),
   ...awaitedWork.map(categoryOf).reverse(),
@@ -107,9 +116,12 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   }
   const blocks = readBlocks(profile)
   const blocked = joinPeriods(blocks)
+  const synchronous: Period[] = []
   for (const { category, label, list, more, panel } of workKinds) {
     const claimed = part(category, label, panel)
     for (const work of [...list(profile), ...(more?.(profile).periods ?? [])]) {
+      const { duration, start } = periodOf(work)
+      if (!work.stopped) synchronous.push({ start: start * 1000, duration: duration * 1000 })
       // While the event loop was blocked, the code that blocked it was at work, not what it waited for.
       if (!work.stopped) inMilliseconds(claimed, work.start, work.end)
       else for (const own of subtractPeriods([periodOf(work)], blocked)) inMilliseconds(claimed, own.start, endOf(own))
@@ -120,7 +132,11 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     // Of measurements that contain one another, the shortest is the innermost.
     for (const [start, duration] of periods) add(measured, start, start + duration, -duration)
   }
-  for (const { duration, start } of readPauses(profile)) add(garbage, start, start + duration)
+  for (const received of readReceived(profile.collectors.events))
+    inMilliseconds(client, received.start, endOf(received))
+  // Garbage that is collected within synchronous work is a part of its time.
+  for (const pause of subtractPeriods(joinPeriods(readPauses(profile)), joinPeriods(synchronous)))
+    add(garbage, pause.start, endOf(pause))
   for (const block of blocks) inMilliseconds(blockedBy(block, profile), block.start, endOf(block))
   return claims
 }
@@ -146,6 +162,8 @@ const controller: Claim['part'] = {
   place: { panel: 'events', anchor: 'controller' },
 }
 const subRequests = part('request', 'Sub-requests', 'time')
+/** The application waited for the body of the request. */
+const client = part('client', 'Receiving the body', 'request')
 const garbage = part('gc', 'Garbage collection', 'memory')
 /** The request blocked the event loop outside of its functions, such as after its answer. In one of them, the function was at work. */
 const own = part('own', 'Blocked by this request', 'memory')

@@ -29,6 +29,7 @@ function createEventsCollector(
         spans: events.rows,
         dropped: events.dropped,
         waits: events.waits,
+        ...readReceived(trace),
         isShared: main.mostOthers > 0,
         ...(places && { places }),
         ...(oldHeaders.length > 0 && { oldHeaders }),
@@ -43,3 +44,14 @@ function createEventsCollector(
     }),
   }
 }
+
+/** The time in which the application waited for the body of the request. Sub-requests share it. */
+function readReceived({ request, start }: Trace): Pick<EventsData, 'received'> {
+  const [from, until] = (request.hasBody && request.body.peek().reading) || [0, 0]
+  if (until - from < leastReceived || until < start) return {}
+  const begin = Math.max(start, from)
+  return { received: [Math.round((begin - start) * 1000), Math.round((until - begin) * 1000)] }
+}
+
+/** Milliseconds: a shorter time is that of the parser. */
+const leastReceived = 1

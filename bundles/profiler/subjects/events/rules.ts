@@ -3,6 +3,7 @@ import { findCode, isAwaited } from '../../insight/findings/finding.ts'
 import { type EventNode, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatShare } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { readDelays } from '../../profile/work.ts'
 
 /** Limit of `slow-listener`: ms of a listener. Users notice a tenth of a second. */
 const leastTime = 100
@@ -39,7 +40,8 @@ export const slowListenerRule: FindingRule<Profile> = {
 
 /** The calls of listeners that delay the response, with their own milliseconds. */
 function readListenerTimes(profile: Profile): { readonly node: EventNode; readonly time: number }[] {
+  const delays = readDelays(profile)
   return readEventTree(profile)
     .nodes.filter(node => isAwaited(node, profile))
-    .map(node => ({ node, time: ownTime(node) / 1000 }))
+    .map(node => ({ node, time: ownTime(node, delays) / 1000 }))
 }

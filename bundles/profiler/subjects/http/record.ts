@@ -4,7 +4,7 @@ import { observeMethod } from '../../../../lib/observe-calls.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type Caller, Callers, createCallerSearch, type Running } from '../../../../lib/stack/callers.ts'
-import { joinPeriods, totalOf } from '../../profile/work.ts'
+import { joinPeriods, type Period, subtractPeriods, totalOf } from '../../profile/work.ts'
 import type { FindRunning } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { type ContentCopier, createCallCopier } from '../../record/copy.ts'
@@ -62,20 +62,20 @@ function createHttpCollector(redactor: Redactor, contents: ContentCopier): Colle
       const { calls = [], more } = callPart.find(trace) ?? {}
       return calls.some(call => isLate(call, since)) || (more !== undefined && more.latest > since)
     },
-    measure(traces) {
-      const time = traces.reduce((sum, trace) => sum + timeOfCalls(trace), 0)
+    measure(traces, stopsOf) {
+      const time = traces.reduce((sum, trace) => sum + timeOfCalls(trace, stopsOf(trace)), 0)
       return time > 0 ? [['http', 'HTTP client calls', time]] : []
     },
   }
 }
 
 /** The time of the HTTP client calls; overlapping calls count once. */
-function timeOfCalls(trace: Trace): number {
+function timeOfCalls(trace: Trace, stops: readonly Period[]): number {
   const traced = callPart.find(trace)
   if (traced === undefined) return 0
   const now = trace.elapsed()
   const calls = traced.calls.map(({ end = now, start }) => ({ start, duration: end - start }))
-  return totalOf(joinPeriods([...calls, ...traced.more.periods]))
+  return totalOf(subtractPeriods(joinPeriods([...calls, ...traced.more.periods]), joinPeriods(stops)))
 }
 
 /** Fields without a value are left out: a call without an end was still running. */

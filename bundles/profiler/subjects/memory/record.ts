@@ -14,6 +14,7 @@ import { readClock, startInterval, stopTimer } from '../../../../lib/own-globals
 import { Callers } from '../../../../lib/stack/callers.ts'
 import { watchSyncCalls } from '../../../libraries/sync-calls.ts'
 import { roundTime } from '../../profile/format.ts'
+import { stopsOf } from '../../profile/work.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import {
   findBlocks,
@@ -74,6 +75,11 @@ function createMemoryCollector(): CollectorOf<'memory'> {
         blocks: usage.blocks,
         ...(usage.syncCalls.length > 0 && { syncCalls: usage.syncCalls }),
       }
+    },
+    findStops(trace) {
+      const usage = usagePart.find(trace)
+      usage?.watch?.look(readClock())
+      return stopsOf(usage)
     },
     summarize: () => ({ memory: readProcessUsage(sharedLifetime).heap }),
   }
@@ -253,8 +259,8 @@ export class LoopWatch {
   })
 
   /** Records a block that the timer could not yet report. Timers run up to 20 ms after it, and the profile of the request may be stored before. */
-  readonly look = (now: number, ended: Trace): void => {
-    if (now - this.#known.looked >= leastBlock) this.#look([...this.#unstored(), ended])
+  readonly look = (now: number, ...ended: readonly Trace[]): void => {
+    if (now - this.#known.looked >= leastBlock) this.#look([...this.#unstored(), ...ended])
   }
 
   #look(traces: readonly Trace[]): void {

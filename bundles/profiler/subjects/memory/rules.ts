@@ -22,7 +22,7 @@ function findLongBlocks(profile: Profile): CausedBlock[] {
 }
 
 /** The synchronous calls that `blocked-loop` reports. */
-function findBlockingCalls(profile: Profile): readonly (SyncCallData | undefined)[] {
+export function findBlockingCalls(profile: Profile): readonly (SyncCallData | undefined)[] {
   return findLongBlocks(profile).map(({ call }) => call)
 }
 

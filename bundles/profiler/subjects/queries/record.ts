@@ -88,6 +88,8 @@ class TracedQuery {
   /** Its place among the queries of the request. */
   readonly index: number
   readonly isCache: boolean
+  /** Whether the event loop goes on meanwhile. */
+  readonly isAwaited: boolean
   readonly source: QueryStart['source']
   readonly batch: number | undefined
   readonly transaction: number | undefined
@@ -113,6 +115,7 @@ class TracedQuery {
     this.index = numbers.index
     this.transaction = numbers.transaction
     this.isCache = isCache(raw.system)
+    this.isAwaited = isAwaitedSystem(raw.system)
     this.source = raw.source
     this.batch = raw.batch
     this.#raw = raw
@@ -243,9 +246,8 @@ export class QueryTrace {
 
   #timeInAnyOrder(kind: 'database' | 'cache', stops: readonly Period[]): number {
     const queries = this.queries.filter(({ isCache }) => isCache === (kind === 'cache'))
-    const isStopped = ({ statement }: TracedQuery) => isAwaitedSystem(this.statements.all[statement]?.system)
-    const work = queries.map(query => ({ start: query.start, end: query.end, stopped: Number(isStopped(query)) }))
-    const stopped = Number(this.queries.some(isStopped))
+    const work = queries.map(({ end, isAwaited, start }) => ({ start, end, stopped: Number(isAwaited) }))
+    const stopped = Number(this.queries.some(({ isAwaited }) => isAwaited))
     const more = this.more[kind].periods.map(period => ({ start: period.start, end: endOf(period), stopped }))
     return roundTime(coveredWorkTime([...work, ...more], stops))
   }
@@ -313,16 +315,24 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
       const isLate = queries.some(({ end = -Infinity, start }) => Math.max(start, end) > since)
       return isLate || (more !== undefined && Math.max(more.database.latest, more.cache.latest) > since)
     },
-    measure(traces) {
-      const parts = traces.flatMap(trace => queryPart.find(trace) ?? [])
-      const sum = (measured: (part: QueryTrace) => number) => parts.reduce((total, part) => total + measured(part), 0)
+    measure(traces, stopsOf) {
+      const parts = traces.flatMap(trace => {
+        const part = queryPart.find(trace)
+        return part === undefined ? [] : [{ part, stops: stopsOf(trace) }]
+      })
+      const sum = (measured: (part: QueryTrace, stops: readonly Period[]) => number) =>
+        parts.reduce((total, { part, stops }) => total + measured(part, stops), 0)
       const queries = sum(({ databaseCount }) => databaseCount)
       const cacheCalls = sum(({ cacheCount }) => cacheCount)
       const metrics: Metric[] = []
       if (queries > 0)
-        metrics.push(['db', formatCount(queries, 'query', 'queries'), sum(part => part.time('database'))])
+        metrics.push([
+          'db',
+          formatCount(queries, 'query', 'queries'),
+          sum((part, stops) => part.time('database', stops)),
+        ])
       if (cacheCalls > 0)
-        metrics.push(['cache', formatCount(cacheCalls, 'cache call'), sum(part => part.time('cache'))])
+        metrics.push(['cache', formatCount(cacheCalls, 'cache call'), sum((part, stops) => part.time('cache', stops))])
       return metrics
     },
   }

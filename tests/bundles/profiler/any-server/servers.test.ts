@@ -26,7 +26,8 @@ function observe(t: Test, change: (exchange: ObservedExchange) => Partial<Observ
     const note = (step: string) => void steps.push(`${target} ${step}`)
     const exchange: ObservedExchange = {
       request: new Request({ target }),
-      receive: chunk => note(chunk === null ? 'received' : `receive ${String(chunk)}`),
+      beginReading: () => undefined,
+    receive: chunk => note(chunk === null ? 'received' : `receive ${String(chunk)}`),
       fieldsFor: () => ({ 'x-observed': target }),
       noteHead: () => note('head'),
       replaceEnd: () => undefined,

@@ -5,6 +5,7 @@ import { type Finding, linkToFinding, writeProblem } from '#bundles/profiler/ins
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createUnlimitedCallRule } from '#bundles/profiler/subjects/http/rules.ts'
+import { findBlockingCalls } from '#bundles/profiler/subjects/memory/rules.ts'
 import { profilerRules } from '#bundles/profiler/subjects/rules.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
@@ -67,8 +68,8 @@ function findOverzealous(found: readonly (readonly string[])[]): string[] {
 const rules = profilerRules.map(rule => (rule.name === 'unlimited-call' ? createUnlimitedCallRule(400) : rule))
 
 /** The rule that answers a page. On a busy machine, a short call can take as long as a blocked event loop. */
-function expectedRule({ answer }: Page, { collectors }: Profile): Page['answer'] {
-  const isLong = collectors.memory?.blocks.some(({ duration }) => duration >= 200)
+function expectedRule({ answer }: Page, profile: Profile): Page['answer'] {
+  const isLong = findBlockingCalls(profile).some(call => call !== undefined)
   return answer === 'synchronous-call' && isLong ? 'blocked-loop' : answer
 }
 
