@@ -27,7 +27,7 @@ function observe(t: Test, change: (exchange: ObservedExchange) => Partial<Observ
     const exchange: ObservedExchange = {
       request: new Request({ target }),
       beginReading: () => undefined,
-    receive: chunk => note(chunk === null ? 'received' : `receive ${String(chunk)}`),
+      receive: chunk => note(chunk === null ? 'received' : `receive ${String(chunk)}`),
       fieldsFor: () => ({ 'x-observed': target }),
       noteHead: () => note('head'),
       replaceEnd: () => undefined,
