@@ -17,9 +17,9 @@ import type { Collector, FindingRule } from './contracts/profiler-contract.ts'
 import type { Queries } from './contracts/queries.ts'
 import type { Controller, ControllerResolver } from './controller.ts'
 import type { DebugGate } from './debug/debug-gate.ts'
-import type { LastResort } from './debug/last-resort.ts'
 import type { FinishedRequest } from './events.ts'
 import type { HttpKernel } from './http-kernel.ts'
+import type { LastResort } from './last-resort.ts'
 import type { RequestContext } from './request-context.ts'
 
 declare module '../lib/signals.ts' {

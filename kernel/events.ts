@@ -248,6 +248,19 @@ export class FinishRequestEvent extends KernelEvent {
   static readonly eventName = 'kernel.finish_request'
 }
 
+/** How the response of a main request has ended. */
+export interface ResponseEnd {
+  /** Whether the whole response was sent. */
+  readonly isSent: boolean
+  /** The error of the response's stream; `undefined` if the stream did not fail. */
+  readonly streamError?: unknown
+  /** Bytes of the response's stream that were sent; `undefined` if the response was no stream. */
+  readonly sentBytes?: number | undefined
+}
+
+/** The end of a response that was sent. */
+export const wholeResponse: ResponseEnd = { isSent: true, streamError: undefined, sentBytes: undefined }
+
 /**
  * 7. For main requests only: the response was sent, its client has left, or its stream failed. Listeners do work that
  * is not urgent: no client waits for it.
@@ -262,19 +275,12 @@ export class TerminateEvent extends KernelEvent {
   /** Bytes of the response's stream that were sent; `undefined` if the response was no stream. */
   readonly sentBytes: number | undefined
 
-  constructor(
-    kernel: RequestKernel,
-    request: Request,
-    response: Response,
-    isSent = true,
-    streamError?: unknown,
-    sentBytes?: number,
-  ) {
+  constructor(kernel: RequestKernel, request: Request, response: Response, end: ResponseEnd = wholeResponse) {
     super(kernel, request)
     this.response = response
-    this.isSent = isSent
-    this.streamError = streamError
-    this.sentBytes = sentBytes
+    this.isSent = end.isSent
+    this.streamError = end.streamError
+    this.sentBytes = end.sentBytes
   }
 }
 
@@ -288,8 +294,7 @@ export class FinishedRequest {
   readonly duration: number
   readonly #sentBytes: number | undefined
 
-  /** `sentBytes` is the number of bytes of the response's stream that were sent. */
-  constructor(request: Request, response: Response, isSent: boolean, sentBytes: number | undefined) {
+  constructor(request: Request, response: Response, { isSent, sentBytes }: ResponseEnd) {
     this.request = request
     this.response = response
     this.isSent = isSent

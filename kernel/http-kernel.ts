@@ -9,14 +9,12 @@ import {
   type Failure,
   type RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
-import { removeFiles } from '../lib/http/file-response.ts'
 import { type KnownAttributes, Request } from '../lib/http/request.ts'
 import { dropForbiddenBody, Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Signals } from '../lib/signals.ts'
 import { describeValue } from '../lib/text/describe-value.ts'
 import { type ControllerResolver, resolveArguments } from './controller.ts'
-import { callLastResort, createConstantResponse, type LastResort } from './debug/last-resort.ts'
 import { KERNEL_NO_RESPONSE, KERNEL_RESPONSE_THROWN, KERNEL_TOO_DEEP } from './errors.ts'
 import {
   adviseOnResult,
@@ -25,18 +23,19 @@ import {
   copyStatusAndHeaders,
   describeResult,
   ExceptionEvent,
-  FinishedRequest,
   FinishRequestEvent,
   type HandleOptions,
   type KernelEvent,
   RequestEvent,
   type RequestKernel,
+  type ResponseEnd,
   ResponseEvent,
-  TerminateEvent,
   ViewEvent,
 } from './events.ts'
+import { callLastResort, createConstantResponse, type LastResort } from './last-resort.ts'
 import type { RequestContext } from './request-context.ts'
 import { after, attempt, type Eventual } from './steps.ts'
+import { Termination } from './termination.ts'
 
 /** The services of a kernel. */
 interface HttpKernelServices {
@@ -109,17 +108,11 @@ export class HttpKernel implements RequestKernel {
 
   /**
    * Dispatches `kernel.terminate` and emits `request.finished`, once for each main request: the response was sent, its client has
-   * left, or its stream failed with an error, after `sentBytes` of it. Then removes uploaded and temporary files. Returns a promise
-   * only if something is pending. Never throws and never rejects.
+   * left, or its stream failed. Then removes uploaded and temporary files. Returns a promise only if something is pending. Never
+   * throws and never rejects.
    */
-  terminate(
-    request: Request,
-    response: Response,
-    isSent = true,
-    streamError?: unknown,
-    sentBytes?: number,
-  ): Eventual<void> {
-    return this.#termination.end(request, response, isSent, streamError, sentBytes)
+  terminate(request: Request, response: Response, end?: ResponseEnd): Eventual<void> {
+    return this.#termination.end(request, response, end)
   }
 
   /** Handles a sub-request: the same request with another controller. */
@@ -325,82 +318,4 @@ function depthOf(request: Request): number {
  */
 function isEndless(request: Request, error: unknown): boolean {
   return request.parent !== undefined && error instanceof KERNEL_TOO_DEEP
-}
-
-/** Ends main requests, after their responses were sent. */
-class Termination {
-  readonly #kernel: RequestKernel
-  readonly #dispatcher: EventDispatcher
-  readonly #context: RequestContext
-  readonly #logger: Logger
-  readonly #signals: Signals | undefined
-
-  constructor(kernel: RequestKernel, { context, dispatcher, logger, signals }: HttpKernelServices) {
-    this.#kernel = kernel
-    this.#dispatcher = dispatcher
-    this.#context = context
-    this.#logger = logger
-    this.#signals = signals
-  }
-
-  /** Notes the start of a main request, if a listener of `request.finished` reads it. */
-  begin(request: Request): void {
-    if (this.#signals?.has('request.finished') && request.parent === undefined) request.startedAt = performance.now()
-  }
-
-  /** Ends a main request: see `HttpKernel.terminate`. */
-  end(
-    request: Request,
-    response: Response,
-    isSent: boolean,
-    streamError: unknown,
-    sentBytes: number | undefined,
-  ): Eventual<void> {
-    if (streamError !== undefined) {
-      const context = { exception: streamError, sentBytes }
-      this.#context.run(request, () => this.#log(request).error('A response was cut off: its stream failed.', context))
-    }
-    // In production there is mostly no listener.
-    const pending = this.#dispatcher.needs(TerminateEvent)
-      ? this.#dispatch(new TerminateEvent(this.#kernel, request, response, isSent, streamError, sentBytes))
-      : undefined
-    if (request.startedAt !== undefined) {
-      this.#context.run(request, this.#emitFinished, new FinishedRequest(request, response, isSent, sentBytes))
-    }
-    const hasFiles = request.hasBody || request.attributes.has('_temporary_files')
-    return hasFiles ? after(pending, request, removeFiles) : pending
-  }
-
-  #dispatch(event: TerminateEvent): Eventual<void> {
-    try {
-      return this.#context.run(event.request, this.#callListeners, event)
-    } catch (error) {
-      this.#log(event.request).critical('The event kernel.terminate failed.', { exception: error })
-      return undefined
-    }
-  }
-
-  readonly #emitFinished = (finished: FinishedRequest): void => this.#signals?.emit('request.finished', finished)
-
-  readonly #callListeners = (event: TerminateEvent): Promise<void> | undefined => {
-    const { dispatchOptions } = event.request
-    const options = dispatchOptions === undefined ? this.#options : { ...dispatchOptions, ...this.#options }
-    return this.#dispatcher.dispatch(event, options)
-  }
-
-  /** A failure after the response is independent of any error before it. Later listeners are still called. */
-  readonly #options: DispatchOptions = {
-    onFailure: (failure, listener, event) => {
-      const message = 'The listener {listener} of kernel.terminate failed.'
-      this.#log((event as TerminateEvent).request).critical(message, {
-        listener: describeListener(listener),
-        exception: failure,
-      })
-    },
-  }
-
-  /** The log of a request: its messages have the id of the request also without the request context. */
-  #log({ id }: Request): Logger {
-    return this.#logger.withRequestId(id)
-  }
 }

@@ -28,7 +28,7 @@ import type { Collector } from './contracts/profiler-contract.ts'
 import { Queries } from './contracts/queries.ts'
 import { ControllerResolver, defineSourced, nameOfController } from './controller.ts'
 import { createDebugPolicy, DebugGate } from './debug/debug-gate.ts'
-import { createDebugLastResort } from './debug/last-resort.ts'
+import { createDebugLastResort } from './debug/debug-last-resort.ts'
 import {
   KERNEL_BUNDLE_INVALID,
   KERNEL_BUNDLE_KEY_INVALID,

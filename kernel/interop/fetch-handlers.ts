@@ -10,7 +10,7 @@ import { describeValue } from '../../lib/text/describe-value.ts'
 import { currentRequest } from '../argument-sources.ts'
 import type { Application, Routes } from '../bundle.ts'
 import { defineController } from '../controller.ts'
-import { createConstantResponse } from '../debug/last-resort.ts'
+import { createConstantResponse } from '../last-resort.ts'
 import { createBody } from '../server/from-node.ts'
 import { type ReplyTarget, type StreamProgress, toNode } from '../server/to-node.ts'
 import {
@@ -165,9 +165,12 @@ class FetchExchange {
   }
 
   #end(): void {
-    const { writableFinished } = this.#reply
-    const sentBytes = this.#progress?.bytes
-    void this.#app.kernel.terminate(this.#request, this.#response, writableFinished, this.#streamError, sentBytes)
+    const end = {
+      isSent: this.#reply.writableFinished,
+      streamError: this.#streamError,
+      sentBytes: this.#progress?.bytes,
+    }
+    void this.#app.kernel.terminate(this.#request, this.#response, end)
   }
 }
 

@@ -7,8 +7,8 @@ import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Signals } from '../../lib/signals.ts'
 import type { DebugGate } from '../debug/debug-gate.ts'
-import { createConstantResponse } from '../debug/last-resort.ts'
 import type { HttpKernel } from '../http-kernel.ts'
+import { createConstantResponse } from '../last-resort.ts'
 import { after } from '../steps.ts'
 import { type Exchange, Exchanges } from './exchanges.ts'
 import { fromNode, isTooLongToSkip, refuseBytes, skipRest } from './from-node.ts'
@@ -298,7 +298,7 @@ export class NodeServer {
     const { progress, request, response, streamError, wasSent } = exchange
     // An exchange without a response is still handled. 'close' may come from a check and from Node.
     if (response !== undefined && this.#exchanges.end(exchange)) {
-      void this.#app.kernel.terminate(request, response, wasSent, streamError, progress?.bytes)
+      void this.#app.kernel.terminate(request, response, { isSent: wasSent, streamError, sentBytes: progress?.bytes })
     }
   }
 

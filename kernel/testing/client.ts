@@ -199,7 +199,7 @@ export class TestClient {
     const { response, bytes } = await this.#read(request, await this.#kernel.handle(request))
     this.cookies.take(response.headers, request.url)
     const sentBytes = response.body instanceof Readable ? bytes.length : undefined
-    await this.#kernel.terminate(request, response, true, undefined, sentBytes)
+    await this.#kernel.terminate(request, response, { isSent: true, sentBytes })
     return new ReadResponse(response, bytes, request, redirects)
   }
 
@@ -237,7 +237,7 @@ export class TestClient {
       if (!body.readableDidRead && !isErrorPage) {
         return this.#read(request, await this.#kernel.answerError(request, error), true)
       }
-      await this.#kernel.terminate(request, response, false, error)
+      await this.#kernel.terminate(request, response, { isSent: false, streamError: error })
       throw new Error(`The body of the response to ${request.method} ${request.target} broke off.`, { cause: error })
     }
   }
@@ -357,6 +357,9 @@ export class OpenResponse {
     const { errored, readableEnded } = this.#body
     if (!readableEnded) this.#leave()
     discard(this.#body)
-    await this.#kernel.terminate(this.request, this.#response, readableEnded, errored ?? undefined)
+    await this.#kernel.terminate(this.request, this.#response, {
+      isSent: readableEnded,
+      streamError: errored ?? undefined,
+    })
   }
 }

@@ -181,8 +181,8 @@ export function createExceptionEvent(
 /** Creates the event of a response that was sent. */
 export function createTerminateEvent(init: TerminateEventInit = {}): TerminateEvent {
   const [kernel, request] = common(init)
-  const { isSent, response = new Response(), sentBytes, streamError } = init
-  return new TerminateEvent(kernel, request, response, isSent, streamError, sentBytes)
+  const { isSent = true, response = new Response(), sentBytes, streamError } = init
+  return new TerminateEvent(kernel, request, response, { isSent, streamError, sentBytes })
 }
 
 function common(init: EventInit): [RequestKernel, Request] {

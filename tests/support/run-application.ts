@@ -102,7 +102,7 @@ class Run {
     }
     if (response === undefined) return
     const error = streamError === undefined || isSent ? undefined : this.#values.throwable(streamError)
-    await this.#kernel.terminate(request, response, isSent, error)
+    await this.#kernel.terminate(request, response, { isSent, streamError: error })
     this.log.write('terminate() ends')
   }
 

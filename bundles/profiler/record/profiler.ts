@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { hostname } from 'node:os'
+import type { ResponseEnd } from '../../../kernel/events.ts'
 import { guard } from '../../../lib/guard.ts'
 import { isEventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
@@ -58,13 +59,10 @@ interface ProfilerServices extends ProfileMakerServices {
  */
 export type SampleStart = (request: Request, token: string, others: number) => ((trace: Trace) => void) | undefined
 
-/** How an exchange has ended. See the members of `TerminateEvent`. */
-interface ExchangeEnd {
-  readonly isSent: boolean
+/** How an exchange has ended. */
+interface ExchangeEnd extends ResponseEnd {
   /** `undefined` if the client has left before the response began. */
   readonly response: Response | undefined
-  readonly sentBytes: number | undefined
-  readonly streamError: unknown
 }
 
 /** The first main requests of a process load code that all share. */

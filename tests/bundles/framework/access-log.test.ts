@@ -243,7 +243,7 @@ t.test('request.finished', async t => {
   t.test('bytes of a text whose client has left are not counted', async t => {
     const { app, finished } = await start(t)
     const request = createRequest('/articles/7')
-    await app.kernel.terminate(request, await app.kernel.handle(request), false)
+    await app.kernel.terminate(request, await app.kernel.handle(request), { isSent: false })
     t.strictSame([finished[0]?.isSent, finished[0]?.bytesSent], [false, 0])
   })
 })

@@ -128,6 +128,6 @@ t.test('a plain dispatcher needs only events with a listener', async t => {
   const calls: unknown[] = []
   owned.on(TerminateEvent, ({ isSent }) => calls.push(isSent))
   t.equal(owned.needs(TerminateEvent), true)
-  kernel.terminate(createRequest('/'), new Response(), false)
+  kernel.terminate(createRequest('/'), new Response(), { isSent: false })
   t.strictSame(calls, [false])
 })

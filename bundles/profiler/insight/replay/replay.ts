@@ -297,7 +297,7 @@ export class Replayer {
     }
     setContentLength(response)
     discard(response.body)
-    await kernel.terminate(request, response, reading.isWhole, reading.error)
+    await kernel.terminate(request, response, { isSent: reading.isWhole, streamError: reading.error })
     return true
   }
 }

@@ -1,7 +1,7 @@
 import { currentRequest } from '../../../../kernel/argument-sources.ts'
 import { type Controller, defineController, resolveArguments } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug/debug-gate.ts'
-import type { LastResort } from '../../../../kernel/debug/last-resort.ts'
+import type { LastResort } from '../../../../kernel/last-resort.ts'
 import { isJsonType, mediaTypeOf } from '../../../../lib/http/media-type.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
