@@ -12,8 +12,7 @@ import type { SessionUse } from '../lib/session/session-state.ts'
 import type { SignalMap, Signals } from '../lib/signals.ts'
 import type { ShapeOf } from '../lib/text/mistakes.ts'
 import type { View } from '../lib/view/view.ts'
-import type { CommandSource } from './contracts/console-command.ts'
-import type { Collector, FindingRule } from './contracts/profiler-contract.ts'
+import type { Contributions } from './contracts/contributions.ts'
 import type { Queries } from './contracts/queries.ts'
 import type { Controller, ControllerResolver } from './controller.ts'
 import type { DebugGate } from './debug/debug-gate.ts'
@@ -77,7 +76,7 @@ export interface SourceProblem {
 export interface Bundle {
   readonly name: string
   /**
-   * Whether its listeners are also called for the requests of {@link Application.isolated}. The listeners of other bundles
+   * Whether its listeners are also called for the requests of {@link Contributions.isolated}. The listeners of other bundles
    * are not: a page that explains a failing listener must not fail with it.
    */
   readonly isCore?: boolean
@@ -126,7 +125,7 @@ export const bundleShape: ShapeOf<Bundle> = {
 }
 
 /** The services that a bundle may wrap in `decorate`, before any bundle is registered. */
-export interface Foundation {
+export interface Foundation extends Contributions {
   /** The kernel's own settings. */
   readonly config: Config
   /** The settings of bundles. */
@@ -147,20 +146,8 @@ export interface Foundation {
   readonly signals: Signals
   /** The names of all bundles, in the order in which they are registered. */
   readonly bundles: readonly string[]
-  /** Contributions of bundles to profiles; unused without the profiler. */
-  readonly collectors: Collector[]
-  /** The names of the profiler's own collectors and panels; no collector of a bundle may have one of them. */
-  readonly reservedCollectors: string[]
-  /** Rules of bundles that find flaws in profiles, in addition to the profiler's own rules. */
-  readonly findingRules: FindingRule[]
-  /** Connections on which the profiler's console explains queries; unused without the profiler. */
-  readonly explainers: Explainer[]
-  /** Commands of bundles for `bin/console`. A server does not load those that are given by a function. */
-  readonly commands: CommandSource[]
   /** Answers an error that nothing else could answer. */
   readonly lastResort: LastResort
-  /** Tests of main requests. If one is true, only the listeners of core bundles are called for the request. */
-  readonly isolated: ((request: Request) => boolean)[]
 }
 
 /** The routes of an application, or of a group: for functions that declare a part of them. */
@@ -172,34 +159,5 @@ export interface Application extends Foundation {
   readonly urls: UrlGenerator
   readonly files: StaticFiles
   readonly controllers: ControllerResolver
-  /** Checks of bundles, which `/_health` runs. */
-  readonly healthChecks: HealthCheck[]
   readonly kernel: HttpKernel
-}
-
-/** Checks a part without which the application cannot answer requests, such as its database. */
-export interface HealthCheck {
-  /** Every client of `/_health` sees the names of checks that fail. */
-  readonly name: string
-  /** Whether requests are answered without the part. Then it is checked only at the start of the server, and a failure is a warning. */
-  readonly isOptional?: boolean
-  /** Milliseconds after which the check has failed; 800 by default, because Kubernetes waits for one second. */
-  readonly timeout?: number
-  /** Throws an error, or returns a promise that rejects, if the part cannot be used. The signal aborts at the timeout. */
-  check(signal: AbortSignal): unknown
-}
-
-/** Opens connections on which the console shows how a database runs a query. An application adds one per database system. */
-export interface Explainer {
-  /** The `db.system.name` of OpenTelemetry: `postgresql`, `mysql` or `mariadb`. */
-  readonly system: string
-  /** Opens a connection that nothing else uses: its settings are changed. */
-  connect(): Promise<ExplainConnection>
-}
-
-/** A connection for the statements of one plan. */
-export interface ExplainConnection {
-  /** Runs a statement with the values of its placeholders, and returns the rows as objects. */
-  run(statement: string, values: readonly unknown[]): Promise<readonly object[]>
-  close(): Promise<void>
 }

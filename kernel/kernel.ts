@@ -6,7 +6,6 @@ import {
   OwnedEventDispatcher,
   type RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
-import type { Response } from '../lib/http/response.ts'
 import { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger, LogIds } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
@@ -16,28 +15,20 @@ import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { createSignals, ownSignals } from '../lib/signals.ts'
-import { locateFrame, parseStack } from '../lib/stack/stack-frames.ts'
-import { describeValue, isClass, isPlainObject } from '../lib/text/describe-value.ts'
-import { findShapeMistakes } from '../lib/text/mistakes.ts'
 import type { MissingList } from '../lib/view/missing-lists.ts'
 import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
-import { type Application, type Bundle, bundleShape, type Foundation, kernelSignals } from './bundle.ts'
-import { BundleSteps, checkRoutes } from './bundle-steps.ts'
-import type { Collector } from './contracts/profiler-contract.ts'
+import { type Application, type Bundle, type Foundation, kernelSignals } from './bundle.ts'
+import { BundleSteps } from './bundle-steps.ts'
+import { checkCollectorNames, createContributions } from './contracts/contributions.ts'
 import { Queries } from './contracts/queries.ts'
-import { ControllerResolver, defineSourced, nameOfController } from './controller.ts'
+import { ControllerResolver, defineSourced } from './controller.ts'
 import { createDebugPolicy, DebugGate } from './debug/debug-gate.ts'
 import { createDebugLastResort } from './debug/debug-last-resort.ts'
-import {
-  KERNEL_BUNDLE_INVALID,
-  KERNEL_BUNDLE_KEY_INVALID,
-  KERNEL_BUNDLE_REPEATED,
-  KERNEL_BUNDLES_MISSING,
-  KERNEL_COLLECTOR_TAKEN,
-} from './errors.ts'
-import type { AnswerableEvent } from './events.ts'
 import { HttpKernel } from './http-kernel.ts'
+import { checkBundles } from './mistakes/check-bundles.ts'
+import { checkRoutes } from './mistakes/check-routes.ts'
+import { createAnswerReport } from './mistakes/lost-answers.ts'
 import { RequestContext } from './request-context.ts'
 
 /** The options of a kernel. */
@@ -139,12 +130,7 @@ export class Kernel {
           logger.warning('The signal "{name}" has no handler, but "{nearest}" has one.', { name, nearest }),
       ),
       bundles: names,
-      collectors: [],
-      reservedCollectors: [],
-      findingRules: [],
-      explainers: [],
-      commands: [],
-      isolated: [],
+      ...createContributions(),
       debugGate,
       lastResort: createDebugLastResort({ debugGate, directory, redactor }),
     }
@@ -166,7 +152,6 @@ export class Kernel {
       urls: createUrlGenerator(routes, foundation),
       files: createStaticFiles(files, bundles),
       controllers,
-      healthChecks: [],
       kernel: new HttpKernel({
         ...foundation,
         controllers,
@@ -175,12 +160,8 @@ export class Kernel {
       }),
     }
     // One after another: a bundle may depend on registrations of earlier bundles.
-    const collectorNames = new CollectorNames()
-    for (const bundle of bundles) {
-      await steps.register(bundle, forBundle(app, bundle))
-      collectorNames.note(app.collectors, bundle.name)
-    }
-    collectorNames.check(app.collectors, app.reservedCollectors)
+    for (const bundle of bundles) await steps.register(bundle, forBundle(app, bundle))
+    checkCollectorNames(app)
     const uncorrelate = logger.correlate(() => findRequestId(app.context))
     return new Kernel(app, steps, uncorrelate)
   }
@@ -257,34 +238,6 @@ function logMissingList(logger: Logger, { call, mistake, place, request }: Missi
   log.warning('{call} in {place} has no value: {mistake}.', { call, place, mistake })
 }
 
-/** Reports the answer of a listener that is not used. The listeners of the framework may answer in vain. */
-function createAnswerReport({ directory, logger }: Foundation) {
-  return (event: AnswerableEvent, lost: Response | undefined): void => {
-    const log = logger.withRequestId(event.request.id)
-    if (lost === undefined) {
-      const controller = nameOfController(event.request.attributes.get('_controller'))
-      log.warning(lostController, { controller })
-      return
-    }
-    const caught = { message: '' }
-    Error.captureStackTrace(caught, event.respond)
-    const [caller] = parseStack(caught)
-    const location = caller && locateFrame(caller, directory)
-    if (location?.origin === 'kernel') return
-    const place = location?.file === undefined ? '' : ` in ${location.file}:${caller?.line}`
-    log.warning(event.response === undefined ? lostAnswer : repeatedAnswer, { place, status: lost.status })
-  }
-}
-
-const lostController =
-  'A listener of kernel.request has changed the controller of a sub-request that has one, such as an error page, without effect: "{controller}" is called. Use a listener of kernel.controller.'
-
-const lostAnswer =
-  'event.respond(){place} does not answer a sub-request that has its controller, such as an error page: the response with the status {status} is not sent. Return before this call if event.isMainRequest is false.'
-
-const repeatedAnswer =
-  'event.respond(){place} replaces a response with the status {status}, which is not sent: is a "return" missing before this call?'
-
 function createUrlGenerator(routes: Application['routes'], foundation: Foundation): UrlGenerator {
   const { config, debugGate, logger } = foundation
   const warn = (alias: string, { name }: Route): void =>
@@ -304,79 +257,7 @@ function createStaticFiles(directory: string, bundles: readonly Bundle[]): Stati
   return files
 }
 
-/**
- * Returns the list of bundles. Node runs TypeScript without a check of types, so it may contain other values.
- *
- * @throws KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_INVALID KERNEL_BUNDLE_REPEATED
- */
-export function checkBundles(bundles: unknown): readonly Bundle[] {
-  if (!Array.isArray(bundles)) throw new KERNEL_BUNDLES_MISSING([describeValue(bundles)])
-  for (const [index, bundle] of bundles.entries()) {
-    if (!isBundle(bundle)) {
-      throw new KERNEL_BUNDLE_INVALID([index + 1, describeValue(bundle), adviseOnBundle(bundle)])
-    }
-    const mistake =
-      findShapeMistakes('key', bundle, bundleShape)[0] ?? findSettingsMistake(bundle) ?? findDefaultsMistake(bundle)
-    if (mistake !== undefined) throw new KERNEL_BUNDLE_KEY_INVALID([bundle.name, mistake])
-  }
-  const names = bundles.map(({ name }) => name)
-  const second = names.findIndex((name, index) => names.indexOf(name) < index)
-  const [name] = names.slice(second)
-  if (second !== -1) throw new KERNEL_BUNDLE_REPEATED([names.indexOf(name) + 1, second + 1, name])
-  return bundles
-}
-
-function isBundle(value: unknown): value is Bundle {
-  const { name, register } = Object(value) as { readonly [property: string]: unknown }
-  return typeof name === 'string' && name !== '' && typeof register === 'function'
-}
-
-function findSettingsMistake({ settings }: Bundle): string | undefined {
-  if (settings === undefined || typeof settings.check === 'function') return undefined
-  return `"settings" must be the result of defineSettings(), not ${describeValue(settings)}`
-}
-
-function findDefaultsMistake({ routeDefaults = [] }: Bundle): string | undefined {
-  const wrong = routeDefaults.find(name => !name.startsWith('_'))
-  return wrong === undefined ? undefined : `"routeDefaults" has "${wrong}": names for listeners begin with "_"`
-}
-
-/** A sentence on how the value of a list becomes a bundle; empty if that is not known. */
-function adviseOnBundle(value: unknown): string {
-  if (typeof value === 'function') {
-    const call = `${value.name}()`
-    return isClass(value) ? ` Create an object of the class: new ${call}.` : ` Call the function: ${call}.`
-  }
-  if (value instanceof Promise) return ' Write await before the call that gives the promise.'
-  if (Object.prototype.toString.call(value) === '[object Module]') {
-    return ` Import an export of the module: import { ${Object.keys(Object(value))[0]} }.`
-  }
-  const [mistake = ''] = isPlainObject(value) ? findShapeMistakes('key', value, bundleShape) : []
-  return mistake && ` In it, ${mistake}.`
-}
-
 /** Declares the settings of all bundles. @throws CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN */
 export function declareSettings(settings: Settings, bundles: readonly Bundle[]): void {
   for (const bundle of bundles) if (bundle.settings !== undefined) settings.declare(bundle.name, bundle.settings)
-}
-
-/** Refuses two collectors with the same name: the profiler would show only one of them. */
-class CollectorNames {
-  readonly #bundles = new Map<Collector, string>()
-
-  /** Remembers which bundle added the collectors that are new in the list. */
-  note(collectors: readonly Collector[], bundle: string): void {
-    for (const collector of collectors) if (!this.#bundles.has(collector)) this.#bundles.set(collector, bundle)
-  }
-
-  /** `reserved` are the names of the profiler itself. @throws KERNEL_COLLECTOR_TAKEN */
-  check(collectors: readonly Collector[], reserved: readonly string[]): void {
-    const taken = new Map(reserved.map(name => [name, 'the profiler itself']))
-    for (const collector of collectors) {
-      const bundle = this.#bundles.get(collector) ?? ''
-      const other = taken.get(collector.name)
-      if (other !== undefined) throw new KERNEL_COLLECTOR_TAKEN([bundle, collector.name, other])
-      taken.set(collector.name, `the bundle "${bundle}"`)
-    }
-  }
 }

@@ -1,6 +1,6 @@
 import type { Bundle } from '../../kernel/bundle.ts'
 import { isDebugOn } from '../../kernel/debug/debug-gate.ts'
-import { checkBundles } from '../../kernel/kernel.ts'
+import { checkBundles } from '../../kernel/mistakes/check-bundles.ts'
 import type { Config } from '../../lib/env/config.ts'
 
 /**

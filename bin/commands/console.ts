@@ -4,7 +4,6 @@ import { parseArgs } from 'node:util'
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { createDebugConfig } from '../../bundles/framework/commands.ts'
 import type { Application } from '../../kernel/bundle.ts'
-import { checkCommands } from '../../kernel/bundle-steps.ts'
 import {
   type CommandInput,
   type CommandOption,
@@ -15,6 +14,7 @@ import {
   exitCodes,
   type Suggestions,
 } from '../../kernel/contracts/console-command.ts'
+import { checkCommands } from '../../kernel/contracts/contributions.ts'
 import { KERNEL_COMMAND_TAKEN } from '../../kernel/errors.ts'
 import { hasColours, Output, type OutputStream } from '../../lib/console/output.ts'
 import { paintColours } from '../../lib/console/terminal-text.ts'

@@ -24,13 +24,12 @@ export {
 export type {
   Application,
   Bundle,
-  ExplainConnection,
-  Explainer,
   Foundation,
-  HealthCheck,
   Routes,
 } from '../../kernel/bundle.ts'
 export { dump } from '../../kernel/contracts/dump.ts'
+export type { HealthCheck } from '../../kernel/contracts/health-check.ts'
+export type { ExplainConnection, Explainer } from '../../kernel/contracts/profiler-contract.ts'
 export type {
   Queries,
   QueryEnd,

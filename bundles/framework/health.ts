@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os'
-import type { HealthCheck } from '../../kernel/bundle.ts'
+import type { HealthCheck } from '../../kernel/contracts/health-check.ts'
 import type { DebugGate } from '../../kernel/debug/debug-gate.ts'
 import { RequestEvent } from '../../kernel/events.ts'
 import { after, type Eventual } from '../../kernel/steps.ts'

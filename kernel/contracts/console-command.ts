@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Output } from '../../lib/console/output.ts'
+import type { ExtensionPoint } from './extension-point.ts'
 
 /** An entry of `app.commands`: a command, or a function that loads several when the console runs. */
 export type CommandSource = ConsoleCommand | (() => Promise<readonly ConsoleCommand[]>)
@@ -74,3 +75,19 @@ export const exitCodes = { success: 0, failure: 1, usage: 64 } as const
 
 /** A command line that is wrong; the message gives the reason. */
 export class CommandUsageError extends Error {}
+
+/** What `app.commands` takes, beside functions that load commands. */
+export const commandPoint: ExtensionPoint<ConsoleCommand> = {
+  noun: 'command',
+  shape: {
+    name: 'string',
+    description: 'string',
+    arguments: [
+      { name: 'string', description: 'string', isOptional: 'boolean', choices: ['string'], suggest: 'function' },
+    ],
+    options: [{ name: 'string', description: 'string', value: 'string', choices: ['string'], suggest: 'function' }],
+    examples: [{ line: 'string', purpose: 'string' }],
+    run: 'function',
+  },
+  required: ['name', 'description', 'run'],
+}

@@ -1,5 +1,6 @@
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
+import type { ExtensionPoint } from './extension-point.ts'
 
 /** A finished request, as collectors see it. */
 export interface CollectedRequest {
@@ -113,4 +114,45 @@ export interface FindingMeasure<inspected extends InspectedProfile = InspectedPr
   read(finding: RuleFinding, profile: inspected): number
   /** All of it, in whatever form: a finding is fixed only if this falls, too. Otherwise its work has another form. */
   total?(profile: inspected): number
+}
+
+/** Opens connections on which the console shows how a database runs a query. An application adds one per database system. */
+export interface Explainer {
+  /** The `db.system.name` of OpenTelemetry: `postgresql`, `mysql` or `mariadb`. */
+  readonly system: string
+  /** Opens a connection that nothing else uses: its settings are changed. */
+  connect(): Promise<ExplainConnection>
+}
+
+/** A connection for the statements of one plan. */
+export interface ExplainConnection {
+  /** Runs a statement with the values of its placeholders, and returns the rows as objects. */
+  run(statement: string, values: readonly unknown[]): Promise<readonly object[]>
+  close(): Promise<void>
+}
+
+/** What `app.collectors` takes. */
+export const collectorPoint: ExtensionPoint<Collector> = {
+  noun: 'collector',
+  shape: {
+    name: 'string',
+    collect: 'function',
+    panel: { label: 'string', template: 'string', badge: 'function' },
+    toolbar: 'function',
+  },
+  required: ['name', 'collect'],
+}
+
+/** What `app.findingRules` takes. */
+export const findingRulePoint: ExtensionPoint<FindingRule> = {
+  noun: 'finding rule',
+  shape: { name: 'string', title: 'string', find: 'function', measure: 'object', isRepeatable: 'boolean' },
+  required: ['name', 'title', 'find'],
+}
+
+/** What `app.explainers` takes. */
+export const explainerPoint: ExtensionPoint<Explainer> = {
+  noun: 'explainer',
+  shape: { system: 'string', connect: 'function' },
+  required: ['system', 'connect'],
 }

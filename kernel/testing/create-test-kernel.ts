@@ -16,7 +16,8 @@ import { ControllerResolver } from '../controller.ts'
 import { KERNEL_CONTROLLER_MISSING } from '../errors.ts'
 import { RequestEvent } from '../events.ts'
 import { HttpKernel } from '../http-kernel.ts'
-import { checkBundles, Kernel } from '../kernel.ts'
+import { Kernel } from '../kernel.ts'
+import { checkBundles } from '../mistakes/check-bundles.ts'
 import { RequestContext } from '../request-context.ts'
 import {
   type ClientRequestInit,

@@ -41,7 +41,7 @@ import {
   uploadedFile,
 } from '#kernel/argument-sources.ts'
 import { defineController, toController } from '#kernel/controller.ts'
-import { checkBundles } from '#kernel/kernel.ts'
+import { checkBundles } from '#kernel/mistakes/check-bundles.ts'
 import { defineSettings } from '#lib/env/settings.ts'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { createFileResponse } from '#lib/http/file-response.ts'

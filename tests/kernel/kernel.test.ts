@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { asInteger, type Bundle, HttpError, type Logger } from 'sinfonietta'
 import { createRequest, createTestKernel, silentLogger } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
+import type { Collector } from '#kernel/contracts/profiler-contract.ts'
 import { toController } from '#kernel/controller.ts'
 import { Kernel } from '#kernel/kernel.ts'
 import { readConfig } from '#lib/env/config.ts'
@@ -362,6 +363,29 @@ t.test('a collector with the name of another is refused, in any order', async t 
   })
   const { close } = await boot(t, [add('one', 'stock'), add('two', 'prices')])
   await close()
+})
+
+t.test('what a bundle adds in decorate() is checked, and is its own', async t => {
+  const decorating = (collector: object): Bundle => ({
+    name: 'two',
+    decorate(foundation) {
+      foundation.collectors.push(collector as Collector)
+      return foundation
+    },
+    register() {},
+  })
+  const others: Bundle[] = ['one', 'three'].map(name => ({
+    name,
+    register: ({ collectors }) => void collectors.push({ name: name === 'one' ? 'prices' : 'stock', collect: () => 1 }),
+  }))
+  await t.rejects(boot(t, [...others, decorating({ name: 'stock', collect: () => 1 })]), {
+    code: 'KERNEL_COLLECTOR_TAKEN',
+    message:
+      'The bundle "three" has a collector "stock", but the bundle "two" has one of that name: give it another name.',
+  })
+  await t.rejects(boot(t, [decorating({ name: 'stock' })]), {
+    message: /^The bundle "two" failed in decorate\(\): The collector "stock" .*it needs the key "collect"/,
+  })
 })
 
 t.test('URLs begin with APP_URL, and an alias of a route is logged once in development', async t => {

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { checkBundles } from '../../../kernel/kernel.ts'
+import { checkBundles } from '../../../kernel/mistakes/check-bundles.ts'
 import {
   createTestKernel,
   type TestKernel,

@@ -1,0 +1,122 @@
+import { checkFunction } from '../../lib/errors/arguments.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { describeValue, isKeyed, readProperty } from '../../lib/text/describe-value.ts'
+import { findShapeMistakes } from '../../lib/text/mistakes.ts'
+import { KERNEL_COLLECTOR_TAKEN, KERNEL_CONTRIBUTION_INVALID } from '../errors.ts'
+import { type CommandSource, type ConsoleCommand, commandPoint } from './console-command.ts'
+import type { ExtensionPoint } from './extension-point.ts'
+import { type HealthCheck, healthCheckPoint } from './health-check.ts'
+import {
+  type Collector,
+  collectorPoint,
+  type Explainer,
+  explainerPoint,
+  type FindingRule,
+  findingRulePoint,
+} from './profiler-contract.ts'
+
+/** The lists of an application to which bundles add objects. */
+export interface Contributions {
+  /** Contributions of bundles to profiles; unused without the profiler. */
+  readonly collectors: Collector[]
+  /** The names of the profiler's own collectors and panels; no collector of a bundle may have one of them. */
+  readonly reservedCollectors: string[]
+  /** Rules of bundles that find flaws in profiles, in addition to the profiler's own rules. */
+  readonly findingRules: FindingRule[]
+  /** Connections on which the profiler's console explains queries; unused without the profiler. */
+  readonly explainers: Explainer[]
+  /** Commands of bundles for `bin/console`. A server does not load those that are given by a function. */
+  readonly commands: CommandSource[]
+  /** Checks of bundles, which `/_health` runs. */
+  readonly healthChecks: HealthCheck[]
+  /** Tests of main requests. If one is true, only the listeners of core bundles are called for the request. */
+  readonly isolated: ((request: Request) => boolean)[]
+}
+
+/** Creates empty lists. */
+export function createContributions(): Contributions {
+  return {
+    collectors: [],
+    reservedCollectors: [],
+    findingRules: [],
+    explainers: [],
+    commands: [],
+    healthChecks: [],
+    isolated: [],
+  }
+}
+
+/** The check of an entry, for each list. */
+const checks = {
+  // A function loads commands when the console runs.
+  commands: (entry: unknown) => typeof entry === 'function' || checkEntry(entry, commandPoint),
+  healthChecks: (entry: unknown) => checkEntry(entry, healthCheckPoint),
+  collectors: (entry: unknown) => checkEntry(entry, collectorPoint),
+  findingRules: (entry: unknown) => checkEntry(entry, findingRulePoint),
+  explainers: (entry: unknown) => checkEntry(entry, explainerPoint),
+}
+
+const names = Object.keys(checks) as (keyof typeof checks)[]
+
+/** The bundles that have added the entries. */
+const owners = new WeakMap<object, string>()
+
+/** Returns a check of what a bundle adds from now on. @throws KERNEL_CONTRIBUTION_INVALID ARGUMENT_INVALID */
+export function checkContributions(lists: Contributions, bundle: string): () => void {
+  const before = new Set<unknown>(names.flatMap<object>(name => lists[name]))
+  return () => {
+    for (const name of names) {
+      for (const entry of lists[name].filter(each => !before.has(each))) {
+        checks[name](entry)
+        if (!owners.has(entry)) owners.set(entry, bundle)
+      }
+    }
+    for (const test of lists.isolated) checkFunction('isolated.push(test)', 'the test', test)
+  }
+}
+
+/** Refuses two collectors with the same name: the profiler would show only one of them. @throws KERNEL_COLLECTOR_TAKEN */
+export function checkCollectorNames({ collectors, reservedCollectors }: Contributions): void {
+  const taken = new Map(reservedCollectors.map(name => [name, 'the profiler itself']))
+  for (const collector of collectors) {
+    const bundle = owners.get(collector) ?? ''
+    const other = taken.get(collector.name)
+    if (other !== undefined) throw new KERNEL_COLLECTOR_TAKEN([bundle, collector.name, other])
+    taken.set(collector.name, `the bundle "${bundle}"`)
+  }
+}
+
+/** Checks the commands of an entry of `app.commands` when the console runs. @throws KERNEL_CONTRIBUTION_INVALID */
+export function checkCommands(commands: readonly ConsoleCommand[], source: CommandSource): void {
+  const bundle = owners.get(source)
+  for (const command of commands) {
+    const mistake = findMissing(command, commandPoint.required) ?? findDashes(command)
+    if (mistake !== undefined)
+      throw new KERNEL_CONTRIBUTION_INVALID([nameEntry(command, commandPoint.noun, bundle), mistake])
+  }
+}
+
+function findDashes({ options = [] }: ConsoleCommand): string | undefined {
+  const dashed = options.find(({ name }) => name.startsWith('-'))
+  return dashed && `its option "${dashed.name}" is named without the dashes`
+}
+
+function checkEntry<type>(value: unknown, { noun, required, shape }: ExtensionPoint<type>): void {
+  const mistake =
+    (isKeyed(value) ? findShapeMistakes('key', value, shape)[0] : undefined) ?? findMissing(value, required)
+  if (mistake !== undefined) throw new KERNEL_CONTRIBUTION_INVALID([nameEntry(value, noun), mistake])
+}
+
+/** `The command "shop:import" of the bundle "shop"`, as far as it has a name and the bundle is not named anyway. */
+function nameEntry(value: unknown, noun: string, bundle?: string): string {
+  const name = readProperty(value, 'name')
+  const article = /^[aeiou]/.test(noun) ? 'An' : 'A'
+  const entry = typeof name === 'string' && name !== '' ? `The ${noun} "${name}"` : `${article} ${noun}`
+  return bundle === undefined ? entry : `${entry} of the bundle "${bundle}"`
+}
+
+function findMissing(value: unknown, required: readonly string[]): string | undefined {
+  if (!isKeyed(value)) return `it is ${describeValue(value)}, not an object`
+  const missing = required.find(key => readProperty(value, key) === undefined)
+  return missing && `it needs the key "${missing}"`
+}

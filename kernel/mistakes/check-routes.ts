@@ -1,0 +1,89 @@
+import { corsShape, describeNoOrigin, findCorsMistakes, isOrigin } from '../../lib/http/cors.ts'
+import type { KnownAttributes } from '../../lib/http/request.ts'
+import { ROUTE_DEFINITION_INVALID } from '../../lib/routing/errors.ts'
+import type { Route } from '../../lib/routing/route.ts'
+import { describeValue } from '../../lib/text/describe-value.ts'
+import { findShapeMistakes, type ShapeOf, suggestNames } from '../../lib/text/mistakes.ts'
+import type { Bundle } from '../bundle.ts'
+import { type ControllerResolver, createDeclarations, type Declaring } from '../controller.ts'
+// The import adds the types of the kernel's attributes.
+import type {} from '../request-attributes.ts'
+
+/** The shape of the attributes that the defaults of a route can set. */
+const routeAttributes: ShapeOf<
+  Pick<
+    KnownAttributes,
+    | '_body_limit'
+    | '_body_unread'
+    | '_stateless'
+    | '_cross_origin'
+    | '_cors'
+    | '_log'
+    | '_public'
+    | '_format'
+    | '_locale'
+  >
+> = {
+  _body_limit: 'number',
+  _body_unread: 'boolean',
+  _stateless: 'boolean',
+  _cross_origin: true,
+  _cors: true,
+  _log: 'boolean',
+  _public: ['string'],
+  _format: 'string',
+  _locale: 'string',
+}
+
+/**
+ * Refuses a route whose controller cannot answer, or whose defaults would have no effect: a request would be the first to notice.
+ *
+ * @throws ROUTE_DEFINITION_INVALID
+ */
+export function checkRoutes(
+  { controllers, directory, routes }: Declaring & { readonly controllers: ControllerResolver },
+  bundles: readonly Bundle[],
+): void {
+  const declared = bundles.flatMap(({ routeDefaults = [] }) => routeDefaults)
+  const names: ReadonlySet<string> = new Set([...Object.keys(routeAttributes), ...declared])
+  for (const route of routes) {
+    const mistake = controllers.findMistake(route) ?? findDefaultMistake(route.defaults, names)
+    if (mistake === undefined) continue
+    const place = createDeclarations({ controllers, directory, routes }).find(route)
+    const where = place === undefined ? '' : ` (${place.file}:${place.line})`
+    throw new ROUTE_DEFINITION_INVALID([route.name, mistake + where])
+  }
+}
+
+function findDefaultMistake(defaults: Route['defaults'], names: ReadonlySet<string>): string | undefined {
+  const known = Object.entries(defaults).filter(([name]) => name in routeAttributes)
+  const [mistake] = [
+    ...findShapeMistakes('default', Object.fromEntries(known), routeAttributes),
+    ...findUndeclared(defaults, names),
+    ...findPolicyMistakes(defaults._cors),
+    ...findOriginMistakes(defaults._cross_origin),
+  ]
+  return mistake && `in its defaults, ${mistake}`
+}
+
+/** A default that nothing reads may be a guard that is mistyped, or whose bundle is not in the list. */
+function findUndeclared(defaults: Route['defaults'], names: ReadonlySet<string>): string[] {
+  const unknown = Object.keys(defaults).filter(name => name.startsWith('_') && !names.has(name))
+  return unknown.map(name => {
+    const advice = suggestNames(name, names) || `: the bundle that reads it has routeDefaults: ['${name}']`
+    return `"${name}" is declared by no bundle of the list${advice}`
+  })
+}
+
+function findPolicyMistakes(policy: unknown): readonly string[] {
+  if (policy === undefined || policy === false) return []
+  const mistakes = findShapeMistakes('key', { _cors: policy }, { _cors: corsShape })
+  // A value of the right shape is a policy.
+  return mistakes.length > 0 ? mistakes : findCorsMistakes(policy as Parameters<typeof findCorsMistakes>[0], '_cors')
+}
+
+function findOriginMistakes(origins: unknown): string[] {
+  if (origins === undefined || typeof origins === 'boolean') return []
+  if (!Array.isArray(origins)) return [`"_cross_origin" must be true, false or a list, not ${describeValue(origins)}`]
+  return origins.filter(origin => !isOrigin(origin)).map(origin => describeNoOrigin('_cross_origin', origin))
+}
