@@ -53,7 +53,7 @@ function maskOnce(given: string, isSecret: NameTest, depth: number): string {
   if (hasName) {
     if (masked.includes('<')) masked = maskElements(masked, isSecret)
     masked = maskEncoded(masked, isSecret, depth)
-    if (/into\s/i.test(masked)) masked = maskInserts(masked, isSecret)
+    masked = maskInserts(masked, isSecret)
     const named = masked === text ? places : undefined
     masked = maskPairs(masked, isNamed, variables.length === 0 ? named : placesOf(masked, variables))
   } else if (masked.includes('+')) masked = maskEncoded(masked, isSecret, depth)
@@ -96,32 +96,35 @@ function readEscapes(text: string): string {
   )
 }
 
-const insert = /\binto\s{1,9}[\w."`[\]]{1,128}\s{0,9}\(([^()]{1,2000})\)\s{0,9}values?\s{0,9}(?=\()/gi
 /** A value of a row with the mark before it: a comma, or the bracket of a row. */
-const cell =
-  /(\)\s{0,9},\s{0,9}\(|[(,])(\s{0,9}(?:[EN](?=["'`]))?)(?:((["'`])(?:\\[\s\S]|(?!\4)[^\\]|\4\4)*)\4?|([^,()\r\n"'`]*(?:\([^()\r\n]*\))?))\s{0,9}/iy
-/** Values that are placeholders, or empty texts. */
-const placeholder = /^(?:\$\d{1,3}|\?|%s|[:@][A-Za-z_]\w{0,60}|NULL|DEFAULT|["'`]?)\s{0,9}$/i
+const cell = new RegExp(
+  String.raw`(?<mark>\)\s{0,9},\s{0,9}\(|[(,])(?<before>\s{0,9}(?:[EN](?=["'\x60]))?)` +
+    String.raw`(?:(?<quote>["'\x60])(?<text>(?:\\[\s\S]|(?!\k<quote>)[^\\]|\k<quote>\k<quote>)*)\k<quote>?|` +
+    String.raw`(?<plain>[^,()\r\n"'\x60]*(?:\([^()\r\n]*\))?))\s{0,9}`,
+  'gi',
+)
+const insert = new RegExp(
+  String.raw`(\binto\s{1,9}[\w."\x60[\]]{1,128}\s{0,9}\(([^()]{1,2000})\)\s{0,9}values?\s{0,9}(?=\())((?:${cell.source})+)`,
+  'gi',
+)
+/** Values that are placeholders. */
+const placeholder = /^(?:\$\d{1,3}|\?|%s|[:@][A-Za-z_]\w{0,60}|NULL|DEFAULT)?\s{0,9}$/i
 
 /** Masks the values for columns with secret names: `INSERT INTO users (name, password) VALUES ('ada', 'x')`. */
 function maskInserts(text: string, isSecret: NameTest): string {
-  let masked = ''
-  let done = 0
-  for (const { 0: head, 1: columns = '', index } of text.matchAll(insert)) {
+  return text.replace(insert, (all, head: string, columns: string, rows: string) => {
     const isMasked = columns.split(',').map(column => isSecret(column.replace(/[\s"'`[\]]/g, '')))
-    if (index < done || !isMasked.includes(true)) continue
-    cell.lastIndex = index + head.length
     let column = 0
-    for (let found = cell.exec(text); found !== null; found = cell.exec(text)) {
-      const [, mark = '', before = '', quoted, quote = '', plain = ''] = found
-      column = mark === ',' ? column + 1 : 0
-      if (!isMasked[column] || placeholder.test(quoted ?? plain)) continue
-      const start = found.index + mark.length + before.length + quote.length
-      masked += text.slice(done, start) + mask
-      done = start + (quoted ?? plain).length - quote.length
-    }
-  }
-  return masked + text.slice(done)
+    if (!isMasked.includes(true)) return all
+    return (
+      head +
+      rows.replace(cell, (found, ...more) => {
+        const { before, mark, plain, quote = '', text } = more.at(-1)
+        column = mark === ',' ? column + 1 : 0
+        return !isMasked[column] || placeholder.test(text ?? plain) ? found : `${mark}${before}${quote}${mask}${quote}`
+      })
+    )
+  })
 }
 
 /** Whether a whole text is a URL with a query or a fragment. */
@@ -168,8 +171,7 @@ function maskPart(part: string, maskValue: (text: string) => string): string {
 }
 
 /** Decodes a part of a query; a malformed one stays as it is. */
-function decodePart(part: string): string {
-  const text = part.replaceAll('+', ' ')
+export function decodePart(part: string, text = part.replaceAll('+', ' ')): string {
   if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)

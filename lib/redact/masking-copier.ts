@@ -1,8 +1,8 @@
 import { types } from 'node:util'
 import { describeError } from '../errors/flat-error.ts'
-import { readProperty } from '../text/describe-value.ts'
+import { isPlainObject } from '../text/describe-value.ts'
 import { stripColors } from './mask-text.ts'
-import { mask, maskIssue, type NameTest, secretsUnder, secretVariables } from './secret-names.ts'
+import { mask, maskIssue, type NameTest, readData, secretsUnder, secretVariables } from './secret-names.ts'
 
 /** The limits of a copy. `…` replaces everything beyond them. */
 export interface CopyBounds {
@@ -62,7 +62,7 @@ export class MaskingCopier {
 
   /** Copies the properties of an object. */
   record(value: object): Record<string, unknown> {
-    return this.#record(value, this.#bounds.depth)
+    return this.#named(propertiesOf(value, this.#masker), this.#bounds.depth)
   }
 
   /** Copies names and values in their order, repeated names included. `copy` copies the values; `value` by default. */
@@ -94,44 +94,26 @@ export class MaskingCopier {
     return masked
   }
 
-  #record(given: object, depth: number): Record<string, unknown> {
+  #named(entries: Entries, depth: number): Record<string, unknown> {
     const copies: Record<string, unknown> = {}
-    const value = maskIssue(given, this.#masker.isSecret)
-    const named = secretsUnder(value, this.#masker.isSecret)
-    for (const name of Object.keys(value))
-      if (!this.#put(copies, name, readOwn(value, name, named, this.#masker), depth)) break
-    return copies
-  }
-
-  /** A key that is an object is copied as the name of its class. */
-  #map(map: ReadonlyMap<unknown, unknown>, depth: number): Record<string, unknown> {
-    const copies: Record<string, unknown> = {}
-    for (const [key, value] of map) {
-      const name = typeof key === 'object' && key !== null ? `[${classOf(key)}]` : String(key)
-      if (!this.#put(copies, name, value, depth)) break
+    for (const [name, value] of entries) {
+      const isSpent = this.isSpent()
+      const key = isSpent ? '…' : this.text(name)
+      const copy = isSpent ? '…' : this.#copy(name, value, depth)
+      // An assignment would set the prototype.
+      if (key === '__proto__') Object.defineProperty(copies, key, { value: copy, enumerable: true })
+      else copies[key] = copy
+      if (isSpent) break
     }
     return copies
   }
 
-  #put(copies: Record<string, unknown>, name: string, value: unknown, depth: number): boolean {
-    const isSpent = this.isSpent()
-    const key = isSpent ? '…' : this.text(name)
-    const copy = isSpent ? '…' : this.#copy(name, value, depth)
-    // An assignment would set the prototype.
-    if (key === '__proto__') Object.defineProperty(copies, key, { value: copy, enumerable: true })
-    else copies[key] = copy
-    return !isSpent
-  }
-
-  #list(values: Iterable<unknown>, depth: number, naming: Naming): unknown[] {
+  #list(items: Entries, depth: number): unknown[] {
     const copies: unknown[] = []
-    let before: unknown
-    for (const value of values) {
+    for (const [, value] of items) {
       const isSpent = this.isSpent()
-      const isNamed = !isSpent && isNamedBefore(before, value, this.#masker, naming)
-      copies.push(isSpent ? '…' : isNamed ? mask : this.#copy('', value, depth, true))
+      copies.push(isSpent ? '…' : this.#copy('', value, depth, true))
       if (isSpent) break
-      before = value
     }
     return copies
   }
@@ -159,12 +141,60 @@ export class MaskingCopier {
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
     if (value instanceof URL) return this.text(value.href)
     if (depth === 0) return '…'
-    if (Array.isArray(value) || value instanceof Set) return this.#list(value, depth - 1, naming)
-    if (value instanceof Map) return this.#map(value, depth - 1)
-    const prototype: unknown = Object.getPrototypeOf(value)
-    if (prototype === null || prototype === Object.prototype) return this.#record(value, depth - 1)
+    if (isList(value)) return this.#list(itemsOf(value, naming, this.#masker), depth - 1)
+    if (types.isMap(value)) return this.#named(pairsOf(value), depth - 1)
+    if (isPlainObject(value)) return this.#named(propertiesOf(value, this.#masker), depth - 1)
     return `[${classOf(value)}]`
   }
+}
+
+/** Names and values. */
+export type Entries = Iterable<readonly [name: string, value: unknown]>
+
+export function isList(value: unknown): value is readonly unknown[] | ReadonlySet<unknown> {
+  return Array.isArray(value) || types.isSet(value)
+}
+
+/** The properties of an object. Other properties may show that one is a secret, which is a note then. No getter is called. */
+export function* propertiesOf(given: object, masker: TextMasker): Generator<[string, unknown]> {
+  const value = maskIssue(given, masker.isSecret)
+  const named = secretsUnder(value, masker.isSecret)
+  for (const name of Object.keys(value)) yield [name, readOwn(value, name, named, masker)]
+}
+
+/** The items of a list by their indexes. A secret behind its name is a note. */
+export function* itemsOf(
+  list: readonly unknown[] | ReadonlySet<unknown>,
+  naming: Naming,
+  masker: TextMasker,
+): Generator<[string, unknown]> {
+  let index = 0
+  let before: unknown
+  for (const item of Array.isArray(list) ? list.keys() : Set.prototype.values.call(list)) {
+    const property = Array.isArray(list) ? Object.getOwnPropertyDescriptor(list, index) : { value: item }
+    const value: unknown = property?.get ? getter : property?.value
+    yield [String(index++), isNamedBefore(before, value, masker, naming) ? secret : value]
+    before = value
+  }
+}
+
+/** The pairs of a map. A key that is an object is named by its class. */
+export function* pairsOf(map: ReadonlyMap<unknown, unknown>): Generator<[string, unknown]> {
+  for (const [key, value] of Map.prototype.entries.call(map))
+    yield [typeof key === 'object' && key !== null ? `[${classOf(key)}]` : String(key), value]
+}
+
+/** The name of the class of an object, without a call of its code. */
+export function classOf(value: object): string {
+  const prototype: object | null = Object.getPrototypeOf(value)
+  if (prototype === null) return '[no prototype]'
+  return functionName(readData(prototype, 'constructor')) || 'Object'
+}
+
+/** The name of a function, without a call of its code; empty for another value. */
+export function functionName(value: unknown): string {
+  const name = typeof value === 'function' ? readData(value, 'name') : undefined
+  return typeof name === 'string' ? name : ''
 }
 
 /** How an item of a list names the next one: `pair` as a key does, `said` and `item` as a text does. Many items are ordinary words. */
@@ -239,21 +269,23 @@ export function readOwn(object: object, name: string, named: readonly string[], 
   if (typeof value !== 'object') return value
   if (name === 'spawnargs') return maskSpawnArguments(object, value, masker)
   if (name === 'rows' || name === 'values') return maskRows(object, value, masker.isSecret)
-  return name === 'variables' ? hide(value, secretVariables(readProperty(object, 'query'), masker.isSecret)) : value
+  return name === 'variables' ? hide(value, secretVariables(readData(object, 'query'), masker.isSecret)) : value
 }
 
 /** The arguments of a child process, by the property of Node, are masked as a command line. */
 function maskSpawnArguments(object: object, value: unknown, masker: TextMasker): unknown {
   if (!Array.isArray(value) || !value.every(each => typeof each === 'string')) return value
-  const program = readProperty(object, 'path') ?? readProperty(object, 'spawnfile')
+  const program = readData(object, 'path') ?? readData(object, 'spawnfile')
   return maskCommandLine([String(program ?? ''), ...value], masker).slice(1)
 }
 
 /** The names of columns: `{ columns: ['user', 'password'], rows: [['ada', 'x']] }`, `fields: [{ name: 'user' }]`. */
 function maskRows(object: object, rows: unknown, isSecret: NameTest): unknown {
-  const columns = readProperty(object, 'columns') ?? readProperty(object, 'fields')
+  const columns = readData(object, 'columns') ?? readData(object, 'fields')
   if (!Array.isArray(columns) || !Array.isArray(rows)) return rows
-  const names = columns.map(column => String(typeof column === 'object' ? readProperty(column, 'name') : column))
+  const names = columns.map(column =>
+    String(typeof column === 'object' && column !== null ? readData(column, 'name') : column),
+  )
   const secrets = Object.keys(names).filter(at => isSecret(names[Number(at)] ?? ''))
   return rows.map((row: unknown) => (Array.isArray(row) ? hide(row, secrets) : row))
 }
@@ -276,8 +308,4 @@ export function maskAndCut(text: string, limit: number, masker: Pick<TextMasker,
 export function cut(text: string, limit: number): string {
   if (text.length <= Math.max(limit, 0)) return text
   return limit <= 0 ? '…' : `${text.slice(0, limit - 1).toWellFormed()}…`
-}
-
-function classOf(value: object): unknown {
-  return readProperty(readProperty(value, 'constructor'), 'name')
 }

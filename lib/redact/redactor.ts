@@ -2,7 +2,7 @@ import { splitList } from '../text/conversion.ts'
 import { escapeRegExp } from '../text/escapes.ts'
 import { TextMemo } from '../text/text-memo.ts'
 import type { WordFinder } from '../text/word-finder.ts'
-import { isUrl, maskSource, maskText, maskUrl } from './mask-text.ts'
+import { decodePart, isUrl, maskSource, maskText, maskUrl } from './mask-text.ts'
 import { type CopyBounds, MaskingCopier, maskCommandLine } from './masking-copier.ts'
 import { createFinder, findWords, moreBit } from './secret-forms.ts'
 import { isSecretName, mask, type NameTest } from './secret-names.ts'
@@ -49,8 +49,6 @@ export class Redactor {
   /** Texts without a secret: the same ones come with each request. Secrets are not kept. */
   #harmless = new TextMemo<true>(1000, 256)
   #misses = 0
-  /** Whether names are secret: those of headers and columns come with each request, too. */
-  #names = new TextMemo<boolean>(1000, 256)
 
   constructor(variables: EnvironmentVariables = {}) {
     this.#variables = variables
@@ -67,8 +65,6 @@ export class Redactor {
       names.add(name)
       if (isSecret && !isSecretName(name)) this.#secretNames.add(name.toLowerCase())
     }
-    this.#names = new TextMemo(1000, 256)
-    this.#harmless = new TextMemo(1000, 256)
     this.#findSecrets()
   }
 
@@ -78,17 +74,13 @@ export class Redactor {
    */
   reveal(names: Iterable<string>): void {
     for (const name of names) this.#revealed.add(name.toLowerCase())
-    this.#names = new TextMemo(1000, 256)
     this.#findSecrets()
   }
 
   /** Whether the value under a name is a secret. */
   readonly isSecret: NameTest = name => {
-    const known = this.#names.get(name)
-    if (known !== undefined) return known
-    const isSecret = (isSecretName(name) || this.#isDeclaredSecret(name)) && !this.#isRevealed(name)
-    this.#names.set(name, isSecret)
-    return isSecret
+    const isDeclared = this.#secretNames.size > 0 && this.#secretNames.has(name.toLowerCase())
+    return (isDeclared || isSecretName(name)) && !this.#isRevealed(name)
   }
 
   /** Adds a function that masks more in every text, such as the paths of routes. It runs for each text, so it must be fast; JSON must stay valid. */
@@ -103,7 +95,8 @@ export class Redactor {
     // Too short for a secret of the environment, and without a character that every other form needs.
     if (plain.length < shortestSecret && !separator.test(plain)) return plain
     if (this.#harmless.get(plain)) return plain
-    const found = this.#find(plain)
+    this.#finder ??= createFinder(this.#forms.map(form => form.slice(0, 6)).join('¦'))
+    const found = findWords(plain, undefined, this.#finder)
     const text = (found & moreBit) === 0 ? plain : plain.replace(this.#secrets, mask)
     const masked = (found & ~moreBit) === 0 ? text : this.#mask(text, nestingLimit)
     // To keep a text takes longer than to read it. Those that come again and again are kept sooner or later.
@@ -113,21 +106,13 @@ export class Redactor {
 
   /** Masks the secrets in a source text: values of secret environment variables, and what {@link maskSource} finds. */
   source(text: string): string {
-    return maskSource(this.#maskVariables(text), this.isSecret)
+    return maskSource(this.#forms.length === 0 ? text : text.replace(this.#secrets, mask), this.isSecret)
   }
 
   /** Masks only the values of secret environment variables, and what added functions mask. JSON stays valid JSON. */
   knownSecrets(text: string): string {
-    return this.#maskVariables(this.#maskMore(text))
-  }
-
-  #maskVariables(text: string): string {
-    return this.#forms.length === 0 ? text : text.replace(this.#secrets, mask)
-  }
-
-  #find(text: string): number {
-    this.#finder ??= createFinder(this.#forms.map(form => form.slice(0, 6)).join('¦'))
-    return findWords(text, undefined, this.#finder)
+    const masked = this.#maskMore(text)
+    return this.#forms.length === 0 ? masked : masked.replace(this.#secrets, mask)
   }
 
   /** Copies a value into plain, masked data: ten levels deep and 5,000 entries, see {@link MaskingCopier}. */
@@ -142,11 +127,10 @@ export class Redactor {
 
   /** All environment variables, sorted by name. Values that may not be seen are masked. */
   environment(): Record<string, string> {
-    const masked = Object.entries(this.#variables).map(([name, value = '']): [string, string] => [
-      name,
-      value === '' ? value : this.#isShown(name) ? this.text(value) : mask,
-    ])
-    return Object.fromEntries(masked.sort(([a], [b]) => (a < b ? -1 : 1)))
+    const all = Object.entries(this.#variables).sort(([a], [b]) => (a < b ? -1 : 1))
+    const show = (name: string, value: string) =>
+      this.#shown.has(name) || this.#isRevealed(name) ? this.text(value) : mask
+    return Object.fromEntries(all.map(([name, value = '']) => [name, value === '' ? '' : show(name, value)]))
   }
 
   /** Recursive, because a value of a query may be a URL. */
@@ -156,14 +140,6 @@ export class Redactor {
     const masked = maskText(text, this.isSecret)
     // A text with a blank is no URL. If the blank was part of a masked value, the rest may be one.
     return depth > 0 && masked !== text && isUrl(masked) ? this.#mask(masked, depth) : masked
-  }
-
-  #isShown(name: string): boolean {
-    return this.#shown.has(name) || this.#isRevealed(name)
-  }
-
-  #isDeclaredSecret(name: string): boolean {
-    return this.#secretNames.size > 0 && this.#secretNames.has(name.toLowerCase())
   }
 
   #isRevealed(name: string): boolean {
@@ -179,6 +155,7 @@ export class Redactor {
     this.#forms = [...new Set(forms)].sort((a, b) => b.length - a.length)
     this.#secrets = new RegExp(this.#forms.map(escapeRegExp).join('|'), 'g')
     this.#finder = undefined
+    this.#harmless = new TextMemo(1000, 256)
   }
 
   #secretsOf(name: string, value = ''): string[] {
@@ -196,12 +173,7 @@ export class Redactor {
 /** The password of a URL such as `smtp://user:password@host`, as it is written and percent-decoded. */
 function passwordOf(value: string): string[] {
   const password = /^[a-z][a-z\d+.-]*:\/\/[^:@/]*:([^@]+)@/i.exec(value)?.[1]
-  if (password === undefined) return []
-  try {
-    return [password, decodeURIComponent(password)]
-  } catch {
-    return [password]
-  }
+  return password === undefined ? [] : [password, decodePart(password, password)]
 }
 
 /** A secret as it is, percent-encoded, and escaped in JSON. */

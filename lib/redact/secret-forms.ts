@@ -2,22 +2,13 @@ import { escapeRegExp } from '../text/escapes.ts'
 import { WordFinder } from '../text/word-finder.ts'
 import { mask, type NameTest, wordsOfNames } from './secret-names.ts'
 
-/** Forms of secrets in texts. */
-interface Group {
-  readonly name: string
-  /** Words between `¦`: each text with one of these forms contains one. A digit is any digit. */
-  readonly needs: string
-  /** Whether these forms contain a part of a secret name, too: their words are frequent in other texts. */
-  readonly isNamed?: true
-  /** Whether these secrets are masked before all others: they may contain separators and quotes. */
-  readonly isFirst?: true
-  /**
-   * Patterns by their examples, between `¦`, in which the secret is between two `§`. The part `before` stays, and the mask replaces the
-   * rest of the match. One of the words of a part `name` must be a secret name; a part `base64` must contain a colon. Repetitions have limits, so
-   * that the time grows only as the text does.
-   */
-  readonly forms: Readonly<Record<string, RegExp>>
-}
+/**
+ * Forms of secrets, by the words between `¦` of which each text with one of them contains one. A digit is any digit. A pattern has its
+ * examples as name, between `¦`, in which the secret is between two `§`. The part `before` stays, and the mask replaces the rest of the
+ * match. One of the words of a part `name` must be a secret name; a part `base64` must contain a colon. Repetitions have limits, so that
+ * the time grows only as the text does.
+ */
+type Forms = Readonly<Record<string, Readonly<Record<string, RegExp>>>>
 
 /** The forms of tokens of known providers: their beginnings, and the rest. */
 const shapes: readonly (readonly [begins: string, rest: string])[] = [
@@ -52,251 +43,175 @@ const nameOfSecret = 'pass(?:word|wd|phrase|code)|(?:api|license|access)[ _-]?ke
 const entity = '&(?:quot|apos|#34|#39|#x22);'
 const listed = String.raw`[\w."\x60]{1,100})\s{1,3}(?:not\s{1,3})?`
 const state = '(?:state|session_state|iss|grant_type)='
+const userinfo = '@¦%40¦\\u00'
 const word = String.raw`[^\s"',;<>\\]`
 
-export const groups: readonly Group[] = [
-  {
-    name: 'tokens of known providers',
-    needs: [...shapes.map(([begins]) => begins), 'sk1¦ska¦skb¦skc¦skd¦ske¦skf¦12345678:¦12345678%'].join('¦'),
-    isFirst: true,
-    forms: {
-      '§ghp_aB3dE5fG7hJ9kL1m§': new RegExp(
-        `(?<before>(?<=%(?:25){0,3}[\\dA-Fa-f]{2})|(?<![\\w%-]))(?:${tokenForms.join('|')}|SK[\\da-f]{32}(?!\\w)|\\d{8,10}:[\\w-]{35}(?![\\w-]))`,
-        'g',
-      ),
-    },
+/** What is masked before all others: it may contain separators and quotes. */
+const firstForms: Forms = {
+  [[...shapes.map(([begins]) => begins), 'sk1¦ska¦skb¦skc¦skd¦ske¦skf¦12345678:¦12345678%'].join('¦')]: {
+    '§ghp_aB3dE5fG7hJ9kL1m§': new RegExp(
+      `(?<before>(?<=%(?:25){0,3}[\\dA-Fa-f]{2})|(?<![\\w%-]))(?:${tokenForms.join('|')}|SK[\\da-f]{32}(?!\\w)|\\d{8,10}:[\\w-]{35}(?![\\w-]))`,
+      'g',
+    ),
   },
-  {
-    name: 'web hooks',
-    needs: 'hooks.slack¦bot12345¦webhooks/',
-    isFirst: true,
-    forms: {
-      'https://hooks.slack.com/services/§T0/B0/aB3dE5§':
-        /(?<before>hooks\.slack\.com\/(?:services|workflows|triggers)\/)[^\s"'<>`?#]+/g,
-      'https://api.telegram.org/bot§123456789:aB3dE5fG7h§/send': /(?<before>\bbot)\d{5,12}(?::|%3A)[\w-]{8,}/g,
-      'https://discord.com/api/webhooks/§12/aB3dE5§': /(?<before>discord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>`?#]+/g,
-    },
+  'hooks.slack¦bot12345¦webhooks/': {
+    'https://hooks.slack.com/services/§T0/B0/aB3dE5§':
+      /(?<before>hooks\.slack\.com\/(?:services|workflows|triggers)\/)[^\s"'<>`?#]+/g,
+    'https://api.telegram.org/bot§123456789:aB3dE5fG7h§/send': /(?<before>\bbot)\d{5,12}(?::|%3A)[\w-]{8,}/g,
+    'https://discord.com/api/webhooks/§12/aB3dE5§': /(?<before>discord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>`?#]+/g,
   },
-  {
-    name: 'PEM',
-    needs: '-----begin',
-    isFirst: true,
-    forms: {
-      '§-----BEGIN PRIVATE KEY-----\naB3dE5\n-----END PRIVATE KEY-----§':
-        /(?<before>)-----BEGIN [A-Z\d ]{1,60}-----(?:(?!-----BEGIN)[\s\S])*?(?:-----END [A-Z\d ]{1,60}-----|(?=-----BEGIN)|$)/g,
-    },
+  '-----begin': {
+    '§-----BEGIN PRIVATE KEY-----\naB3dE5\n-----END PRIVATE KEY-----§':
+      /(?<before>)-----BEGIN [A-Z\d ]{1,60}-----(?:(?!-----BEGIN)[\s\S])*?(?:-----END [A-Z\d ]{1,60}-----|(?=-----BEGIN)|$)/g,
   },
-  {
-    name: 'sentences',
-    needs:
-      ' is¦ was¦ for ¦ from ¦entered¦given¦invalid¦malformed¦provided¦received¦rejected¦sent¦submitted¦supplied¦typed¦used¦' +
-      'password ¦passwd ¦passphrase ¦passcode ¦api key ¦apikey ¦api_key ¦api-key ¦secret ¦token ¦key ¦--',
-    isNamed: true,
-    forms: {
-      'Incorrect API key provided: §aB3dE5.§ ¦ OTP for ada: §482913§': form`(?<before>\b(?:${nameOfSecret})(?: (?:is|was|(?:for|from) [\w@.-]{1,64}|
-        entered|given|invalid|malformed|provided|received|rejected|sent|submitted|supplied|typed|used)){1,2}: ["']?)
-        ${digit}(?!\d{1,3}(?![^\s.])|\d{4}-\d\d|[a-z]{1,30}-\d{1,4}(?!\S))[^\s"'\x60\\]{4,}`,
-      'the password was changed to §aB3dE5§ ¦ your one-time code is §482x13§': form`(?<before>
-        \b(?:${nameOfSecret}|(?:one-time|recovery|verification) code) (?:is|was) (?:(?:changed|reset|set) to )?)
-        ${digit}(?![\d.,]+(?:\s|$))(?!${algorithm})[^\s"']{4,}`,
-      '--api-key §aB3dE5§':
-        /(?<before>(?:^|\s)--[\w-]{0,40}(?:passw|passphrase|secret|token|key|pwd|auth)[\w-]{0,40}[ \t](?![-\s<[{|]))[^\s"']+/gi,
-      'the token §aB3dE5fG7h§ was refused': new RegExp(
-        String.raw`(?<before>\b(?:[Pp]assword|[Pp]assphrase|[Aa][Pp][Ii][ _-]?[Kk]ey|[Ss]ecret|(?<!nexpected )[Tt]oken|[Kk]ey) )` +
-          String.raw`(?=\S*\d)(?=\S*[a-z])(?=\S*[A-Z])[^\s"'.,:;()<>[\]{}]{8,}`,
-        'g',
-      ),
-    },
-  },
-  {
-    name: 'arrows, bars and brackets',
-    needs: '->¦→¦<-¦|¦\t¦ (',
-    isNamed: true,
-    forms: {
-      'secret -> §aB3dE5§ ¦ password (§aB3dE5§) ¦ apiKey|§aB3dE5§': form`(?<before>(?<![\w.-])(?<name>[\w.-]{1,100})(?: ?(?:->|→|<-|\|) ?|\t| \())${digit}(?=[^\s"'\x60|()\\]{0,300}[A-Z])
-        (?!\S{0,300}[/:]|${algorithm}|[a-z]{1,30}-?\d{1,4}(?![\w-]))[^\s"'\x60|()\\]{6,}`,
-    },
-  },
-  {
-    name: 'lists of names and values',
-    needs: '",¦\',¦`,¦" ,¦\' ,',
-    isNamed: true,
-    forms: {
-      "['x-api-key', '§aB3 dE5§']": form`(?<=\k<around>(?<name>[\w.-]{1,100})(?<around>["'\x60])\s{0,3},\s{0,3})(?<before>["'\x60])
-        (?![A-Za-z_]+\k<before>|[/:][\w/:{}.-]*\k<before>)(?:\\.|(?!\k<before>)[^\\\r\n])+(?=\k<before>)`,
-    },
-  },
-  {
-    name: 'names in other marks',
-    needs: 'Symbol(¦&quot;¦&apos;¦&#34;¦&#x22;¦%22¦s:1:',
-    isNamed: true,
-    forms: {
-      "{ [Symbol(password)]: '§aB3 dE5§' }":
-        /(?<before>\[Symbol\((?<name>[^()\r\n]{1,100})\)\]: ?(["'`]))(?:\\.|(?!\3)[^\\])+(?=\3)/g,
-      '&quot;password&quot;:&quot;§aB3 dE5§&quot;': form`(?<before>${entity}(?<name>[\w-]{1,100})${entity}\s?[:=]\s?${entity})(?:(?!${entity})[^\r\n])+`,
-      '%22password%22%3A%22§aB3dE5§%22':
-        /(?<before>%22(?<name>[\w-]{1,100})%22(?:%20|\+)?%3A(?:%20|\+)?%22)(?:(?!%22)[^\s"'<>`])+/gi,
-      // `serialize` of PHP
-      's:8:"password";s:6:"§aB3dE5§";': /(?<before>\bs:\d{1,9}:\\?"(?<name>[^"\\]{1,100})\\?";s:\d{1,9}:\\?")[^"\\]+/g,
-    },
-  },
-  {
-    name: 'statements, and messages of databases',
-    needs: "in(¦in (¦in  (¦like '¦password for ¦crypt(¦key (¦duplicate entry '",
-    isNamed: true,
-    forms: {
-      "token IN (§'aB3dE5', 'x'§)": form`(?<before>\bin\s{0,3}\()(?<=(?<name>${listed}in\s{0,3}\()(?=["'])[^()]{1,2000}`,
-      "token LIKE '§aB3%§'": form`(?<before>\bi?like ')(?<=(?<name>${listed}i?like ')(?:[^']|'')+`,
-      "SET PASSWORD FOR 'ada' = '§aB3dE5§'":
-        /(?<before>\bset password for [^=\r\n]{1,200}=\s{0,3}(?:\w{1,30}\()?')(?:[^']|'')+/gi,
-      "crypt(§'aB3dE5', 'x'§)": /(?<before>\b(?:crypt|pgp_sym_(?:en|de)crypt)\()(?=')[^()]{1,2000}/gi,
-      'Key (email)=(§ada@example.org§) already exists.': form`(?<before>\bkey \((?<name>(?:(?!\)=\()[^\r\n]){1,500})\)=\()(?!\))(?:(?!\)
-        (?: (?:already exists|is not present|is still referenced|is duplicated|conflicts with)|\.?$))[\s\S]){1,4000}`,
-      "Duplicate entry '§ada@example.org§' for key 'users.email'":
-        /(?<before>\bduplicate entry ')[\s\S]{1,200}?(?=' for key '(?<name>[^'\r\n]{1,200})')/gi,
-    },
-  },
-  {
-    name: 'messages of validators',
-    needs: 'received ¦got "¦got \'¦value "¦value \'',
-    isNamed: true,
-    forms: {
-      "The property 'password' is invalid. Received §'aB3dE5'§": form`(?<before>\bThe (?:(?:property|argument) '|")(?<name>[\w.-]{1,100})['"] [^\r\n]{1,200}?\bReceived )
-        (?!undefined|null|an instance)[^\r\n]+`,
-      'password: expected a number, got "§aB3 dE5§"':
-        /(?<before>\b(?:got|received) ["'])(?<=(?<name>[\w.-]{1,100}): [^"':\r\n]{1,200}["'])[^"'\r\n]+/g,
-      '"password" with value "§aB3 dE5§" fails to match':
-        /(?<before>"(?<name>[\w.[\]-]{1,100})" with value ")[^\r\n]{1,500}?(?=" (?:fails|matches|contains|must|is)\b)/g,
-      'Cast to String failed for value "§aB3 dE5§" (type string) at path "password"': form`(?<before>\bCast to \w{1,40} failed for value ["'])[^\r\n]{1,500}?
-        (?=["'] \(type [^()\r\n]{1,60}\) at path "(?<name>[^"\r\n]{1,100})")`,
-      'Invalid value "§aB3 dE5§" for "api_key"':
-        /(?<before>\bvalue ["'])[^"'\r\n]{1,500}(?=["'] for ["']?(?<name>[\w.-]{1,100}))/gi,
-    },
-  },
-  {
-    name: 'commands of Redis with a name',
-    needs: 'set ¦ex ¦setnx ',
-    isNamed: true,
-    forms: {
-      'HSET u §password aB3dE5§': /(?<before>\bH(?:M?SET|SETNX) \S{1,200} )(?=(?<name>[^\r\n]{1,500}))[^\r\n]+/g,
-      'SETEX otp:7 §60 aB3dE5§': /(?<before>\b(?:(?:P?SET)?EX|SETNX|GETSET|SETEX|PSETEX) (?<name>\S{1,200}) )[^\r\n]+/g,
-    },
-  },
-  {
-    name: 'passwords in quotes',
-    needs: 'password ¦passwd ¦passphrase ¦passcode ¦identified by ',
-    forms: {
-      'password "§aB3 dE5§" is wrong ¦ IDENTIFIED BY \'§aB3 dE5§\'': form`(?<before>\b(?:pass(?:word|wd|phrase|code)|identified by)\s{1,9}(?:is |was |to )?(["']))(?:(?!\2)[^\\\r\n]|\\.)+(?=\2)`,
-    },
-  },
-  {
-    // RFC 6749, section 4.1, and RFC 7518, section 6
-    name: 'codes of OAuth, and JSON Web Keys',
-    needs: '?code=¦&code=¦"kty',
-    forms: {
-      'GET /cb?code=§aB3dE5§&state=1 ¦ GET /cb?state=1&code=§aB3dE5§': form`(?<before>[?&]code=)(?:(?=\S{0,500}&${state})|(?<=[?&]${state}\S{0,500}))[^&#\s"'<>\x60]+`,
-      '{"kty":"EC","crv":"P-256","d":"§aB3dE5§"}':
-        /(?<before>"(?:[dpqk]|dp|dq|qi)"\s?:\s?")(?:(?<="kty"[^{}]{0,1500})|(?=[^{}]{0,1500}"kty"))[^"]+/g,
-    },
-  },
-  {
-    name: 'messages of databases without a name',
-    needs: "row contains (¦1 = '¦invalid input ¦value: '",
-    forms: {
-      'Failing row contains (§1, ada§).':
-        /(?<before>\brow contains \()(?:[\s\S]{1,4000}(?=\)\.(?:["\r\n]|$))|[\s\S]{1,4000})/gi,
-      "parameters: $1 = '§aB3 dE5§'": /(?<before>\$\d{1,5} = ')(?:[^']|''){1,4000}(?=')/g,
-      'invalid input syntax for type integer: "§aB3 dE5§"':
-        /(?<before>\binvalid input (?:syntax|value) for [^:"\r\n]{1,80}: ")(?:(?!"(?:[\s.,;)\\]|$))[^\r\n])+/g,
-      "Incorrect integer value: '§aB3 dE5§' for column 'id' at row 1": form`(?<before>\b(?:incorrect|truncated) \w{1,20}(?: \w{1,20})? value: ')[^\r\n]{1,200}?(?='(?: for column |$))`,
-    },
-  },
-  {
-    name: 'commands of Redis, and keys with a secret',
-    needs:
-      'auth ¦with args ¦config set ¦setuser ¦magiclink:¦magic-link:¦magic_link:¦rememberme:¦remember-me:¦remember_me:¦invite:¦' +
-      'invitation:¦login:¦reset:¦verify:¦sess:',
-    forms: {
-      'AUTH default §aB3dE5§':
-        /(?<before>(?:^|[\s"'`])AUTH (?:[^\s"'`]{1,64} )?)(?=[^\s"'`]*\d)[^\s"'`<>\\]{4,}(?=\s*(?:["'`\\]|$))/gm,
-      "unknown command, with args beginning with: §'a' 'aB3dE5'§": /(?<before>\bwith args beginning with: )[\s\S]+/g,
-      'CONFIG SET requirepass §aB3dE5§': /(?<before>\bCONFIG SET (?:requirepass|masterauth|tls-key-file-pass) )\S+/gi,
-      'ACL SETUSER §a on >aB3dE5 ~*§': /(?<before>\bACL SETUSER )(?=[^\r\n]{0,300}[ ][>#<!]\S)[^\r\n]+/gi,
-      'GET magic-link:§aB3dE5§': form`(?<before>\b(?:magic[-_]?link|remember[-_]?me|invit(?:e|ation)|login|reset|verify|sess):)(?=[\w-]*\d)[\w-]{6,}`,
-    },
-  },
-  {
-    name: 'command lines',
-    needs: ' -u¦ -l¦ --¦\t-¦+-¦ -p¦ -a ¦ -k ',
-    forms: {
-      'curl -u §ada:aB3dE5§ http://h/ ¦ curl --user §ada:aB3dE5§': form`(?<before>(?:^|\s)--?(?:[a-z]{1,20}-)?(?:u|user|login) ?=?["']?)[^\s"':=]{1,100}:(?!\d{1,9}(?:\s|$))[^\s"'@/][^\s"']*`,
-      'mysql -u root -p§aB3§ ¦ sshpass -p §aB3§ ssh h ¦ redis-cli -a §aB3§ ¦ openssl enc -k §aB3§ ¦ docker login -p §aB3§': form`(?<before>\b(?:(?:mysql|mariadb|sshpass)[\w-]{0,20}(?= )[^\r\n|;&]{0,200}? -p ?(?!-)|redis-cli [^\r\n|;&]{0,200}?-a |
-        (?:docker|podman|helm|oras)(?= )[^\r\n|;&]{0,40}? login\b[^\r\n|;&]{0,200}? -p[ =]?|
-        openssl [^\r\n|;&]{0,200}? -(?:k|pass(?:in|out)?) ))[^\s"'-][^\s"']*`,
-    },
-  },
-  {
-    name: 'files of credentials',
-    needs: 'machine ¦:1234:¦:12345:¦:*:',
-    forms: {
-      'machine h login u password §aB3dE5§': /(?<before>\bmachine \S{1,200} login \S{1,200} password )\S+/g,
-      'db.example:5432:shop:ada:§aB3dE5§':
-        /(?<before>(?<![^\s"'])[^\s:#/"']{1,200}:(?:\d{4,5}|\*):[^\s:]{1,100}:[^\s:]{1,100}:)[^\s"']+/g,
-    },
-  },
-  {
-    name: 'schemes of authorization',
-    needs: 'bearer¦basic¦digest¦ntlm¦negotiate¦kerberos¦token¦apikey'.replace(/\w+/g, '$& ¦$&+¦$&\t'),
-    forms: {
-      'sent Bearer §aB3dE5§ to the API': form`(?<before>(?<![\w/-])bearer[ \t]{1,8})(?!\*{6})(?!(?:tokens?|auth\w*|schemes?|bearer|of|is|was|in|for|
-        the|and|or|not|realm|error|expired|invalid|missing|required|must)(?:[.:=!?\s"',;<>\\]|$))${word}+`,
-      'Basic §YWRhOnNlc2FtZQ==§': form`(?<before>(?<![\w/-])basic[ \t]{1,8})(?!\*{6})(?<base64>${word}+)`,
-      // The challenge of a server has neither a user nor a response.
-      'Digest §username="a", response="aB3dE5"§': form`(?<before>(?<![\w/-])digest[ \t]{1,8})(?=\w{1,20}=)(?=[\s\S]{0,500}[\s,]response=|username=)
-        (?:[^\r\n\\"'\x60]|(?<==)(?<quote>\\*["'\x60])(?:(?!\k<quote>)[\s\S])*\k<quote>|(?<=[\w%])["'\x60](?=[\w%]))+`,
-      // "Unexpected token x" is the message of a parser.
-      'Token §aB3dE5§': form`(?<before>(?<![\w,'"] )(?<![\w/-])(?:token|apikey)[ \t]{1,8})(?=${word}{0,399}\d)[\w.+/=~-]{6,}(?!${word})`,
-      'Negotiate §YIIaB3dE5==§': form`(?<before>(?<![\w/-])(?:ntlm|negotiate|kerberos)[ \t]{1,8})(?![a-z]+(?!${word}))[a-z\d+/=_-]{6,}(?!${word})`,
-    },
-  },
-  {
-    // The user may be a token. A user of a database without a password is no secret: `postgres://ada@host`.
-    name: 'userinfo of URLs',
-    needs: '@¦%40¦\\u00',
-    forms: {
-      'https://§aB3dE5§@github.com/a/b.git ¦ //§ada:aB3dE5§@h': form`(?<before>\/\/)(?!git@)
-        (?!(?<=\b(?:postgres(?:ql)?|mysql|mariadb|mongodb|ssh|sftp):\/\/)[a-z_]{1,30}@)[^\s"'<>\x60/?#]+(?=@)`,
-      'postgres://§u:p/aB3dE5§@db/x': form`(?<before>\/\/)[^\s"'<>\x60/?#@[:]*:(?!\d*(?:[/?#\s"'<>\x60]|$))(?:(?!\/\/)[^\s"'<>\x60])*(?=@)`,
-      'postgres://§u:p aB3dE5§@db/x': form`(?<before>\/\/)(?!\d{0,5}[\s"'<>\x60])[^\s:/@"'<>\x60?#*[]{0,100}:
-        (?!\d{1,5}(?:[\s"'<>\x60/?#,;)]|$))[^@/\r\n]{1,100}(?=@[\w[])`,
-      'redis://§:p#aB3dE5§@h':
-        /(?<before>\b(?!https?:|wss?:)[a-z][a-z\d+.-]{1,30}:\/\/)[^\s"'<>`/@?#]{0,100}:[^\s"'<>`]{1,300}(?=@[\w[])/gi,
-      'jdbc:oracle:thin:§scott/aB3dE5§@db': /(?<before>\bjdbc:oracle:\w{1,10}:)[^\s/@]{1,100}\/[^\s@]{1,200}(?=@)/gi,
-      '?next=https%3A%2F%2F§ada%3AaB3dE5§%40h': /(?<before>%2f%2f)(?:(?!%(?:2[36f]|3f))[^\s"'<>`/?#&])+(?=%40)/gi,
-      // Words before the colon of other addresses are no user names.
-      'connect to §ada:aB3dE5§@db.example': form`(?<before>(?<![^\s"'<>\x60,;(){}[\]=@])|(?<=\w:\/))(?!(?:jdbc|mailto|npm|jsr|pkg|git|ssh|file|link|portal|
-        patch|workspace|acct|sips?|xmpp|im|tel|to|cc|bcc|from|e-?mail):)[\w.+~%-]{1,64}:[^\s"'<>\x60/\\,;(){}[\]=@]{1,135}(?=@[a-z\d[])`,
-    },
-  },
-]
+}
 
-const patterns = groups.map(({ forms }) => Object.values(forms))
-/** The bit of a group. The first bit is that of secret names. */
-export const bitOf = (index: number) => 2 << index
-const bitsOf = (isOne: (group: Group) => boolean | undefined) =>
-  groups.reduce((bits, group, index) => (isOne(group) ? bits | bitOf(index) : bits), 0)
-const namedBits = bitsOf(group => group.isNamed)
-/** The bits of the forms that are masked first, of those that sources have, and of userinfo. */
-export const firstBits = bitsOf(group => group.isFirst)
-export const userinfoBit = bitsOf(group => group.name === 'userinfo of URLs')
+/** Forms with a secret name: their words are frequent in other texts. */
+const namedForms: Forms = {
+  [' is¦ was¦ for ¦ from ¦entered¦given¦invalid¦malformed¦provided¦received¦rejected¦sent¦submitted¦supplied¦typed¦used¦' +
+    'password ¦passwd ¦passphrase ¦passcode ¦api key ¦apikey ¦api_key ¦api-key ¦secret ¦token ¦key ¦--']: {
+    'Incorrect API key provided: §aB3dE5.§ ¦ OTP for ada: §482913§': form`(?<before>\b(?:${nameOfSecret})(?: (?:is|was|(?:for|from) [\w@.-]{1,64}|
+      entered|given|invalid|malformed|provided|received|rejected|sent|submitted|supplied|typed|used)){1,2}: ["']?)
+      ${digit}(?!\d{1,3}(?![^\s.])|\d{4}-\d\d|[a-z]{1,30}-\d{1,4}(?!\S))[^\s"'\x60\\]{4,}`,
+    'the password was changed to §aB3dE5§ ¦ your one-time code is §482x13§': form`(?<before>
+      \b(?:${nameOfSecret}|(?:one-time|recovery|verification) code) (?:is|was) (?:(?:changed|reset|set) to )?)
+      ${digit}(?![\d.,]+(?:\s|$))(?!${algorithm})[^\s"']{4,}`,
+    '--api-key §aB3dE5§':
+      /(?<before>(?:^|\s)--[\w-]{0,40}(?:passw|passphrase|secret|token|key|pwd|auth)[\w-]{0,40}[ \t](?![-\s<[{|]))[^\s"']+/gi,
+    'the token §aB3dE5fG7h§ was refused': new RegExp(
+      String.raw`(?<before>\b(?:[Pp]assword|[Pp]assphrase|[Aa][Pp][Ii][ _-]?[Kk]ey|[Ss]ecret|(?<!nexpected )[Tt]oken|[Kk]ey) )` +
+        String.raw`(?=\S*\d)(?=\S*[a-z])(?=\S*[A-Z])[^\s"'.,:;()<>[\]{}]{8,}`,
+      'g',
+    ),
+  },
+  '->¦→¦<-¦|¦\t¦ (': {
+    'secret -> §aB3dE5§ ¦ password (§aB3dE5§) ¦ apiKey|§aB3dE5§': form`(?<before>(?<![\w.-])(?<name>[\w.-]{1,100})(?: ?(?:->|→|<-|\|) ?|\t| \())${digit}(?=[^\s"'\x60|()\\]{0,300}[A-Z])
+      (?!\S{0,300}[/:]|${algorithm}|[a-z]{1,30}-?\d{1,4}(?![\w-]))[^\s"'\x60|()\\]{6,}`,
+  },
+  '",¦\',¦`,¦" ,¦\' ,': {
+    "['x-api-key', '§aB3 dE5§']": form`(?<=\k<around>(?<name>[\w.-]{1,100})(?<around>["'\x60])\s{0,3},\s{0,3})(?<before>["'\x60])
+      (?![A-Za-z_]+\k<before>|[/:][\w/:{}.-]*\k<before>)(?:\\.|(?!\k<before>)[^\\\r\n])+(?=\k<before>)`,
+  },
+  'Symbol(¦&quot;¦&apos;¦&#34;¦&#x22;¦%22¦s:1:': {
+    "{ [Symbol(password)]: '§aB3 dE5§' }":
+      /(?<before>\[Symbol\((?<name>[^()\r\n]{1,100})\)\]: ?(["'`]))(?:\\.|(?!\3)[^\\])+(?=\3)/g,
+    '&quot;password&quot;:&quot;§aB3 dE5§&quot;': form`(?<before>${entity}(?<name>[\w-]{1,100})${entity}\s?[:=]\s?${entity})(?:(?!${entity})[^\r\n])+`,
+    '%22password%22%3A%22§aB3dE5§%22':
+      /(?<before>%22(?<name>[\w-]{1,100})%22(?:%20|\+)?%3A(?:%20|\+)?%22)(?:(?!%22)[^\s"'<>`])+/gi,
+    // `serialize` of PHP
+    's:8:"password";s:6:"§aB3dE5§";': /(?<before>\bs:\d{1,9}:\\?"(?<name>[^"\\]{1,100})\\?";s:\d{1,9}:\\?")[^"\\]+/g,
+  },
+  "in(¦in (¦in  (¦like '¦password for ¦crypt(¦key (¦duplicate entry '": {
+    "token IN (§'aB3dE5', 'x'§)": form`(?<before>\bin\s{0,3}\()(?<=(?<name>${listed}in\s{0,3}\()(?=["'])[^()]{1,2000}`,
+    "token LIKE '§aB3%§'": form`(?<before>\bi?like ')(?<=(?<name>${listed}i?like ')(?:[^']|'')+`,
+    "SET PASSWORD FOR 'ada' = '§aB3dE5§'":
+      /(?<before>\bset password for [^=\r\n]{1,200}=\s{0,3}(?:\w{1,30}\()?')(?:[^']|'')+/gi,
+    "crypt(§'aB3dE5', 'x'§)": /(?<before>\b(?:crypt|pgp_sym_(?:en|de)crypt)\()(?=')[^()]{1,2000}/gi,
+    'Key (email)=(§ada@example.org§) already exists.': form`(?<before>\bkey \((?<name>(?:(?!\)=\()[^\r\n]){1,500})\)=\()(?!\))(?:(?!\)
+      (?: (?:already exists|is not present|is still referenced|is duplicated|conflicts with)|\.?$))[\s\S]){1,4000}`,
+    "Duplicate entry '§ada@example.org§' for key 'users.email'":
+      /(?<before>\bduplicate entry ')[\s\S]{1,200}?(?=' for key '(?<name>[^'\r\n]{1,200})')/gi,
+  },
+  'received ¦got "¦got \'¦value "¦value \'': {
+    "The property 'password' is invalid. Received §'aB3dE5'§": form`(?<before>\bThe (?:(?:property|argument) '|")(?<name>[\w.-]{1,100})['"] [^\r\n]{1,200}?\bReceived )
+      (?!undefined|null|an instance)[^\r\n]+`,
+    'password: expected a number, got "§aB3 dE5§"':
+      /(?<before>\b(?:got|received) ["'])(?<=(?<name>[\w.-]{1,100}): [^"':\r\n]{1,200}["'])[^"'\r\n]+/g,
+    '"password" with value "§aB3 dE5§" fails to match':
+      /(?<before>"(?<name>[\w.[\]-]{1,100})" with value ")[^\r\n]{1,500}?(?=" (?:fails|matches|contains|must|is)\b)/g,
+    'Cast to String failed for value "§aB3 dE5§" (type string) at path "password"': form`(?<before>\bCast to \w{1,40} failed for value ["'])[^\r\n]{1,500}?
+      (?=["'] \(type [^()\r\n]{1,60}\) at path "(?<name>[^"\r\n]{1,100})")`,
+    'Invalid value "§aB3 dE5§" for "api_key"':
+      /(?<before>\bvalue ["'])[^"'\r\n]{1,500}(?=["'] for ["']?(?<name>[\w.-]{1,100}))/gi,
+  },
+  'set ¦ex ¦setnx ': {
+    'HSET u §password aB3dE5§': /(?<before>\bH(?:M?SET|SETNX) \S{1,200} )(?=(?<name>[^\r\n]{1,500}))[^\r\n]+/g,
+    'SETEX otp:7 §60 aB3dE5§': /(?<before>\b(?:(?:P?SET)?EX|SETNX|GETSET|SETEX|PSETEX) (?<name>\S{1,200}) )[^\r\n]+/g,
+  },
+}
+
+/** The forms of texts that need not contain a secret name. */
+const otherForms: Forms = {
+  'password ¦passwd ¦passphrase ¦passcode ¦identified by ': {
+    'password "§aB3 dE5§" is wrong ¦ IDENTIFIED BY \'§aB3 dE5§\'': form`(?<before>\b(?:pass(?:word|wd|phrase|code)|identified by)\s{1,9}(?:is |was |to )?(["']))(?:(?!\2)[^\\\r\n]|\\.)+(?=\2)`,
+  },
+  // RFC 6749, section 4.1, and RFC 7518, section 6
+  '?code=¦&code=¦"kty': {
+    'GET /cb?code=§aB3dE5§&state=1 ¦ GET /cb?state=1&code=§aB3dE5§': form`(?<before>[?&]code=)(?:(?=\S{0,500}&${state})|(?<=[?&]${state}\S{0,500}))[^&#\s"'<>\x60]+`,
+    '{"kty":"EC","crv":"P-256","d":"§aB3dE5§"}':
+      /(?<before>"(?:[dpqk]|dp|dq|qi)"\s?:\s?")(?:(?<="kty"[^{}]{0,1500})|(?=[^{}]{0,1500}"kty"))[^"]+/g,
+  },
+  "row contains (¦1 = '¦invalid input ¦value: '": {
+    'Failing row contains (§1, ada§).':
+      /(?<before>\brow contains \()(?:[\s\S]{1,4000}(?=\)\.(?:["\r\n]|$))|[\s\S]{1,4000})/gi,
+    "parameters: $1 = '§aB3 dE5§'": /(?<before>\$\d{1,5} = ')(?:[^']|''){1,4000}(?=')/g,
+    'invalid input syntax for type integer: "§aB3 dE5§"':
+      /(?<before>\binvalid input (?:syntax|value) for [^:"\r\n]{1,80}: ")(?:(?!"(?:[\s.,;)\\]|$))[^\r\n])+/g,
+    "Incorrect integer value: '§aB3 dE5§' for column 'id' at row 1": form`(?<before>\b(?:incorrect|truncated) \w{1,20}(?: \w{1,20})? value: ')[^\r\n]{1,200}?(?='(?: for column |$))`,
+  },
+  ['auth ¦with args ¦config set ¦setuser ¦magiclink:¦magic-link:¦magic_link:¦rememberme:¦remember-me:¦remember_me:¦invite:¦' +
+    'invitation:¦login:¦reset:¦verify:¦sess:']: {
+    'AUTH default §aB3dE5§':
+      /(?<before>(?:^|[\s"'`])AUTH (?:[^\s"'`]{1,64} )?)(?=[^\s"'`]*\d)[^\s"'`<>\\]{4,}(?=\s*(?:["'`\\]|$))/gm,
+    "unknown command, with args beginning with: §'a' 'aB3dE5'§": /(?<before>\bwith args beginning with: )[\s\S]+/g,
+    'CONFIG SET requirepass §aB3dE5§': /(?<before>\bCONFIG SET (?:requirepass|masterauth|tls-key-file-pass) )\S+/gi,
+    'ACL SETUSER §a on >aB3dE5 ~*§': /(?<before>\bACL SETUSER )(?=[^\r\n]{0,300}[ ][>#<!]\S)[^\r\n]+/gi,
+    'GET magic-link:§aB3dE5§': form`(?<before>\b(?:magic[-_]?link|remember[-_]?me|invit(?:e|ation)|login|reset|verify|sess):)(?=[\w-]*\d)[\w-]{6,}`,
+  },
+  ' -u¦ -l¦ --¦\t-¦+-¦ -p¦ -a ¦ -k ': {
+    'curl -u §ada:aB3dE5§ http://h/ ¦ curl --user §ada:aB3dE5§': form`(?<before>(?:^|\s)--?(?:[a-z]{1,20}-)?(?:u|user|login) ?=?["']?)[^\s"':=]{1,100}:(?!\d{1,9}(?:\s|$))[^\s"'@/][^\s"']*`,
+    'mysql -u root -p§aB3§ ¦ sshpass -p §aB3§ ssh h ¦ redis-cli -a §aB3§ ¦ openssl enc -k §aB3§ ¦ docker login -p §aB3§': form`(?<before>\b(?:(?:mysql|mariadb|sshpass)[\w-]{0,20}(?= )[^\r\n|;&]{0,200}? -p ?(?!-)|redis-cli [^\r\n|;&]{0,200}?-a |
+      (?:docker|podman|helm|oras)(?= )[^\r\n|;&]{0,40}? login\b[^\r\n|;&]{0,200}? -p[ =]?|
+      openssl [^\r\n|;&]{0,200}? -(?:k|pass(?:in|out)?) ))[^\s"'-][^\s"']*`,
+  },
+  'machine ¦:1234:¦:12345:¦:*:': {
+    'machine h login u password §aB3dE5§': /(?<before>\bmachine \S{1,200} login \S{1,200} password )\S+/g,
+    'db.example:5432:shop:ada:§aB3dE5§':
+      /(?<before>(?<![^\s"'])[^\s:#/"']{1,200}:(?:\d{4,5}|\*):[^\s:]{1,100}:[^\s:]{1,100}:)[^\s"']+/g,
+  },
+  ['bearer¦basic¦digest¦ntlm¦negotiate¦kerberos¦token¦apikey'.replace(/\w+/g, '$& ¦$&+¦$&\t')]: {
+    'sent Bearer §aB3dE5§ to the API': form`(?<before>(?<![\w/-])bearer[ \t]{1,8})(?!\*{6})(?!(?:tokens?|auth\w*|schemes?|bearer|of|is|was|in|for|
+      the|and|or|not|realm|error|expired|invalid|missing|required|must)(?:[.:=!?\s"',;<>\\]|$))${word}+`,
+    'Basic §YWRhOnNlc2FtZQ==§': form`(?<before>(?<![\w/-])basic[ \t]{1,8})(?!\*{6})(?<base64>${word}+)`,
+    // The challenge of a server has neither a user nor a response.
+    'Digest §username="a", response="aB3dE5"§': form`(?<before>(?<![\w/-])digest[ \t]{1,8})(?=\w{1,20}=)(?=[\s\S]{0,500}[\s,]response=|username=)
+      (?:[^\r\n\\"'\x60]|(?<==)(?<quote>\\*["'\x60])(?:(?!\k<quote>)[\s\S])*\k<quote>|(?<=[\w%])["'\x60](?=[\w%]))+`,
+    // "Unexpected token x" is the message of a parser.
+    'Token §aB3dE5§': form`(?<before>(?<![\w,'"] )(?<![\w/-])(?:token|apikey)[ \t]{1,8})(?=${word}{0,399}\d)[\w.+/=~-]{6,}(?!${word})`,
+    'Negotiate §YIIaB3dE5==§': form`(?<before>(?<![\w/-])(?:ntlm|negotiate|kerberos)[ \t]{1,8})(?![a-z]+(?!${word}))[a-z\d+/=_-]{6,}(?!${word})`,
+  },
+  // The user may be a token. A user of a database without a password is no secret: `postgres://ada@host`.
+  [userinfo]: {
+    'https://§aB3dE5§@github.com/a/b.git ¦ //§ada:aB3dE5§@h': form`(?<before>\/\/)(?!git@)
+      (?!(?<=\b(?:postgres(?:ql)?|mysql|mariadb|mongodb|ssh|sftp):\/\/)[a-z_]{1,30}@)[^\s"'<>\x60/?#]+(?=@)`,
+    'postgres://§u:p/aB3dE5§@db/x': form`(?<before>\/\/)[^\s"'<>\x60/?#@[:]*:(?!\d*(?:[/?#\s"'<>\x60]|$))(?:(?!\/\/)[^\s"'<>\x60])*(?=@)`,
+    'postgres://§u:p aB3dE5§@db/x': form`(?<before>\/\/)(?!\d{0,5}[\s"'<>\x60])[^\s:/@"'<>\x60?#*[]{0,100}:
+      (?!\d{1,5}(?:[\s"'<>\x60/?#,;)]|$))[^@/\r\n]{1,100}(?=@[\w[])`,
+    'redis://§:p#aB3dE5§@h':
+      /(?<before>\b(?!https?:|wss?:)[a-z][a-z\d+.-]{1,30}:\/\/)[^\s"'<>`/@?#]{0,100}:[^\s"'<>`]{1,300}(?=@[\w[])/gi,
+    'jdbc:oracle:thin:§scott/aB3dE5§@db': /(?<before>\bjdbc:oracle:\w{1,10}:)[^\s/@]{1,100}\/[^\s@]{1,200}(?=@)/gi,
+    '?next=https%3A%2F%2F§ada%3AaB3dE5§%40h': /(?<before>%2f%2f)(?:(?!%(?:2[36f]|3f))[^\s"'<>`/?#&])+(?=%40)/gi,
+    // Words before the colon of other addresses are no user names.
+    'connect to §ada:aB3dE5§@db.example': form`(?<before>(?<![^\s"'<>\x60,;(){}[\]=@])|(?<=\w:\/))(?!(?:jdbc|mailto|npm|jsr|pkg|git|ssh|file|link|portal|
+      patch|workspace|acct|sips?|xmpp|im|tel|to|cc|bcc|from|e-?mail):)[\w.+~%-]{1,64}:[^\s"'<>\x60/\\,;(){}[\]=@]{1,135}(?=@[a-z\d[])`,
+  },
+}
+
+/** All forms. The first bit of a text is that of secret names, and each group has the next one. */
+export const groups = [firstForms, namedForms, otherForms].flatMap(forms => Object.entries(forms))
+const patterns = groups.map(([, forms]) => Object.values(forms))
+const bitsOf = (forms: Forms) => groups.reduce((bits, [needs], index) => (forms[needs] ? bits | (2 << index) : bits), 0)
+const namedBits = bitsOf(namedForms)
+/** The bits of the forms that are masked first, and of userinfo. */
+export const firstBits = bitsOf(firstForms)
+export const userinfoBit = bitsOf({ [userinfo]: {} })
 /** The bit of the words that a finder has in addition. */
-export const moreBit = bitOf(groups.length)
+export const moreBit = 2 << groups.length
 
 /** Creates a finder for {@link findWords}, with more words between `¦`. The last one is kept: programs have one, or tests many of the same. */
 export function createFinder(more: string): WordFinder {
-  if (last?.more !== more) {
-    last = { more, finder: new WordFinder([wordsOfNames, ...groups.map(({ needs }) => needs), more]) }
-  }
+  if (last?.more !== more)
+    last = { more, finder: new WordFinder([wordsOfNames, ...groups.map(([needs]) => needs), more]) }
   return last.finder
 }
 
@@ -316,7 +231,7 @@ export function findWords(text: string, places?: number[], words = finder): numb
 export function maskForms(text: string, isSecret: NameTest, found = findWords(text)): string {
   let masked = text
   for (const [index, forms] of patterns.entries()) {
-    if ((found & bitOf(index)) !== 0) for (const pattern of forms) masked = masked.replace(pattern, replace)
+    if ((found & (2 << index)) !== 0) for (const pattern of forms) masked = masked.replace(pattern, replace)
   }
   return masked
 

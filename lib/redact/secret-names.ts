@@ -126,7 +126,7 @@ export function secretsUnder(object: object, isSecret: NameTest): readonly strin
   // An event has a type and an id, too, but its content is `data`.
   const others = [...(Object.hasOwn(object, 'op') ? ['path'] : []), ...(keys[0] === 'value' ? ['type', 'id'] : [])]
   const isNamed = [...namingKeys, ...others].some(naming => {
-    const name: unknown = Object.getOwnPropertyDescriptor(object, naming)?.value
+    const name = readData(object, naming)
     return typeof name === 'string' && isSecret(name)
   })
   return isNamed ? keys : []
@@ -167,9 +167,7 @@ const harmless: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-const segmentLimit = 100
 const inputLimit = 100
-const depthLimit = 4
 
 /**
  * Masks what an issue of a validator says about a secret: `input` and `received` of an issue with the path
@@ -177,84 +175,68 @@ const depthLimit = 4
  * (zod, valibot, joi), JSON Schema (ajv) and mongoose. Calls no getter.
  */
 export function maskIssue(value: object, isSecret: NameTest): object {
-  const path = pathOf(value)
-  if (!path.some(segment => typeof segment === 'string' && isSecret(segment))) return value
-  const inputs = new Inputs()
+  const inputs = inputsOf(value, isSecret)
+  if (inputs === undefined) return value
   const copy: Record<string, unknown> = {}
   for (const name of Object.keys(value)) {
-    const own = read(value, name)
-    if (!harmless.has(name)) inputs.add(own)
+    const own = readData(value, name)
     copy[name] = harmless.has(name) || own === '' || own === undefined ? own : mask
   }
   // An entry of a path may hold the whole input.
-  if (Array.isArray(copy.path)) copy.path = path
-  if (typeof copy.message === 'string') copy.message = inputs.hideIn(copy.message)
+  if (Array.isArray(copy.path)) copy.path = pathOf(value)
+  if (typeof copy.message === 'string') copy.message = hideInputs(copy.message, inputs)
   return copy
-}
-
-/** Masks some values in a text, such as the message of an error. */
-export function hideInputs(text: string, values: readonly unknown[]): string {
-  const inputs = new Inputs()
-  for (const value of values) inputs.add(value)
-  return inputs.hideIn(text)
 }
 
 /** Masks in a text, such as the message of an error, the secret inputs that its issues contain. */
 export function maskInputs(text: string, issues: readonly unknown[], isSecret: NameTest): string {
-  const inputs = new Inputs()
-  for (const issue of issues) {
-    if (typeof issue !== 'object' || issue === null) continue
-    const path = pathOf(issue)
-    if (!path.some(segment => typeof segment === 'string' && isSecret(segment))) continue
-    for (const name of Object.keys(issue)) if (!harmless.has(name)) inputs.add(read(issue, name))
+  return hideInputs(
+    text,
+    issues.flatMap(issue => (typeof issue === 'object' && issue !== null && inputsOf(issue, isSecret)) || []),
+  )
+}
+
+/** Masks some values, and the values in them, in a text such as the message of an error. */
+export function hideInputs(text: string, values: readonly unknown[]): string {
+  const texts = new Set<string>()
+  const add = (value: unknown, depth: number): void => {
+    if (texts.size >= inputLimit) return
+    if (typeof value === 'object' && value !== null && depth > 0) {
+      for (const name of Object.keys(value).slice(0, inputLimit)) add(readData(value, name), depth - 1)
+    } else if (/^(?:string|number|bigint)$/.test(typeof value) && value !== '' && value !== mask) {
+      texts.add(JSON.stringify(String(value)))
+      // A short text would also mask parts of words.
+      if (String(value).length >= 4) texts.add(String(value))
+    }
   }
-  return inputs.hideIn(text)
+  for (const value of values) add(value, 4)
+  // Longer ones first: one may contain another.
+  const sorted = [...texts].sort((a, b) => b.length - a.length)
+  return sorted.reduce((left, input) => left.replaceAll(input, input.startsWith('"') ? `"${mask}"` : mask), text)
+}
+
+/** What an issue with a secret path says about the input; `undefined` for any other object. */
+function inputsOf(value: object, isSecret: NameTest): unknown[] | undefined {
+  if (!pathOf(value).some(segment => typeof segment === 'string' && isSecret(segment))) return undefined
+  return Object.keys(value).flatMap(name => (harmless.has(name) ? [] : [readData(value, name)]))
 }
 
 /** The names on the way to the value of an issue; empty for an object that is no issue. */
 function pathOf(value: object): readonly unknown[] {
-  const path = read(value, 'path')
-  const pointer = read(value, 'instancePath')
-  if (typeof read(value, 'message') !== 'string') return []
-  if (Array.isArray(path)) return path.slice(0, segmentLimit).map(toKey)
-  if (typeof pointer === 'string') return pointer.split('/', segmentLimit)
+  const path = readData(value, 'path')
+  const pointer = readData(value, 'instancePath')
+  if (typeof readData(value, 'message') !== 'string') return []
+  if (Array.isArray(path)) {
+    const toKey = (part: unknown) => (typeof part === 'object' && part !== null ? readData(part, 'key') : part)
+    return path.slice(0, inputLimit).map(toKey)
+  }
+  if (typeof pointer === 'string') return pointer.split('/', inputLimit)
   // A `path` alone may be that of a request.
   const isIssue = typeof path === 'string' && Object.hasOwn(value, 'kind') && Object.hasOwn(value, 'value')
-  return isIssue ? path.split('.', segmentLimit) : []
+  return isIssue ? path.split('.', inputLimit) : []
 }
 
-function toKey(segment: unknown): unknown {
-  return typeof segment === 'object' && segment !== null ? read(segment, 'key') : segment
-}
-
-function read(object: object, name: string): unknown {
+/** The value of an own property. No getter is called. */
+export function readData(object: object, name: string): unknown {
   return Object.getOwnPropertyDescriptor(object, name)?.value
-}
-
-/** The secret inputs of issues, as they may occur in messages. */
-class Inputs {
-  readonly #texts = new Set<string>()
-
-  /** Adds a value, and the values in it. */
-  add(value: unknown, depth = depthLimit): void {
-    if (this.#texts.size >= inputLimit) return
-    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
-      this.#addText(String(value))
-    else if (typeof value === 'object' && value !== null && depth > 0) {
-      for (const name of Object.keys(value).slice(0, inputLimit)) this.add(read(value, name), depth - 1)
-    }
-  }
-
-  #addText(text: string): void {
-    if (text === '' || text === mask) return
-    this.#texts.add(JSON.stringify(text))
-    // A short text would also mask parts of words.
-    if (text.length >= 4) this.#texts.add(text)
-  }
-
-  hideIn(text: string): string {
-    // Longer ones first: one may contain another.
-    const texts = [...this.#texts].sort((a, b) => b.length - a.length)
-    return texts.reduce((left, input) => left.replaceAll(input, input.startsWith('"') ? `"${mask}"` : mask), text)
-  }
 }

@@ -3,17 +3,23 @@ import { describeError, hideStatement } from '../errors/flat-error.ts'
 import { type FrameLocation, formatFrame, locateFrame, parseStack, type StackFrame } from '../stack/stack-frames.ts'
 import {
   type CopyBounds,
+  classOf,
+  type Entries,
+  functionName,
   getter,
+  isList,
   isNamedBefore,
   isNote,
+  itemsOf,
   MaskingCopier,
   type Naming,
   namingOf,
-  readOwn,
+  pairsOf,
+  propertiesOf,
   secret,
   type TextMasker,
 } from './masking-copier.ts'
-import { maskIssue, secretsUnder } from './secret-names.ts'
+import { maskIssue } from './secret-names.ts'
 
 /** Any value as plain data: masked, within bounds, with its types and classes. */
 export interface ValueTree {
@@ -32,8 +38,6 @@ export interface ValueEntry {
   readonly name: string
   readonly value: ValueTree
 }
-
-type Entries = Iterable<readonly [name: string, value: unknown]>
 
 /** Gives the entries of objects whose data is private; `undefined` for all other objects. */
 export type Expand = (value: object) => Entries | undefined
@@ -106,8 +110,7 @@ class TreeBuilder {
   }
 
   #isInList(): boolean {
-    const outer = this.#outer.at(-1)
-    return Array.isArray(outer) || types.isSet(outer)
+    return isList(this.#outer.at(-1))
   }
 
   #guard(value: object, depth: number, naming: Naming): ValueTree {
@@ -143,17 +146,12 @@ class TreeBuilder {
       // Bytes may be a secret that no rule would recognise.
       return { kind: 'object', text: `${name}(${value.byteLength} ${value.byteLength === 1 ? 'byte' : 'bytes'})` }
     }
-    if (Array.isArray(value))
-      return this.#withEntries(`${name}(${value.length})`, this.#itemsOf(value, naming), depth, value.length)
-    if (types.isMap(value)) return this.#withEntries(`${name}(${value.size})`, this.#pairsOf(value), depth, value.size)
-    if (types.isSet(value))
-      return this.#withEntries(
-        `${name}(${value.size})`,
-        this.#itemsOf([...Set.prototype.values.call(value)], naming),
-        depth,
-        value.size,
-      )
-    return this.#withEntries(name, this.#expand(value) ?? this.#propertiesOf(value), depth)
+    if (isList(value)) {
+      const size = Array.isArray(value) ? value.length : (value as ReadonlySet<unknown>).size
+      return this.#withEntries(`${name}(${size})`, itemsOf(value, naming, this.#masker), depth, size)
+    }
+    if (types.isMap(value)) return this.#withEntries(`${name}(${value.size})`, pairsOf(value), depth, value.size)
+    return this.#withEntries(name, this.#expand(value) ?? propertiesOf(value, this.#masker), depth)
   }
 
   /** `size` is the number of all entries; by default they are counted. */
@@ -174,22 +172,6 @@ class TreeBuilder {
     return isNote(value) ? value : this.build(name, value, depth)
   }
 
-  *#propertiesOf(given: object): Entries {
-    const value = maskIssue(given, this.#masker.isSecret)
-    const named = secretsUnder(value, this.#masker.isSecret)
-    for (const name of Object.keys(value)) yield [name, readOwn(value, name, named, this.#masker)]
-  }
-
-  *#itemsOf(list: readonly unknown[], naming: Naming): Entries {
-    let before: unknown
-    for (let index = 0; index < list.length; index++) {
-      const property = Object.getOwnPropertyDescriptor(list, index)
-      const value: unknown = property?.get ? getter : property?.value
-      yield [String(index), isNamedBefore(before, value, this.#masker, naming) ? secret : value]
-      before = value
-    }
-  }
-
   *#errorEntries(error: object): Entries {
     const directory = this.#directory
     const frames = parseStack(error).slice(0, frameLimit)
@@ -207,14 +189,7 @@ class TreeBuilder {
       if (name !== 'stack' && name !== 'message') properties[name] = property?.get ? getter : property?.value
     }
     hideStatement(error, properties)
-    yield* this.#propertiesOf(properties)
-  }
-
-  /** A key that is an object is shown by its class. */
-  *#pairsOf(map: ReadonlyMap<unknown, unknown>): Entries {
-    for (const [key, value] of Map.prototype.entries.call(map)) {
-      yield [typeof key === 'object' && key !== null ? `[${classOf(key)}]` : String(key), value]
-    }
+    yield* propertiesOf(properties, this.#masker)
   }
 }
 
@@ -222,22 +197,9 @@ function fileOf({ file }: FrameLocation): Pick<StackFrame, 'file'> {
   return file === undefined ? {} : { file }
 }
 
-/** The name of the class of an object, without a call of its code. */
-function classOf(value: object): string {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype === null) return '[no prototype]'
-  return nameOf(Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value) || 'Object'
-}
-
 function nameFunction(value: object): string {
   const isClass = Function.prototype.toString.call(value).startsWith('class')
-  return `[${isClass ? 'class' : 'function'} ${nameOf(value) || '(anonymous)'}]`
-}
-
-function nameOf(value: unknown): string {
-  if (typeof value !== 'function') return ''
-  const name: unknown = Object.getOwnPropertyDescriptor(value, 'name')?.value
-  return typeof name === 'string' ? name : ''
+  return `[${isClass ? 'class' : 'function'} ${functionName(value) || '(anonymous)'}]`
 }
 
 /** Writes a tree as text: one line for a simple value, otherwise an indented line for each entry. */

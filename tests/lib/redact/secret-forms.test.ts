@@ -1,18 +1,18 @@
 import t from 'tap'
-import { bitOf, findWords, groups, maskForms } from '#lib/redact/secret-forms.ts'
+import { findWords, groups, maskForms } from '#lib/redact/secret-forms.ts'
 import { isSecretName } from '#lib/redact/secret-names.ts'
 
 /** The examples of the table, each with the bit of its group and its pattern. */
-const rows = groups.flatMap(({ forms, name }, index) =>
+const rows = groups.flatMap(([, forms], index) =>
   Object.entries(forms).flatMap(([examples, pattern]) =>
-    examples.split(' ¦ ').map(example => ({ name, example, pattern, bit: bitOf(index) })),
+    examples.split(' ¦ ').map(example => ({ example, pattern, bit: 2 << index })),
   ),
 )
 
 t.test('each form of the table masks the secret of its examples, and nothing else', async t => {
-  const wrong = rows.flatMap(({ bit, example, name }) => {
+  const wrong = rows.flatMap(({ bit, example }) => {
     const masked = maskForms(example.replaceAll('§', ''), isSecretName, bit)
-    return masked === example.replace(/§[^§]*§/g, '******') ? [] : [`${name}: ${example} → ${masked}`]
+    return masked === example.replace(/§[^§]*§/g, '******') ? [] : [`${example} → ${masked}`]
   })
   t.strictSame(wrong, [])
 })
@@ -31,7 +31,7 @@ t.test('each pattern finds its examples by itself, with a part before the secret
 t.test('the words of a group are in its examples: a text without them is not read', async t => {
   const wrong = rows.filter(({ bit, example }) => (findWords(example.replaceAll('§', '')) & bit) === 0)
   t.strictSame(
-    wrong.map(({ example, name }) => `${name}: ${example}`),
+    wrong.map(({ example }) => example),
     [],
   )
 })
