@@ -36,12 +36,16 @@ export function createCollectorView(collector: Collector): SubjectView {
       const link = profileLink(summary.token, name)
       const rows = Object.entries(details).map(([name, value]) => row(name, cutText(formatValue(value))))
       return [
-        item(name, label, {
-          text: cutText(formatValue(text)),
-          tone,
-          link,
-          rows: limitRows(rows, link, rows.length - detailLimit, detailLimit),
-        }),
+        item(
+          { name, label },
+          {
+            order: 160,
+            text: cutText(formatValue(text)),
+            tone,
+            link,
+            rows: limitRows(rows, link, rows.length - detailLimit, detailLimit),
+          },
+        ),
       ]
     },
   }

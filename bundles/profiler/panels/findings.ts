@@ -56,7 +56,7 @@ export const findingsView: SubjectView = {
         place: editor.viewCaller(finding.code),
       }),
     )
-    return [item('findings', 'Findings', { ...badge, link, rows: limitRows(rows, link) })]
+    return [item(findingsView, { order: 80, ...badge, link, rows: limitRows(rows, link) })]
   },
 }
 

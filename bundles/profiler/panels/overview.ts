@@ -275,20 +275,24 @@ function toEditItem({ editor, sinceEdit, summary: { token } }: ToolbarProfile): 
   const link = `${profileLink(token, 'overview')}#since-edit`
   const texts = claims.slice(0, shownClaims).map(({ text }) => text)
   return [
-    item('edit', 'Since your edit', {
-      pill: 'edit',
-      text: [...texts, ...(left > 0 ? [`${left} more`] : [])].join(', '),
-      tone: worst.tone,
-      link,
-      rows: [
-        row('Edited', '', { place: editor.viewName(cutText(edited), { file }) }),
-        ...limitRows(
-          claims.map(({ before, name, now, tone }) => row(name, cutText(`${before} → ${now}`), { tone })),
-          link,
-        ),
-        row('Before', before.token, { link: compareLink(before.token, token) }),
-      ],
-    }),
+    item(
+      { name: 'edit', label: 'Since your edit' },
+      {
+        order: 70,
+        pill: 'edit',
+        text: [...texts, ...(left > 0 ? [`${left} more`] : [])].join(', '),
+        tone: worst.tone,
+        link,
+        rows: [
+          row('Edited', '', { place: editor.viewName(cutText(edited), { file }) }),
+          ...limitRows(
+            claims.map(({ before, name, now, tone }) => row(name, cutText(`${before} → ${now}`), { tone })),
+            link,
+          ),
+          row('Before', before.token, { link: compareLink(before.token, token) }),
+        ],
+      },
+    ),
   ]
 }
 

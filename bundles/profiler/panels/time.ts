@@ -241,20 +241,24 @@ function toTimeItem({ overview: { parts, sentence }, profile, summary: { token }
   const { duration } = profile.summary
   const shown = parts.slice(0, partLimit)
   const left = parts.slice(partLimit).reduce((sum, { time }) => sum + time, 0)
-  return item('time', 'Time', {
-    text: formatDuration(duration),
-    tone: duration > slow ? 'warning' : 'plain',
-    link: profileLink(token, 'time'),
-    lead: { text: toPlainText(sentence), link: profileLink(token, 'overview') },
-    rows: [
-      row('Total', formatDuration(duration)),
-      ...shown.map(({ kind, label, place, time }) =>
-        row(label, formatMicroseconds(time), { category: kind, link: linkToPlace(place, token) }),
-      ),
-      ...(left === 0 ? [] : [row('Other', formatMicroseconds(left), { category: 'unknown' })]),
-    ],
-    shares: toShares([...shown, { kind: 'unknown', time: left }]),
-  })
+  return item(
+    { name: 'time', label: 'Time' },
+    {
+      order: 90,
+      text: formatDuration(duration),
+      tone: duration > slow ? 'warning' : 'plain',
+      link: profileLink(token, 'time'),
+      lead: { text: toPlainText(sentence), link: profileLink(token, 'overview') },
+      rows: [
+        row('Total', formatDuration(duration)),
+        ...shown.map(({ kind, label, place, time }) =>
+          row(label, formatMicroseconds(time), { category: kind, link: linkToPlace(place, token) }),
+        ),
+        ...(left === 0 ? [] : [row('Other', formatMicroseconds(left), { category: 'unknown' })]),
+      ],
+      shares: toShares([...shown, { kind: 'unknown', time: left }]),
+    },
+  )
 }
 
 function toShares(parts: readonly Pick<TimePart, 'kind' | 'time'>[]): ToolbarItem['shares'] {
@@ -284,11 +288,15 @@ function toSubRequestItem({ children, editor, profile, summary }: ToolbarProfile
   }
   const link = profileLink(summary.token, 'time')
   return [
-    item('sub-requests', 'Sub-requests', {
-      text: formatCount(tokens.length, 'sub-request'),
-      link,
-      isMinor: true,
-      rows: limitRows(tokens.map(describe), link),
-    }),
+    item(
+      { name: 'sub-requests', label: 'Sub-requests' },
+      {
+        order: 140,
+        text: formatCount(tokens.length, 'sub-request'),
+        link,
+        isMinor: true,
+        rows: limitRows(tokens.map(describe), link),
+      },
+    ),
   ]
 }

@@ -3,6 +3,7 @@ import type { ShownProfile } from '../insight/relatives.ts'
 import type { SummaryView, Tone } from '../insight/summary-view.ts'
 import { type FormattedTime, formatNumber, shorten } from '../profile/format.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
+import type { SubjectView } from './subject-view.ts'
 
 /** A line of the details of an item. */
 export interface ToolbarRow {
@@ -25,6 +26,8 @@ export interface ToolbarItem {
   readonly id: string
   /** Its name for screen readers. */
   readonly title: string
+  /** Items are in the order of this number. Those of other bundles have 160; what is less than 80 is about the answer. */
+  readonly order: number
   /** A highlighted value such as the status; may be empty. */
   readonly pill: string
   readonly text: string
@@ -47,11 +50,11 @@ export interface ToolbarProfile extends ShownProfile {
 }
 
 /** The fields of an item; most have a default. */
-type ItemInit = Partial<ToolbarItem> & Pick<ToolbarItem, 'link' | 'rows' | 'text'>
+type ItemInit = Partial<ToolbarItem> & Pick<ToolbarItem, 'link' | 'order' | 'rows' | 'text'>
 
-/** Creates an item. */
-export function item(id: string, title: string, init: ItemInit): ToolbarItem {
-  return { id, title, pill: '', tone: 'plain', isMinor: false, lead: false, shares: [], ...init }
+/** Creates an item with the name and the label of its view, or with its own. */
+export function item({ name, label }: Pick<SubjectView, 'name' | 'label'>, init: ItemInit): ToolbarItem {
+  return { id: name, title: label, pill: '', tone: 'plain', isMinor: false, lead: false, shares: [], ...init }
 }
 
 /** Creates a row, by default a plain one. */

@@ -43,19 +43,23 @@ export const configView: SubjectView = {
     const { node = '', sinfonietta = '' } = server?.versions ?? {}
     const known = (name: string, value: string) => (value === '' ? [] : [row(name, value)])
     return [
-      item('record', 'Profile', {
-        pill: environment,
-        text: token,
-        link,
-        rows: [
-          row('Profile', token, { link, time }),
-          row('Compare', 'With previous', { link: compareWithPreviousLink(token) }),
-          ...known('Sinfonietta', sinfonietta),
-          ...known('Node.js', node),
-          ...known('Environment', [environment, isDebug ? 'debug' : ''].filter(Boolean).join(', ')),
-          row('Profiler', 'All profiles', { link: home }),
-        ],
-      }),
+      item(
+        { name: 'record', label: 'Profile' },
+        {
+          order: 170,
+          pill: environment,
+          text: token,
+          link,
+          rows: [
+            row('Profile', token, { link, time }),
+            row('Compare', 'With previous', { link: compareWithPreviousLink(token) }),
+            ...known('Sinfonietta', sinfonietta),
+            ...known('Node.js', node),
+            ...known('Environment', [environment, isDebug ? 'debug' : ''].filter(Boolean).join(', ')),
+            row('Profiler', 'All profiles', { link: home }),
+          ],
+        },
+      ),
     ]
   },
 }

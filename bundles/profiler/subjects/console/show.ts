@@ -46,7 +46,7 @@ export const consoleView: SubjectView = {
     const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
     if (entries.length === 0) return []
     return [
-      '## Console',
+      `## ${consoleView.label}`,
       ...choose(entries, limit, rankOf).flatMap(writeEntry),
       ...writeRest(Math.max(0, entries.length - limit) + omitted, 'listed'),
     ]
@@ -66,7 +66,8 @@ export const consoleView: SubjectView = {
       })
     })
     return [
-      item('console', 'Console', {
+      item(consoleView, {
+        order: 50,
         text: [formatCount(dumps, 'call'), bad.text].filter(Boolean).join(', '),
         tone: bad.count === 0 ? 'plain' : bad.tone,
         link,

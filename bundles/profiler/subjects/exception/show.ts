@@ -61,7 +61,7 @@ export const exceptionView: SubjectView = {
       row(name || 'Error', cutText(message), { link, tone: 'error', place: index === 0 && place }),
     )
     const text = reason?.panel === 'exception' ? writeReason(reason, exception) : exception
-    return [item('exception', 'Exception', { text, tone: 'error', link, rows: limitRows(rows, link) })]
+    return [item(exceptionView, { order: 20, text, tone: 'error', link, rows: limitRows(rows, link) })]
   },
 
   onErrorPage: {

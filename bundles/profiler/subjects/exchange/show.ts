@@ -495,31 +495,35 @@ function toResponseItem({ children, editor, overview, profile, summary }: Toolba
   const child = children.find(({ token }) => token === forwarded)
   const place = viewAnswer(profile, editor)
   const reason = overview.reason?.panel === 'exception' ? '' : writeReason(overview.reason)
-  return item('request', 'Response', {
-    pill: summary.status,
-    text: reason || (summary.route === '' ? 'no route' : `@${summary.route}`),
-    tone: summary.tone,
-    link: profileLink(summary.token, 'request'),
-    rows: [
-      row('Status', summary.statusText),
-      ...(reason === '' ? [] : [row('Reason', reason, { tone: 'error' })]),
-      row('Request', `${summary.method} ${cutText(summary.target)}`),
-      row('Route', summary.route || 'n/a', { link: profileLink(summary.token, 'router') }),
-      summary.controller === ''
-        ? row('Controller', 'n/a')
-        : row('Controller', '', { place: editor.viewController(summary.controller) }),
-      ...(place === false ? [] : [row('Code', '', { place })]),
-      ...(forwarded === ''
-        ? []
-        : [
-            row('Forwarded to', [child?.controller ?? '', forwarded].filter(Boolean).join(' · '), {
-              link: profileLink(forwarded),
-            }),
-          ]),
-      ...(contentType === null ? [] : [row('Content type', cutText(contentType))]),
-      ...(outcome === 'complete' ? [] : [row('Outcome', summary.outcome, { tone: outcomes[outcome].tone })]),
-    ],
-  })
+  return item(
+    { name: 'request', label: 'Response' },
+    {
+      order: 10,
+      pill: summary.status,
+      text: reason || (summary.route === '' ? 'no route' : `@${summary.route}`),
+      tone: summary.tone,
+      link: profileLink(summary.token, 'request'),
+      rows: [
+        row('Status', summary.statusText),
+        ...(reason === '' ? [] : [row('Reason', reason, { tone: 'error' })]),
+        row('Request', `${summary.method} ${cutText(summary.target)}`),
+        row('Route', summary.route || 'n/a', { link: profileLink(summary.token, 'router') }),
+        summary.controller === ''
+          ? row('Controller', 'n/a')
+          : row('Controller', '', { place: editor.viewController(summary.controller) }),
+        ...(place === false ? [] : [row('Code', '', { place })]),
+        ...(forwarded === ''
+          ? []
+          : [
+              row('Forwarded to', [child?.controller ?? '', forwarded].filter(Boolean).join(' · '), {
+                link: profileLink(forwarded),
+              }),
+            ]),
+        ...(contentType === null ? [] : [row('Content type', cutText(contentType))]),
+        ...(outcome === 'complete' ? [] : [row('Outcome', summary.outcome, { tone: outcomes[outcome].tone })]),
+      ],
+    },
+  )
 }
 
 function toRedirectItem({ profile }: ToolbarProfile): ToolbarItem[] {
@@ -529,12 +533,16 @@ function toRedirectItem({ profile }: ToolbarProfile): ToolbarItem[] {
   const toRow = ({ method, status, token, url }: RedirectData) =>
     row(`${status} ${method}`, `${cutText(toTarget(url))} · ${token}`, { link: profileLink(token), tone: 'warning' })
   return [
-    item('redirect', 'Redirected', {
-      pill: String(last.status),
-      text: `from ${shorten(toTarget(last.url), 40)}`,
-      tone: 'warning',
-      link: profileLink(last.token),
-      rows: chain.map(toRow),
-    }),
+    item(
+      { name: 'redirect', label: 'Redirected' },
+      {
+        order: 30,
+        pill: String(last.status),
+        text: `from ${shorten(toTarget(last.url), 40)}`,
+        tone: 'warning',
+        link: profileLink(last.token),
+        rows: chain.map(toRow),
+      },
+    ),
   ]
 }

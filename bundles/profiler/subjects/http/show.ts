@@ -62,7 +62,8 @@ export const callsView: SubjectView = {
     const shown = groups.sort((one, other) => failuresIn(other) - failuresIn(one)).slice(0, itemRowLimit)
     const rows = shown.map(group => toCallRow(group, link, editor))
     return [
-      item('http', 'HTTP client', {
+      item(callsView, {
+        order: 130,
         text: [formatCount(count, 'HTTP client call'), bad.text].filter(Boolean).join(', '),
         tone: bad.count === 0 ? 'plain' : bad.tone,
         link,

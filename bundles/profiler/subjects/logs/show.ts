@@ -42,7 +42,7 @@ export const logsView: SubjectView = {
     if (logs.length === 0) return []
     const left = describeLeft(profile, toSpan)
     return [
-      '## Logs',
+      `## ${logsView.label}`,
       // The list counts those over the limit.
       toList(logs, limit, writeLog, rankOf),
       ...(left === '' ? [] : [left]),
@@ -66,7 +66,8 @@ export const logsView: SubjectView = {
       }),
     )
     return [
-      item('logger', 'Logs', {
+      item(logsView, {
+        order: 40,
         text: describeSevere(profile.summary),
         tone: errors > 0 ? 'error' : 'warning',
         link,
@@ -97,7 +98,7 @@ export const logsView: SubjectView = {
 
     toMarkdown(profile) {
       const logs = readLogs(profile).logs.slice(-shownLimit)
-      return logs.length === 0 ? [] : ['## Logs', toList(logs, shownLimit, writeLog)]
+      return logs.length === 0 ? [] : [`## ${logsView.label}`, toList(logs, shownLimit, writeLog)]
     },
   },
 }

@@ -39,18 +39,22 @@ export const memoryView: SubjectView = {
     const { memory } = profile.collectors
     const known = memory && describe(memory)
     return [
-      item('memory', 'Memory', {
-        text: summary.memory,
-        link: profileLink(summary.token, 'memory'),
-        isMinor: true,
-        rows: [
-          row('Heap of the process', summary.memory),
-          ...(known === undefined ? [] : [row('Before', known.before), row('Limit', known.limit)]),
-          ...(known === undefined || known.pauseCount === 0
-            ? []
-            : [row('Garbage collection', `${formatCount(known.pauseCount, 'run')}, ${known.pauseTime}`)]),
-        ],
-      }),
+      item(
+        { name: 'memory', label: 'Memory' },
+        {
+          order: 150,
+          text: summary.memory,
+          link: profileLink(summary.token, 'memory'),
+          isMinor: true,
+          rows: [
+            row('Heap of the process', summary.memory),
+            ...(known === undefined ? [] : [row('Before', known.before), row('Limit', known.limit)]),
+            ...(known === undefined || known.pauseCount === 0
+              ? []
+              : [row('Garbage collection', `${formatCount(known.pauseCount, 'run')}, ${known.pauseTime}`)]),
+          ],
+        },
+      ),
     ]
   },
 }

@@ -29,7 +29,7 @@ export const databaseView: SubjectView = {
     const count = countQueries('database', shown.profile)
     if (count === 0) return []
     const text = `${formatCount(count, 'query', 'queries')}, ${formatDuration(queryTime)}`
-    return [toItem('database', 'Database', { text }, shown)]
+    return [toItem('database', databaseView, { text, order: 100 }, shown)]
   },
 
   /** The failed queries of databases and caches, the latest last. */
@@ -64,7 +64,7 @@ export const cacheView: SubjectView = {
   toItems(shown) {
     const count = countQueries('cache', shown.profile)
     if (count === 0) return []
-    return [toItem('cache', 'Cache', { text: formatCount(count, 'cache call'), isMinor: true }, shown)]
+    return [toItem('cache', cacheView, { text: formatCount(count, 'cache call'), order: 110, isMinor: true }, shown)]
   },
 }
 
@@ -159,8 +159,8 @@ function oneLine(text: string): string {
 
 function toItem(
   panel: Kind,
-  title: string,
-  init: Pick<ToolbarItem, 'text'> & Partial<ToolbarItem>,
+  view: SubjectView,
+  init: Pick<ToolbarItem, 'order' | 'text'> & Partial<ToolbarItem>,
   { editor, findings, profile, summary }: ToolbarProfile,
 ): ToolbarItem {
   const { duplicates, queries, shapes } = readQueries(profile)[panel]
@@ -173,7 +173,7 @@ function toItem(
     link,
   )
   const repeated = { link: `${link}&show=duplicate`, tone: 'warning' } as const
-  return item(panel, title, {
+  return item(view, {
     ...init,
     tone: hasFailed ? 'error' : worst === undefined ? 'plain' : toneOf(worst),
     link,

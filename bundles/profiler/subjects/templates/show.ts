@@ -59,7 +59,7 @@ export const templatesView: SubjectView = {
     if (calls === 0) return []
     const lines = flattenRenders(pages)
     return [
-      '## Templates',
+      `## ${templatesView.label}`,
       lines.slice(0, limit).map(writeLine).join('\n'),
       ...writeRest(lines.length - limit, 'listed'),
       ...writeRest(omitted),
@@ -75,7 +75,8 @@ export const templatesView: SubjectView = {
       row(formatDuration(duration), cutText(name), { link: `${link}#render-${index}` }),
     )
     return [
-      item('templates', 'Templates', {
+      item(templatesView, {
+        order: 120,
         text: formatCount(calls, 'template'),
         link,
         isMinor: true,

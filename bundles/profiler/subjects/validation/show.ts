@@ -39,7 +39,7 @@ export const validationView: SubjectView = {
     const { omitted = 0 } = profile.collectors.validation ?? {}
     const validations = validationsOf(profile)
     if (validations.length === 0) return []
-    return ['## Validation', ...validations.flatMap(each => write(each, limit)), ...writeRest(omitted)]
+    return [`## ${validationView.label}`, ...validations.flatMap(each => write(each, limit)), ...writeRest(omitted)]
   },
 
   toItems({ profile, summary }) {
@@ -54,7 +54,8 @@ export const validationView: SubjectView = {
         ),
       )
     return [
-      item('validation', 'Validation', {
+      item(validationView, {
+        order: 60,
         text: formatCount(count, 'issue'),
         tone: 'warning',
         link,

@@ -38,12 +38,6 @@ const wholeSources: SourceState = {
   editor: new EditorLinks({ directory: '' }),
 }
 
-/** The ids of the items in the order of the bar. */
-const order: readonly string[] = [
-  ...['request', 'exception', 'redirect', 'logger', 'console', 'validation', 'edit', 'findings', 'time', 'database'],
-  ...['cache', 'templates', 'http', 'sub-requests', 'memory', 'items of bundles', 'record'],
-]
-
 /**
  * Makes the view of the toolbar, with the items of these views. The third argument has the changed files that cannot be used,
  * and the links to the editor.
@@ -57,7 +51,6 @@ export function toToolbarView(
   const overview = summarizeProfile(shown)
   const build = toBuildItem(summary, brokenSources(), editor)
   const items = views.flatMap(({ toItems }) => toItems?.({ ...shown, summary, overview, editor }) ?? [])
-  const placeOf = ({ id }: ToolbarItem) => order.indexOf(order.includes(id) ? id : 'items of bundles')
   return {
     sentence: toPlainText(overview.sentence),
     token: summary.token,
@@ -69,7 +62,7 @@ export function toToolbarView(
     method: summary.method,
     target: summary.target,
     home,
-    items: [...build, ...items.toSorted((one, other) => placeOf(one) - placeOf(other))],
+    items: [...build, ...items.toSorted((one, other) => one.order - other.order)],
   }
 }
 
@@ -83,18 +76,22 @@ function toBuildItem({ target }: SummaryView, { problems, served }: BrokenSource
   const view = ({ column, file, line }: SourceProblem) => editor.view({ file, line, column })
   const link = brokenLink(target)
   return [
-    item('build', 'Build', {
-      pill: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
-      text: `${view(first).place} ${shorten(toOneLine(first.message), mistakeLimit)}`.trim(),
-      tone: 'error',
-      link,
-      rows: [
-        row('Build', `${sourceStates[served]}.`, { link }),
-        ...limitRows(
-          problems.map(problem => row('', cutText(problem.message), { link, tone: 'error', place: view(problem) })),
-          link,
-        ),
-      ],
-    }),
+    item(
+      { name: 'build', label: 'Build' },
+      {
+        order: 0,
+        pill: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
+        text: `${view(first).place} ${shorten(toOneLine(first.message), mistakeLimit)}`.trim(),
+        tone: 'error',
+        link,
+        rows: [
+          row('Build', `${sourceStates[served]}.`, { link }),
+          ...limitRows(
+            problems.map(problem => row('', cutText(problem.message), { link, tone: 'error', place: view(problem) })),
+            link,
+          ),
+        ],
+      },
+    ),
   ]
 }

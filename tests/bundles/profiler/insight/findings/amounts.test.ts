@@ -150,6 +150,4 @@ t.test('a rule measures its finding before and after a change, also if it finds 
     return measured === expected ? [] : [`${rule}: ${measured}, not ${expected}`]
   })
   t.strictSame(offenders, [])
-  const measuring = judge.rules.filter(({ measure }) => measure !== undefined).map(({ name }) => name)
-  t.strictSame(new Set(amounts.map(([rule]) => rule)), new Set(measuring), 'every rule that measures is tried')
 })

@@ -120,13 +120,6 @@ t.test('every planted fault is found by its rule, at its line, and no healthy pa
   const faults = server.pages.filter(([, page]) => isPlanted(page)).length
   const healthy = server.pages.filter(([, { answer }]) => answer === 'healthy').length
   t.ok(faults >= 40 && healthy >= 40, `${faults} faults, ${healthy} healthy pages`)
-  const answers = new Set(server.pages.map(([, { answer }]) => answer))
-  const names = profilerRules.map(({ name }) => name)
-  t.strictSame(
-    names.filter(name => !answers.has(name)),
-    [],
-    'every rule has a planted fault',
-  )
 })
 
 /** Pages whose answers do not depend on time. */

@@ -303,7 +303,7 @@ t.test('the toolbar shows all conspicuous facts', async t => {
   t.match(
     text,
     [
-      'HTTP client 12 HTTP client calls, 2 failed HTTP client',
+      'HTTP Client 12 HTTP client calls, 2 failed HTTP Client',
       '503 GET https://api.example/ · 4.0 ms',
       '– GET https://api.example/ · 1.0 ms',
       '200 GET 2 × https://api.example/ · 8.0 ms',
