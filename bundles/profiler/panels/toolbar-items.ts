@@ -3,7 +3,6 @@ import type { ShownProfile } from '../insight/relatives.ts'
 import type { SummaryView, Tone } from '../insight/summary-view.ts'
 import { type FormattedTime, formatNumber, shorten } from '../profile/format.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
-import type { SubjectView } from './subject-view.ts'
 
 /** A line of the details of an item. */
 export interface ToolbarRow {
@@ -53,7 +52,7 @@ export interface ToolbarProfile extends ShownProfile {
 type ItemInit = Partial<ToolbarItem> & Pick<ToolbarItem, 'link' | 'order' | 'rows' | 'text'>
 
 /** Creates an item with the name and the label of its view, or with its own. */
-export function item({ name, label }: Pick<SubjectView, 'name' | 'label'>, init: ItemInit): ToolbarItem {
+export function item({ name, label }: { readonly name: string; readonly label: string }, init: ItemInit): ToolbarItem {
   return { id: name, title: label, pill: '', tone: 'plain', isMinor: false, lead: false, shares: [], ...init }
 }
 

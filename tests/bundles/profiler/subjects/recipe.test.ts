@@ -1,13 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
-import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
-import { crossOriginRule } from '#bundles/framework/protection.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { kernelSubjects } from '#bundles/profiler/subjects/recorded-by-kernels.ts'
 import { profilerRules } from '#bundles/profiler/subjects/rules.ts'
 import { collectorSchemas, processSchemas } from '#bundles/profiler/subjects/schemas.ts'
 import { subjectViews } from '#bundles/profiler/subjects/views.ts'
-import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
@@ -88,14 +85,5 @@ t.test('a subject has all that its recipe demands', async t => {
       ...(await findPoor(t)),
     ],
     [],
-  )
-})
-
-t.test('the reference has an entry for each rule', async t => {
-  const entries = read('docs/reference/findings.md').split(/^### /m).slice(1)
-  const rules = [...profilerRules, createHiddenRouteRule(new RouteCollection()), crossOriginRule]
-  t.strictSame(
-    entries.map(entry => /^`([a-z-]+)`\n\n\*([^*]+)\*/.exec(entry)?.slice(1)),
-    rules.map(({ name, title }) => [name, title]),
   )
 })
