@@ -8,7 +8,6 @@ import {
 } from '../../kernel/contracts/queries.ts'
 import { guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
-import { readClock } from '../../lib/own-globals.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { createCallerSearch } from '../../lib/stack/callers.ts'
 import type { Mysql2Pool } from './open-mysql2.ts'
@@ -63,14 +62,6 @@ interface LatePlace {
   caller?: Caller | undefined
 }
 
-/** A wait for a connection. */
-interface Wait {
-  /** By `performance.now()`. */
-  readonly since: number
-  /** The pool, all of whose connections were in use; `undefined` if it does not report its state. */
-  readonly pool: PoolState | undefined
-}
-
 /** A library, and the first part of the names of its channels. */
 interface PoolLibrary {
   readonly system: string
@@ -98,8 +89,8 @@ function watchPools(
   let connected: Caller | undefined
   /** The code that has returned the connection, if it runs now. */
   let returning: Caller | undefined
-  /** The requests for which the pool had no connection, or did not report its state. Those for which it opens one are removed. */
-  const waits = new WeakMap<object, Wait>()
+  /** Ends the waits for which the pool had no connection, or did not report its state. */
+  const waits = new WeakMap<object, () => void>()
   /** The connection that is being asked for, in the synchronous part. */
   let asked: object | undefined
   const latePlaces = new WeakMap<object, LatePlace>()
@@ -156,23 +147,22 @@ function watchPools(
       else if (pooled !== undefined) latePlaces.set(message, pooled)
       const pool = stateOf(message)
       const free = countFree(pool)
-      if (!(free > 0)) waits.set(message, { since: readClock(), pool: free <= 0 ? (pool as PoolState) : undefined })
+      // A connection that was never released never comes.
+      if (!(free > 0))
+        waits.set(message, queries.noteWait({ system, caller, pool: free <= 0 ? (pool as PoolState) : undefined }))
     }),
     [`tracing:${connecting}:end`]: () => {
       asked = undefined
     },
     // The pool opens another connection instead of waiting.
     [`tracing:${prefix}:connect:start`]: () => {
-      if (asked !== undefined) waits.delete(asked)
+      if (asked !== undefined) waits.get(asked)?.()
     },
     [`tracing:${connecting}:asyncStart`]: listenTo<object>(message => {
       connected = places.get(message)
       late = latePlaces.get(message)
       returning = search()
-      const wait = waits.get(message)
-      if (wait === undefined) return
-      const duration = readClock() - wait.since
-      queries.noteWait({ system, request: requests.get(message), duration, caller: connected, pool: wait.pool })
+      waits.get(message)?.()
     }),
     [`tracing:${connecting}:asyncEnd`]: () => {
       connected = undefined

@@ -69,6 +69,8 @@ export interface InspectedProfile {
 /** A finding of a rule in one request. */
 export interface RuleFinding {
   readonly severity: Severity
+  /** The flaw in a few words, where the title of the rule does not fit. */
+  readonly title?: string
   /** One sentence about the problem. Recorded texts are not part of it but in `values`, under a placeholder: `{call}`. */
   readonly problem: string
   readonly values?: Readonly<Record<string, string>>

@@ -83,14 +83,14 @@ export function countFree({ idle = NaN, limit = NaN, total = NaN, waiting = NaN 
   return idle + (limit === 0 ? Infinity : limit) - total - waiting
 }
 
-/** A wait for a connection of a pool, as its source reports it when the request has got one. */
+/** A wait for a connection of a pool, as its source reports it when it begins, or when the request has got one. */
 export interface ConnectionWait {
   /** The database system, as of a query. */
   readonly system: string
   /** The request that has waited. The default is the current request. */
   readonly request?: Request | undefined
-  /** Milliseconds. */
-  readonly duration: number
+  /** Milliseconds. Absent of a wait that begins now. */
+  readonly duration?: number
   /** The place in the application's code. */
   readonly caller?: Caller | undefined
   /** The pool, all of whose connections were in use; `undefined` if the library does not report its state. */
@@ -109,8 +109,8 @@ export interface QueryObserver {
   begin(query: QueryStart, below?: Running): QueryEnd | undefined
   /** Whether the queries of a request are recorded, as far as is known now. */
   isRecorded?(request: Request): boolean
-  /** Called when a request has waited for a connection. */
-  noteWait?(wait: ConnectionWait): void
+  /** Called when a request has waited for a connection, or begins to wait: then the returned function is called at the end. */
+  noteWait?(wait: ConnectionWait): (() => void) | undefined
 }
 
 /**
@@ -145,9 +145,15 @@ export class Queries {
     return this.#observers.some(observer => observer.isRecorded?.(request))
   }
 
-  /** Reports that a request has waited for a connection. A wait for a pool with free connections is not reported. */
-  noteWait(wait: ConnectionWait): void {
-    for (const observer of this.#observers) observer.noteWait?.(wait)
+  /**
+   * Reports that a request has waited for a connection, or begins to wait; the returned function reports its end. A wait for a pool with free
+   * connections is not reported.
+   */
+  noteWait(wait: ConnectionWait): () => void {
+    const ends = this.#observers.map(observer => observer.noteWait?.(wait))
+    return () => {
+      for (const end of ends) end?.()
+    }
   }
 
   /**

@@ -37,6 +37,9 @@ const pages: Readonly<Record<string, readonly [rule: string, code: string]>> = {
     '',
     `await Promise.all([fetch(self() + '/call-before').then(r => r.text()), tx(async c => { await c.query('SELECT pg_sleep(0.05)') })])`,
   ],
+  // A connection that is never released.
+  'leaked-left': ['starved-pool', `const p = leaked(); await p.connect(); await p.connect()`],
+  'leaked-timeout': ['starved-pool', `const p = leaked(); await p.connect(); await p.connect().catch(() => {})`],
   // Commands of a cache.
   gets: ['repeated-commands', `for (let i = 0; i < 12; i++) await redis.get('item:' + i)`],
   slugs: ['repeated-commands', `for (const a of 'abcdefghijkl') await redis.get('item:' + a)`],
@@ -129,6 +132,7 @@ import { Redis } from 'ioredis'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer } from 'node:http'
 const pool = new pg.Pool(${JSON.stringify(postgres)})
+const leaked = () => new pg.Pool({ ...${JSON.stringify(postgres)}, max: 1, connectionTimeoutMillis: 400 })
 const redis = new Redis(${JSON.stringify({ host: redis.host, port: redis.port })})
 const upstream = createServer((request, response) => setTimeout(() => response.end('ok'), 15)).listen(0, '127.0.0.1')
 const self = () => 'http://127.0.0.1:' + server.address().port
@@ -179,10 +183,13 @@ process.stdin.on('end', () => process.exit()).resume()
     for (const name of names) {
       const [rule = ''] = pages[name] ?? []
       // A client that leaves is no fault of the server, and neither is what fails because of it.
-      if (name === 'left') await fetch(`${url}/left`, { signal: AbortSignal.timeout(20) }).catch(() => undefined)
+      if (name.endsWith('left'))
+        await fetch(`${url}/${name}`, { signal: AbortSignal.timeout(name === 'left' ? 20 : 300) }).catch(
+          () => undefined,
+        )
       else await (await fetch(`${url}/${name}`)).text()
       const read = async () =>
-        (await findProfile(viewer, `/${name}`, name === 'left' ? 'aborted' : 'complete')) as ProfileData & {
+        (await findProfile(viewer, `/${name}`, name.endsWith('left') ? 'aborted' : 'complete')) as ProfileData & {
           readonly findings: Findings
         }
       let { findings } = await read()

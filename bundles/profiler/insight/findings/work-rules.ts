@@ -171,9 +171,14 @@ export function findUnexpected(profile: Profile): StoredQuery[] {
   const isRolledBack = ({ index, server, system, transaction }: StoredQuery) => {
     const next = queries.find(
       query =>
-        query.index > index && query.transaction === transaction && query.system === system && query.server === server,
+        // After a failure, PostgreSQL refuses each query until the answer.
+        query.error === '' &&
+        query.index > index &&
+        query.transaction === transaction &&
+        query.system === system &&
+        query.server === server,
     )
-    return next !== undefined && next.error === '' && next.operation === 'ROLLBACK' && !endsTransaction(next)
+    return next !== undefined && next.operation === 'ROLLBACK' && !endsTransaction(next)
   }
   const hasSucceeded = (failed: StoredQuery) =>
     queries.some(query => query.index > failed.index && query.text === failed.text && isAnswered(query))

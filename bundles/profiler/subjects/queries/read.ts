@@ -275,7 +275,7 @@ const hasEffect = /\b(?:nextval|setval|pg_(?:try_)?advisory\w*|pg_notify|get_loc
 /** The operations that control a transaction or a connection, and neither read nor write rows. */
 export const controlOperations: ReadonlySet<string> = new Set([
   ...['BEGIN', 'START', 'COMMIT', 'END', 'ROLLBACK', 'ABORT', 'SAVEPOINT', 'RELEASE'],
-  ...['SET', 'USE', 'PRAGMA', 'DISCARD'],
+  ...['SET', 'USE', 'PRAGMA', 'DISCARD', 'XA'],
   ...['COMMITTRANSACTION', 'ABORTTRANSACTION', 'KILLCURSORS', 'ENDSESSIONS'],
 ])
 
@@ -303,16 +303,28 @@ const endBehind = /;\s*(?:COMMIT|END|ROLLBACK|ABORT)\b(?![^;]*\bTO\b)/i
 
 /** Whether a query begins a transaction, and does not end it itself: `BEGIN; UPDATE …; COMMIT`. */
 export function beginsTransaction({ operation, text }: Pick<OrderedQuery, 'operation' | 'text'>): boolean {
-  return beginnings.has(operation) && !endBehind.test(text)
+  return (beginnings.has(operation) || /^\W*XA\s+(?:START|BEGIN)\b/i.test(text)) && !endBehind.test(text)
 }
 
-/** Whether a query ends its transaction. `ROLLBACK TO` a savepoint does not. */
+/** Whether a query begins the next transaction at once: `COMMIT AND CHAIN`. Both have one number. */
+export function chainsTransaction({ operation, text }: Pick<OrderedQuery, 'operation' | 'text'>): boolean {
+  return endings.has(operation) && /\bAND\s+CHAIN\b/i.test(text)
+}
+
+/** The ends of two phases: PostgreSQL leaves a prepared transaction to another session, as MySQL does after `XA END`. */
+const prepared = /^\W*(?:PREPARE\s+TRANSACTION|XA\s+(?:PREPARE|COMMIT|ROLLBACK))\b/i
+
+/**
+ * Whether a query ends its transaction. `ROLLBACK TO` a savepoint does not, and neither does `COMMIT PREPARED`, which is about another one.
+ */
 export function endsTransaction({
   operation,
   system,
   text,
 }: Pick<OrderedQuery, 'operation' | 'text'> & { readonly system?: string | undefined }): boolean {
-  if (endBehind.test(text) || (endings.has(operation) && !/\bTO\b/i.test(text))) return true
+  if (prepared.test(text)) return true
+  if (endBehind.test(text) || (endings.has(operation) && !/\bTO\b|^\W*\w+\s+PREPARED\b|\bAND\s+CHAIN\b/i.test(text)))
+    return true
   return system === 'mysql' && committing.has(operation) && !/^\w+ TEMPORARY\b/i.test(text)
 }
 

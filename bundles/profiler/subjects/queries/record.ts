@@ -7,6 +7,7 @@ import type {
 } from '../../../../kernel/contracts/queries.ts'
 import { flattenError, rememberStatement } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
+import { readClock } from '../../../../lib/own-globals.ts'
 import { maskQuotedValues } from '../../../../lib/redact/mask-quoted-values.ts'
 import { cut, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
@@ -69,10 +70,13 @@ export class QueryRecorder implements QueryObserver {
     return result => query.finish(result, text => maskAndCut(text, messageLimit, redactor))
   }
 
-  noteWait({ caller, duration, pool, request, system }: ConnectionWait): void {
-    const trace = duration < leastWait ? undefined : this.#services.findTrace(request)
-    if (trace === undefined) return
-    queryPart.of(trace).addWait({ system, start: trace.elapsed() - duration, duration, caller, pool })
+  noteWait({ caller, duration, pool, request, system }: ConnectionWait): (() => void) | undefined {
+    const trace = this.#services.findTrace(request)
+    if (trace === undefined) return undefined
+    const now = readClock() - trace.start
+    if (duration === undefined) return queryPart.of(trace).beginWait({ system, start: now, caller, pool }, trace)
+    queryPart.of(trace).addWait({ system, start: now - duration, duration, caller, pool })
+    return undefined
   }
 
   isRecorded(request: Request): boolean {
@@ -160,6 +164,9 @@ const badLimit = { slow: 25, failed: 50 }
 
 const waitLimit = 100
 
+/** A wait for a connection that has not come. */
+type OpenWait = Omit<ConnectionWaitData, 'duration'>
+
 /** The queries of one request, in the order in which they began. */
 export class QueryTrace {
   readonly queries: TracedQuery[] = []
@@ -173,6 +180,9 @@ export class QueryTrace {
   readonly waits: ConnectionWaitData[] = []
   /** The queries and waits that are only counted and timed. */
   readonly more = { database: new MoreWorkCounter(), cache: new MoreWorkCounter(), waits: new MoreWorkCounter() }
+  readonly #openWaits = new Set<OpenWait>()
+  /** Late work has twins among the queries that were stored before. */
+  readonly twins = new TwinFinder()
   readonly #transactions = new Map<object, number>()
 
   /** The queries that were only counted. */
@@ -218,8 +228,23 @@ export class QueryTrace {
     return query
   }
 
+  /** Records that the request waits for a connection, until the returned function is called. */
+  beginWait(wait: OpenWait, { start }: Pick<Trace, 'start'>): () => void {
+    this.#openWaits.add(wait)
+    return () => {
+      if (this.#openWaits.delete(wait)) this.addWait({ ...wait, duration: readClock() - start - wait.start })
+    }
+  }
+
+  /** The waits, also those that are not over at a time in milliseconds since the request began. */
+  listWaits(now: number): ConnectionWaitData[] {
+    const open = [...this.#openWaits].map(wait => ({ ...wait, duration: roundTime(now - wait.start) }))
+    return [...this.waits, ...open.filter(({ duration }) => duration >= leastWait).slice(0, waitLimit)]
+  }
+
   /** Records that the request has waited for a connection. */
   addWait({ caller, duration, pool, start, system }: ConnectionWaitData): void {
+    if (duration < leastWait) return
     if (this.waits.length === waitLimit) this.more.waits.add(start, start + duration, false)
     else this.waits.push({ system, start: roundTime(start), duration: roundTime(duration), caller, pool })
   }
@@ -279,10 +304,10 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
     collect(collected) {
       const trace = queryPart.find(collected)
       if (trace === undefined) return undefined
-      const { omitted, queries, statements, waits } = trace
+      const { omitted, queries, statements, twins } = trace
+      const waits = trace.listWaits(readClock() - collected.start)
       const [database, cache] = [trace.more.database.toData(), trace.more.cache.toData()]
       const moreWaits = trace.more.waits.toData()
-      const twins = new TwinFinder()
       const describe = (report: QueryStart, index: number) => {
         const raw = report.source === 'span' ? captureQuery(report, redactor) : report
         return describer.describe(raw, () => (index < queryLimit ? twins.find(raw, index) : undefined))

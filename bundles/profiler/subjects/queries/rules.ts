@@ -18,6 +18,7 @@ import { coveredWorkTime, readStops, workTime } from '../../profile/work.ts'
 import { hasConsole } from '../../record/recording-policy.ts'
 import {
   beginsTransaction,
+  chainsTransaction,
   controlOperations,
   endsTransaction,
   lacksValues,
@@ -160,7 +161,7 @@ const leastInSequence = 30
 /** Limit of `sequential-queries`: ms that are saved at the same time. As in Sentry's rule. */
 const leastSaving = 100
 
-/** Finds independent reading queries that one listener or controller ran one after another. */
+/** Finds reading queries, none with a value from another one, that one listener or controller ran one after another. */
 export const sequentialQueriesRule: FindingRule<Profile> = {
   name: 'sequential-queries',
   title: 'Queries in sequence',
@@ -222,9 +223,14 @@ function describeRun(run: readonly StoredQuery[]): RuleFinding[] {
   if (second === undefined || saving < leastSaving) return []
   return [
     {
-      severity: 'warning',
-      problem: `${run.length} independent queries ran one after another, ${formatDuration(time)} in total; at the same time they would take about ${formatDuration(time - saving)}.`,
-      ...describePlaces(run, {}, 'Start them together and wait with Promise.all()'),
+      // Whether the rows of one decide on the next is not known.
+      severity: 'info',
+      problem: `${run.length} queries ran one after another, ${formatDuration(time)} in total; at the same time they would take about ${formatDuration(time - saving)}.`,
+      ...describePlaces(
+        run,
+        {},
+        'If no query needs the result of another, start them together and wait with Promise.all()',
+      ),
       place: toQueryPlace(second),
       evidence: { count: run.length, time, saving },
     },
@@ -252,7 +258,8 @@ export const openTransactionRule: FindingRule<Profile> = {
     if (omitted > 0 || hasLate || profile.summary.outcome !== 'complete') return []
     const transactions = groupBy(database.queries, ({ transaction }) => transaction)
     transactions.delete(undefined)
-    return [...transactions.values()].flatMap(([begin, ...queries]) => {
+    return [...transactions.values()].flatMap(all => {
+      const [begin, ...queries] = all.slice(Math.max(0, all.findLastIndex(chainsTransaction)))
       if (begin === undefined || !isOpened(begin) || queries.some(endsTransaction) || isEnded(queries.at(-1))) return []
       return [
         {
@@ -272,7 +279,7 @@ export const openTransactionRule: FindingRule<Profile> = {
 }
 
 function isOpened(query: StoredQuery): boolean {
-  return beginsTransaction(query) && query.end !== undefined && query.error === ''
+  return (beginsTransaction(query) || chainsTransaction(query)) && query.end !== undefined && query.error === ''
 }
 
 /** Whether the last query of a transaction failed with its connection: the server then rolls back. */
@@ -372,7 +379,7 @@ function findRepeated(
     const isMany = longRuns.has(shapeOf(first)) || (isDevelopment && group.length >= leastInDevelopment)
     const isKnown = ({ parameters = [] }: StoredQuery) => parameters.length >= (first.parameters?.length ?? 0)
     // With the same values each time, one query is enough.
-    return isMany && more.some(query => query.twin !== first.index && isKnown(query))
+    return isMany && !severalRows.test(first.text) && more.some(query => query.twin !== first.index && isKnown(query))
   })
   const perItem = new Set<StoredQuery>(items.flat())
   const waited = starved.size === 0 ? [] : queries.filter(({ caller }) => starved.has(formatPlace(caller)))
@@ -384,6 +391,9 @@ function findRepeated(
     .flatMap(toRepeated)
   return { items, duplicates, all: new Set([...perItem, ...duplicates.flat(), ...waited]) }
 }
+
+/** A statement that writes several rows is not run for each of them. */
+const severalRows = /\b(?:VALUES\b[\s\S]*?\)\s*,\s*\(|UNNEST\s*\(|jsonb?_to_recordset\s*\()/i
 
 function toRepeated([first, second, ...more]: readonly StoredQuery[]): Repeated[] {
   return first === undefined || second === undefined ? [] : [[first, second, ...more]]
@@ -420,7 +430,8 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
         : 'Write all rows with one statement instead of one per item'
       return {
         severity: 'warning',
-        problem: `N+1: {statement} ran ${describeTimes(queries, profile)}.`,
+        ...(!isRead && { title: 'Rows written one by one' }),
+        problem: `${isRead ? 'N+1: ' : ''}{statement} ran ${describeTimes(queries, profile)}.`,
         ...describePlaces(queries, { statement: shortenStatement(text) }, advice),
         // The first query may be necessary, so the link leads to the second one.
         place: toQueryPlace(second),

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
+import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { joinPeriods, totalOf } from '#bundles/profiler/profile/work.ts'
 import { readQueries } from '#bundles/profiler/subjects/queries/read.ts'
 import { QueryTrace } from '#bundles/profiler/subjects/queries/record.ts'
@@ -82,6 +83,28 @@ t.test('a query that ends after its response updates the profile', async t => {
   const profile = await kernel.profileOf(response)
   t.hasStrict(readQueries(profile).queries, [{ text: 'SELECT ?', rows: 1 }])
   t.ok(profile.collectors.late, 'it is late work')
+})
+
+t.test('queries that late work repeats are those of the response, too', async t => {
+  let goOn = () => {}
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/late': async () => {
+        const run = () => kernel.app.queries.measure('sqlite', 'SELECT ?', [7], () => [])
+        for (let time = 0; time < 3; time++) run()
+        void new Promise<void>(resolve => {
+          goOn = resolve
+        }).then(() => [run(), run(), run()])
+        return Response.html('done')
+      },
+    },
+  })
+  const response = await kernel.client.get('/late')
+  await kernel.profileOf(response)
+  goOn()
+  await until(async () => readQueries(await kernel.profileOf(response)).queries.length === 6)
+  const [finding] = findFindings(await kernel.profileOf(response)).filter(({ rule }) => rule === 'duplicate-queries')
+  t.equal(finding?.evidence.count, 6)
 })
 
 t.test('after five hundred queries, further queries are only counted', async t => {

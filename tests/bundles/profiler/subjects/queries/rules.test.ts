@@ -62,6 +62,18 @@ t.test('N+1 has a least number and a least time; in development the number is en
   const [writes] = find(items(10, 1, { text: 'INSERT INTO hits VALUES (?)', caller: undefined }))
   t.equal(writes && writeAdvice(writes), 'Write all rows with one statement instead of one per item.')
   t.equal(writes?.code, undefined)
+  t.equal(writes?.title, 'Rows written one by one')
+  t.match(writes?.problem, /^\{statement\} ran 10 times/)
+  const several = [
+    'INSERT INTO hits (page, at) VALUES ($1, now()), ($2, now())',
+    'INSERT INTO hits SELECT * FROM unnest($1::int[])',
+    'insert into hits values (?, ?),\n(?, ?)',
+  ]
+  t.strictSame(
+    several.filter(text => rulesOf(items(12, 5, { text })).length > 0),
+    [],
+    'a statement that writes several rows is not run once for each',
+  )
 })
 
 t.test('reading queries with the same values are duplicates, also those of a cache', async t => {
@@ -245,6 +257,23 @@ t.test('a transaction is open if it has begun and no query ends it', async t => 
   t.strictSame(rulesOf(inOrder('BEGIN', 'SAVEPOINT a', 'ROLLBACK TO a')), ['open-transaction'])
   for (const end of ['COMMIT', 'ROLLBACK', 'END']) t.strictSame(rulesOf(inOrder('BEGIN', 'UPDATE a', end)), [], end)
   t.strictSame(rulesOf(inOrder('BEGIN', 'UPDATE a', 'BEGIN')), [], 'two at the same time')
+  const chains: readonly (readonly [open: boolean, ...texts: string[]])[] = [
+    [true, 'BEGIN', 'UPDATE a', 'COMMIT AND CHAIN', 'UPDATE b'],
+    [true, 'BEGIN', 'ROLLBACK AND CHAIN'],
+    [false, 'BEGIN', 'COMMIT AND CHAIN', 'UPDATE b', 'COMMIT'],
+    [false, 'BEGIN', 'UPDATE a', 'COMMIT AND NO CHAIN'],
+    [false, 'BEGIN', 'UPDATE a', 'PREPARE TRANSACTION ?', 'COMMIT PREPARED ?'],
+    [true, 'BEGIN', 'UPDATE a', 'ROLLBACK PREPARED ?'],
+    [true, 'XA START ?', 'UPDATE a', 'XA END ?'],
+    [false, 'XA START ?', 'UPDATE a', 'XA END ?', 'XA PREPARE ?', 'XA COMMIT ?'],
+    [true, 'BEGIN', 'SAVEPOINT a', 'RELEASE SAVEPOINT a'],
+    [false, 'BEGIN', 'SAVEPOINT a', 'ROLLBACK WORK TO SAVEPOINT a', 'COMMIT'],
+  ]
+  t.strictSame(
+    chains.filter(([isOpen, ...texts]) => rulesOf(inOrder(...texts)).includes('open-transaction') !== isOpen),
+    [],
+    'chains, two phases and savepoints',
+  )
   const several = ['BEGIN; UPDATE a; COMMIT', 'begin;update a;rollback;']
   t.strictSame(
     several.flatMap(text => rulesOf(inOrder(text, 'UPDATE b'))),
