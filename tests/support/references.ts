@@ -110,14 +110,12 @@ async function readHelp(name: string): Promise<string[]> {
 
 /** The limits of the rules: constants with a doc comment such as ``Limit of `many-rows`: rows of a query. Its reason.`` */
 function writeLimits(): string {
-  const limit = /\/\*\* Limit of ([^:]+): ([^*]+?)\. ([^*]+?)\.? \*\/\s*(?:(?:export )?const )?\w+(?: =|:) ([\d_]+)/g
+  const limit = /\/\*\* Limit of ([^:]+): ([^*]+?)\. [^*]+ \*\/\s*(?:(?:export )?const )?\w+(?: =|:) ([\d_]+)/g
   const rows = listSources().flatMap(file => {
     const text = readFileSync(file, 'utf8')
-    const found = Array.from(text.matchAll(limit), ([, rules = '', what = '', reason = '', value = '']) => [
+    const found = Array.from(text.matchAll(limit), ([, rules = '', what = '', value = '']) => [
       rules.replaceAll(/`([\w-]+)`/g, '[`$1`](#$1)'),
-      Number(value.replaceAll('_', '')).toLocaleString('en'),
-      what,
-      reason,
+      `${Number(value.replaceAll('_', '')).toLocaleString('en')} ${what}`,
     ])
     assert.equal(
       found.length,
@@ -126,7 +124,7 @@ function writeLimits(): string {
     )
     return found
   })
-  return writeTable(['Rule', 'Limit', 'Of what', 'Reason'], rows.toSorted())
+  return writeTable(['Rule', 'Limit'], rows.toSorted())
 }
 
 /** A table of packages. */
