@@ -32,9 +32,7 @@ function findListener(profile: Profile): string {
   )
   if (answer?.parent === undefined) return ''
   const { name, parent, priority } = answer
-  return (
-    summarizeListeners(tree, profile.process).sites.get(keyOfListener({ event: parent.name, name, priority })) ?? ''
-  )
+  return summarizeListeners(tree, profile).sites.get(keyOfListener({ event: parent.name, name, priority })) ?? ''
 }
 
 /** Finds the declaration of a route that has the path of the request, but another method or host, for example. */

@@ -209,7 +209,7 @@ function listPlaces(profile: Profile, editor: EditorLinks): RowPlace[] {
   const { token } = profile.summary
   const linkTo = (panel: string, id: string) => `${profileLink(token, panel)}#${id}`
   const tree = readEventTree(profile)
-  const { sites } = summarizeListeners(tree, profile.process)
+  const { sites } = summarizeListeners(tree, profile)
   const findSite = ({ name, parent, priority }: EventNode) =>
     sites.get(keyOfListener({ event: parent?.name ?? '', name, priority })) ?? ''
   const definition = () => editor.findDefinition(profile.summary)

@@ -45,7 +45,7 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
   const { controller, token } = profile.summary
   const forwarded = readForwarded(profile)
   const tree = readEventTree(profile)
-  const { ours, sites } = summarizeListeners(tree, profile.process)
+  const { ours, sites } = summarizeListeners(tree, profile)
   const events = new Map<OutlineNode, string>()
   const findKey = ({ name, priority = 0, ...node }: OutlineNode, event: string) =>
     node.kind === 'dispatch' ? '' : keyOfListener({ event, name, priority })

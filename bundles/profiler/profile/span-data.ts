@@ -38,6 +38,17 @@ export const eventsSchema = v.object({
   spans: indexedList<SpanRow | null>(v.custom<SpanRow>(isSpanRow), null),
   /** How many spans were left out because there were too many. */
   dropped: count,
+  /** All dispatches and calls that were left out; absent without any. */
+  more: maybe(
+    v.object({
+      /** The event (empty for all others together), how often it was dispatched, and how often with a listener. */
+      dispatches: list(v.tuple([check.text, check.amount, check.amount])),
+      /** The event, the priority and the name of a listener (all others together have no name), its calls, and their microseconds. */
+      calls: list(v.tuple([check.text, check.number, check.text, check.amount, check.amount])),
+      /** The times in which at least one of these listeners ran: start and duration in milliseconds. */
+      periods: list(v.tuple([check.amount, check.amount])),
+    }),
+  ),
   /** In their order. Between them, the request was at work without a pause. */
   waits: list(v.tuple([check.amount, check.amount, check.amount])),
   /** When the application waited for the body of the request: start and duration in microseconds. Absent below a millisecond. */

@@ -10,9 +10,10 @@ import type { Event, EventClass, RegisteredListener } from '../../../lib/event-d
 import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
 import { readClock } from '../../../lib/own-globals.ts'
-import type { OldHeaderRow } from '../profile/span-data.ts'
+import type { EventsData, OldHeaderRow } from '../profile/span-data.ts'
 import { SpanFlag, type SpanRow, type WaitRow } from '../profile/span-rows.ts'
 import { type Actor, eventLoop, leastPause, noteActivity } from './loop-activity.ts'
+import { MoreWorkCounter } from './more-work.ts'
 
 /** The kernel's own events have room even if an application dispatches very many. */
 const spanLimit = 1000
@@ -39,6 +40,8 @@ export class EventTrace {
   readonly oldHeaders: OldHeaderRow[] = []
   /** The number of dispatches and sub-requests without room. */
   dropped = 0
+  /** What has no room is counted and timed; `undefined` if all has. */
+  more: MoreEvents | undefined
   readonly #actor: Actor
   readonly #inParent: TraceSpan | undefined
   readonly #watch: ChangeWatch
@@ -62,7 +65,8 @@ export class EventTrace {
 
   beginDispatch(event: Event, listeners: readonly RegisteredListener[]): TraceSpan {
     const kernelEvent = event instanceof KernelEvent ? event : undefined
-    if (!this.#hasRoom(kernelEvent === undefined ? spanLimit : kernelSpanLimit)) return ignoredSpan
+    if (!this.#hasRoom(kernelEvent === undefined ? spanLimit : kernelSpanLimit))
+      return this.#more().beginDispatch(event, listeners.length > 0)
     const caller = this.#calls.at(-1)
     // Changes before a dispatch were made by its caller: a listener, else the controller or the kernel.
     const changes = this.#takeChanges(caller?.index ?? this.rows.length)
@@ -83,8 +87,10 @@ export class EventTrace {
 
   beginCall(event: Event, listener: RegisteredListener): TraceSpan {
     const dispatch = this.#findDispatch(event)
-    if (dispatch === undefined) return ignoredSpan
-    dispatch.last = listener
+    if (dispatch !== undefined) dispatch.last = listener
+    const limit = event instanceof KernelEvent ? kernelSpanLimit : spanLimit
+    if (dispatch === undefined) return this.more?.beginCall(event, listener) ?? ignoredSpan
+    if (this.rows.length >= limit) return this.#more().beginCall(event, listener, true) ?? ignoredSpan
     const row: SpanRow = [listener.priority, listener.name, 0, null]
     if (dispatch.index !== this.#lastDispatch) row[4] = dispatch.index
     const span = new CallSpan(this, row, this.rows.length, dispatch, listener)
@@ -198,12 +204,70 @@ export class EventTrace {
     return hasRoom
   }
 
+  #more(): MoreEvents {
+    this.more ??= new MoreEvents(() => readClock() - this.#actor.start)
+    return this.more
+  }
+
   #findDispatch(event: Event): DispatchSpan | undefined {
     for (let at = this.#dispatches.length - 1; at >= 0; at--) {
       const span = this.#dispatches[at]
       if (span?.event === event) return span
     }
     return undefined
+  }
+}
+
+/** Listeners with counters of their own. The calls of all others are counted together, without a name. */
+const counterLimit = 500
+
+/** Counts and times the dispatches without room, and the calls of their listeners. Times are in milliseconds since the request began. */
+class MoreEvents {
+  readonly #now: () => number
+  readonly #time = new MoreWorkCounter()
+  readonly #events = new WeakSet<Event>()
+  readonly #dispatches = new Map<string, [event: string, count: number, heard: number]>()
+  readonly #calls = new Map<RegisteredListener | undefined, [string, number, string, count: number, duration: number]>()
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  beginDispatch(event: Event, isHeard: boolean): TraceSpan {
+    const name = this.#dispatches.size < counterLimit ? nameOf(event) : ''
+    const counter = this.#dispatches.get(name) ?? [name, 0, 0]
+    this.#dispatches.set(name, counter)
+    counter[1]++
+    if (isHeard) counter[2]++
+    this.#events.add(event)
+    return ignoredSpan
+  }
+
+  /** `undefined` for an event that another request has dispatched. */
+  beginCall(event: Event, listener: RegisteredListener, isOwn = this.#events.has(event)): TraceSpan | undefined {
+    if (!isOwn) return undefined
+    const start = this.#now()
+    const key = this.#calls.has(listener) || this.#calls.size < counterLimit ? listener : undefined
+    const { name, priority } = key ?? { name: '', priority: 0 }
+    const counter = this.#calls.get(key) ?? [key === undefined ? '' : nameOf(event), priority, name, 0, 0]
+    this.#calls.set(key, counter)
+    counter[3]++
+    return {
+      end: hasFailed => {
+        const end = this.#now()
+        counter[4] += Math.round((end - start) * 1000)
+        this.#time.add(start, end, hasFailed)
+      },
+    }
+  }
+
+  /** What is stored of it: see `eventsSchema`. */
+  toData(): NonNullable<EventsData['more']> {
+    return {
+      dispatches: [...this.#dispatches.values()],
+      calls: [...this.#calls.values()],
+      periods: this.#time.toData()?.periods ?? [],
+    }
   }
 }
 

@@ -35,9 +35,17 @@ interface UncalledListener extends Omit<CalledListener, 'calls' | 'duration'> {
 }
 
 /** Compares the event tree of a profile with the registered listeners of its process. */
-export function summarizeListeners({ isOfServer, nodes }: EventTree, { events }: Profile['process']): ListenerTables {
+export function summarizeListeners(
+  { isOfServer, nodes }: EventTree,
+  { collectors, process: { events } }: Profile,
+): ListenerTables {
   const dispatches = nodes.filter(({ isOfFramework, kind }) => kind === 'dispatch' && !isOfFramework)
-  const orphaned = dispatches.filter(({ children, details }) => children.length === 0 && details.length === 0)
+  const more = collectors.events?.more
+  const orphaned = dispatches.flatMap(({ children, details, name }) =>
+    children.length === 0 && details.length === 0 ? [{ name, times: 1 }] : [],
+  )
+  for (const [name, count, heard] of more?.dispatches ?? [])
+    if (name !== '' && count > heard) orphaned.push({ name, times: count - heard })
   // The listeners of the process are those of the kernel that shows the request of another server.
   const listeners = (isOfServer ? [] : (events?.listeners ?? [])).map(({ site = '', ...listener }) => ({
     site,
@@ -47,11 +55,11 @@ export function summarizeListeners({ isOfServer, nodes }: EventTree, { events }:
   return {
     sites,
     ours: new Set(listeners.filter(({ bundle }) => bundle !== undefined).map(keyOfListener)),
-    called: findCalled(dispatches, sites),
-    notCalled: findUncalled(dispatches, listeners),
-    orphaned: [...groupBy(orphaned, ({ name }) => name)].map(([event, { length }]) => ({
+    called: findCalled(dispatches, sites, more),
+    notCalled: findUncalled(dispatches, listeners, more),
+    orphaned: [...groupBy(orphaned, ({ name }) => name)].map(([event, group]) => ({
       event,
-      times: String(length),
+      times: String(group.reduce((sum, { times }) => sum + times, 0)),
     })),
   }
 }
@@ -63,24 +71,41 @@ interface RegisteredListener {
   readonly site: string
 }
 
-function findCalled(dispatches: readonly EventNode[], sites: ListenerTables['sites']): CalledListener[] {
+/** What has no details. */
+type More = NonNullable<Profile['collectors']['events']>['more']
+
+/** The listeners with calls that have no details. */
+function readMore({ collectors }: Pick<Profile, 'collectors'>) {
+  return (collectors.events?.more?.calls ?? []).filter(([, , name]) => name !== '')
+}
+
+const unused = { calls: 0, duration: 0, isStopped: false, hasThrown: false, changes: [] }
+
+function findCalled(dispatches: readonly EventNode[], sites: ListenerTables['sites'], more: More): CalledListener[] {
   const calls = dispatches.flatMap(({ children, name: event }) =>
-    children.map(({ duration, name, priority }) => ({ event, name, priority, duration })),
+    children.map(({ duration, name, priority }) => ({ event, name, priority, duration, times: 1 })),
   )
+  for (const [event, priority, name, times, duration] of more?.calls ?? [])
+    if (name !== '') calls.push({ event, name, priority, duration, times })
   return [...groupBy(calls, keyOfListener).values()].flatMap(group => {
     const duration = group.reduce((sum, { duration = 0 }) => sum + duration, 0)
+    const times = group.reduce((sum, call) => sum + call.times, 0)
     return group.slice(0, 1).map(({ event, name, priority }) => ({
       event,
       priority: String(priority),
       name,
       site: sites.get(keyOfListener({ event, name, priority })) ?? '',
-      calls: String(group.length),
+      calls: String(times),
       duration: formatMicroseconds(duration),
     }))
   })
 }
 
-function findUncalled(dispatches: readonly EventNode[], listeners: readonly RegisteredListener[]): UncalledListener[] {
+function findUncalled(
+  dispatches: readonly EventNode[],
+  listeners: readonly RegisteredListener[],
+  more: More,
+): UncalledListener[] {
   // The request of another server: the listeners are those of the kernel that shows the profile.
   if (dispatches.length === 0) return []
   // Functions may have the same name: one call of `anonymous` is not a call of two listeners.
@@ -90,6 +115,9 @@ function findUncalled(dispatches: readonly EventNode[], listeners: readonly Regi
       called.set(key, Math.max(length, called.get(key) ?? 0))
     }
   }
+  // Of listeners with one key, which were called is not known.
+  for (const [event, priority, name] of more?.calls ?? [])
+    called.set(keyOfListener({ event, priority, name }), Infinity)
   return listeners.flatMap(listener => {
     const { event, name, priority, site } = listener
     const key = keyOfListener(listener)
@@ -156,6 +184,11 @@ function readUses(profile: Profile, areOfFramework: boolean): Map<string, Listen
       hasThrown: hasThrown || known?.hasThrown === true,
       changes: [...(known?.changes ?? []), ...details],
     })
+  }
+  for (const [event, priority, name, calls, duration] of areOfFramework ? [] : readMore(profile)) {
+    const key = JSON.stringify([event, name, priority])
+    const known = uses.get(key) ?? { event, name, priority, ...unused }
+    uses.set(key, { ...known, calls: known.calls + calls, duration: known.duration + duration })
   }
   return uses
 }

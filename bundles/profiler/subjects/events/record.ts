@@ -28,6 +28,7 @@ function createEventsCollector(
       return {
         spans: events.rows,
         dropped: events.dropped,
+        ...(events.more && { more: events.more.toData() }),
         waits: events.waits,
         ...readReceived(trace),
         isShared: main.mostOthers > 0,

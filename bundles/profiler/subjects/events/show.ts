@@ -33,7 +33,8 @@ export const eventsView: SubjectView = {
   toView({ children, profile, query }, { editor }) {
     const { controller, token } = profile.summary
     const tree = readEventTree(profile)
-    const tables = summarizeListeners(tree, profile.process)
+    const tables = summarizeListeners(tree, profile)
+    const { calls = [], dispatches = [] } = profile.collectors.events?.more ?? {}
     const isAll = query.get('spans') === 'all'
     const outline = outlineEvents(tree, controller ?? '')
     const { left, nodes } = foldOutline(outline, tables.ours, isAll ? Number.POSITIVE_INFINITY : rowLimit)
@@ -50,10 +51,10 @@ export const eventsView: SubjectView = {
     return {
       isOfServer: tree.isOfServer,
       metrics: tree.isOfServer
-        ? [{ name: 'Calls', value: countOf(tree, 'call', true) }]
+        ? [{ name: 'Calls', value: String(countOf(tree, 'call', true) + tree.dropped) }]
         : [
-            { name: 'Dispatched events', value: countOf(tree, 'dispatch', false) },
-            { name: 'Listener calls', value: countOf(tree, 'call', false) },
+            { name: 'Dispatched events', value: String(countOf(tree, 'dispatch', false) + sumOf(dispatches, 1)) },
+            { name: 'Listener calls', value: String(countOf(tree, 'call', false) + sumOf(calls, 3)) },
             { name: 'Not called', value: String(tables.notCalled.length) },
             { name: 'Orphaned events', value: String(tables.orphaned.length) },
           ],
@@ -81,8 +82,12 @@ export const eventsView: SubjectView = {
   },
 }
 
-function countOf({ nodes }: EventTree, kind: EventNode['kind'], isOfFramework: boolean): string {
-  return String(nodes.filter(node => node.kind === kind && node.isOfFramework === isOfFramework).length)
+function countOf({ nodes }: EventTree, kind: EventNode['kind'], isOfFramework: boolean): number {
+  return nodes.filter(node => node.kind === kind && node.isOfFramework === isOfFramework).length
+}
+
+function sumOf(rows: readonly (readonly (number | string)[])[], column: number): number {
+  return rows.reduce((sum, row) => sum + Number(row[column]), 0)
 }
 
 /** The name of the only exception. Empty when there are several, because it is not recorded which of them a listener threw. */

@@ -351,7 +351,7 @@ export function writeRatio(first: number, second: number): string {
 
 /** Creates the functions that find places in the code of two profiles. Without an editor, they find none. */
 function createComparePlaces(profiles: readonly Profile[], editor: EditorLinks | undefined) {
-  const sites = new Map(profiles.flatMap(each => [...summarizeListeners(readEventTree(each), each.process).sites]))
+  const sites = new Map(profiles.flatMap(each => [...summarizeListeners(readEventTree(each), each).sites]))
   const calls = profiles.flatMap(profile => readCalls(profile).calls)
   const callers = new Map(calls.map(call => [patternOf(call), call.caller]))
   const view = (place = '') => editor?.viewFile(place) ?? false

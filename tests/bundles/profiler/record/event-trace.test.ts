@@ -1,10 +1,15 @@
 import { ExceptionEvent, type Request, ResponseEvent } from 'sinfonietta'
 import { createExceptionEvent, createRequest, createResponseEvent } from 'sinfonietta/testing'
 import { t } from 'tap'
+import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
+import { readEventTree } from '#bundles/profiler/profile/event-tree.ts'
 import { EventTrace } from '#bundles/profiler/record/event-trace.ts'
+import { summarizeListeners } from '#bundles/profiler/subjects/events/read.ts'
 import { createEventDispatcher, Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
+import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 /** The bits of an event or a listener. */
 const SpanFlag = { Stopped: 1, Threw: 2 } as const
@@ -259,6 +264,37 @@ t.test('many dispatches are cut and counted, but kernel events are kept', async 
   await dispatcher.dispatch(createResponseEvent({ request }))
   t.equal(trace.rows.length, 2000)
   t.equal(trace.dropped, 102)
+})
+
+t.test('counters of events never stop, also of 2,500 listeners of one event', async t => {
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/many': async () => {
+        for (let time = 0; time < 1500; time++) await kernel.app.dispatcher.dispatch(new Outer())
+        await kernel.app.dispatcher.dispatch(new Inner())
+        return Response.html('done')
+      },
+    },
+  })
+  kernel.app.dispatcher.on(Outer, () => toil(0.1), 0, 'outer')
+  kernel.app.dispatcher.on(Outer, () => undefined, -1, 'silent')
+  for (let listener = 0; listener < 2500; listener++)
+    kernel.app.dispatcher.on(Inner, () => undefined, 0, `l${listener % 10}`)
+  const profile = await kernel.profileOf(await kernel.client.get('/many'))
+  const { called, notCalled } = summarizeListeners(readEventTree(profile), profile)
+  const callsOf = (event: string) => called.flatMap(each => (each.event === event ? [Number(each.calls)] : []))
+  t.strictSame(callsOf('outer'), [1500, 1500])
+  t.equal(
+    callsOf('inner').reduce((sum, calls) => sum + calls, 0) + (profile.collectors.events?.more?.calls.at(-1)?.[3] ?? 0),
+    2500,
+  )
+  t.strictSame(
+    notCalled.filter(({ event }) => event === 'outer'),
+    [],
+  )
+  const { parts } = summarizeProfile({ profile, earlier: [], findings: [] })
+  const timeOf = (label: string) => parts.find(part => part.label === label)?.time ?? 0
+  t.ok(timeOf('Listeners without details') > 100_000, 'their time is not that of the controller')
 })
 
 t.test('an event class without an event name is recorded by its class name', async t => {
