@@ -68,6 +68,11 @@ export function createWork(work: Pick<Work, 'end' | 'id' | 'name' | 'start'> & P
   return { text: '', stopped: 0, hasFailed: false, note: '', spanId: '', caller: {}, template: '', parts: [], ...work }
 }
 
+/** Whether the queries of a system are awaited: only libraries of SQLite may be synchronous. */
+export function isAwaitedSystem(system: string | undefined): boolean {
+  return system !== 'sqlite'
+}
+
 /** The times of a piece of work, in milliseconds. Without an end it is not over. */
 interface WorkTimes {
   readonly start: number

@@ -140,7 +140,11 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   // Garbage that is collected within synchronous work is a part of its time.
   for (const pause of subtractPeriods(joinPeriods(readPauses(profile)), joinPeriods(synchronous)))
     add(garbage, pause.start, endOf(pause))
-  for (const block of blocks) inMilliseconds(blockedBy(block, profile), block.start, endOf(block))
+  for (const block of blocks) {
+    // When the process did not run is not known, but for how long.
+    inMilliseconds(blockedBy(block, profile), block.start, endOf(block) - block.away)
+    inMilliseconds(stopped, endOf(block) - block.away, endOf(block))
+  }
   return claims
 }
 
@@ -190,8 +194,7 @@ function functionsOf({ index, parent }: EventNode): Claim['part'] {
   return { ...part(kind, label, 'events'), event, place: { panel: 'events', anchor: `span-${index}` } }
 }
 
-function blockedBy({ by, hasRun, isOwn }: CausedBlock, { summary }: Profile): Claim['part'] {
-  if (!hasRun) return stopped
+function blockedBy({ by, isOwn }: CausedBlock, { summary }: Profile): Claim['part'] {
   if (by === summary.token) return isOwn ? own : unknownWork
   if (by === '') return unknownWork
   return { ...part('blocked', 'Blocked by other work', 'memory'), place: { panel: 'time', token: by } }

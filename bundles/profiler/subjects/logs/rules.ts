@@ -64,9 +64,12 @@ export const listenerLeakRule: FindingRule<Profile> = {
         const isKnown = count !== ''
         return {
           severity: 'warning',
-          problem: isKnown ? `{target} has ${count} listeners of {event}, which is more than its limit.` : '{message}',
+          problem: isKnown
+            ? `{target} has at least ${count} listeners of {event}, which is more than its limit.`
+            : '{message}',
           ...describePlaces(
-            [log],
+            // One warning does not tell whether its nearest line is a helper that adds the listener for others.
+            [log, ...(log.caller.callers ?? []).map(caller => ({ caller }))],
             isKnown ? { event, target } : { message: log.message },
             'Add the listener once, or remove it when the request has ended; once() removes it after its event',
           ),

@@ -1,6 +1,6 @@
 import { formatBytes, formatDuration, formatShare, type Row } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { endOf, type Period } from '../../profile/work.ts'
+import { endOf, isAwaitedSystem, type Period, periodOf } from '../../profile/work.ts'
 import type { LoopBlock, SyncCallData } from './data.ts'
 
 /** Lists the CPU time, the idle time and the memory of the process during a request: those that are known. */
@@ -29,25 +29,36 @@ export interface CausedBlock extends LoopBlock {
   /** The synchronous call that is most of it. */
   readonly call: SyncCallData | undefined
   /**
-   * Whether the process ran at all: with hardly any CPU time and without a call, it was stopped, or it waited in a call that is not
-   * recorded.
+   * Whether the process ran at all: with hardly any CPU time, without a call and without a synchronous query, it was stopped, or it waited
+   * in a call that is not recorded.
    */
   readonly hasRun: boolean
+  /** Milliseconds of it in which the process did not run, or waited so; 0 if it is little. */
+  readonly away: number
 }
 
 /** The least share of CPU time of a process that runs: even a busy machine gives more to each of its programs. */
 const leastRunning = 0.05
 
+/** The most CPU time of a block that another program has made longer, as a share of it. */
+const notable = 0.8
+
 /** Reads the blocks of the event loop. Their times are those of the clock. */
 export function readBlocks({ collectors }: Pick<Profile, 'collectors'>): CausedBlock[] {
   const { blocks = [], syncCalls = [] } = collectors.memory ?? {}
+  const queries = (collectors.queries?.queries ?? [])
+    .filter(({ system }) => !isAwaitedSystem(system))
+    .map(({ end, start }) => periodOf({ start, end }))
   return blocks.map(block => {
     const call = syncCalls.find(call => isMostOf(call, block))
-    return { ...block, call, hasRun: call !== undefined || block.cpu >= block.duration * leastRunning }
+    const isKnown = call !== undefined || queries.some(query => isMostOf(query, block))
+    const hasRun = isKnown || block.cpu >= block.duration * leastRunning
+    const away = isKnown || block.cpu >= block.duration * notable ? 0 : block.duration - block.cpu
+    return { ...block, call, hasRun, away: hasRun ? away : block.duration }
   })
 }
 
-function isMostOf(call: SyncCallData, block: LoopBlock): boolean {
+function isMostOf(call: Period, block: LoopBlock): boolean {
   const overlap = Math.min(endOf(block), endOf(call)) - Math.max(block.start, call.start)
   return overlap > block.duration / 2
 }

@@ -51,12 +51,9 @@ type Description = Omit<RuleFinding, 'evidence' | 'severity'>
 
 const advice = 'Move the work to a worker thread, split it into parts, or reduce it.'
 
-/** The most CPU time of a block that another program has made longer, as a share of it. */
-const notable = 0.8
-
 function describeTime(blocks: readonly CausedBlock[]): string {
   const [time, cpu] = [totalOf(blocks), blocks.reduce((sum, block) => sum + block.cpu, 0)]
-  const isShared = cpu < time * notable && blocks.every(({ call, hasRun }) => hasRun && call === undefined)
+  const isShared = blocks.some(({ away, hasRun }) => hasRun && away > 0)
   return `${formatDuration(time)}${isShared ? ` (${formatDuration(cpu)} of CPU time)` : ''}`
 }
 

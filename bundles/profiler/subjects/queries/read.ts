@@ -8,6 +8,7 @@ import {
   type BadWork,
   coveredWorkTime,
   createWork,
+  isAwaitedSystem,
   joinPeriods,
   type MoreWork,
   type Period,
@@ -103,11 +104,6 @@ export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(c
     )
   return { queries, omitted, database: groupOf('database'), cache: groupOf('cache') }
 })
-
-/** Whether the queries of a system are awaited: only libraries of SQLite may be synchronous. */
-export function isAwaitedSystem(system: string | undefined): boolean {
-  return system !== 'sqlite'
-}
 
 /** The queries of databases as work. */
 export const databaseWork: WorkKind = {

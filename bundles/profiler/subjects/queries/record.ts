@@ -14,7 +14,7 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isCache } from '../../../../lib/sql/tokens.ts'
 import { type Caller, Callers, type Running } from '../../../../lib/stack/callers.ts'
 import { formatCount, roundTime } from '../../profile/format.ts'
-import { coveredWorkTime, endOf, type Period, type Stopped, stopsOf } from '../../profile/work.ts'
+import { coveredWorkTime, endOf, isAwaitedSystem, type Period, type Stopped, stopsOf } from '../../profile/work.ts'
 import type { FindRunning } from '../../record/code-places.ts'
 import type { Metric, ProfileCollector } from '../../record/collect.ts'
 import { MoreWorkCounter } from '../../record/more-work.ts'
@@ -23,7 +23,7 @@ import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../rec
 import type { ConnectionWaitData, QueryData } from './data.ts'
 import { captureQuery, type DescribedQuery, identityOf, QueryDescriber } from './describe-query.ts'
 import { type PackedQueries, type PackedQuery, StatementList } from './pack.ts'
-import { controlOperations, isAwaitedSystem, leastWait, operationOf, slowQuery } from './read.ts'
+import { controlOperations, leastWait, operationOf, slowQuery } from './read.ts'
 
 /** The queries of databases and caches. */
 export const queriesSubject: RecordedSubject = {

@@ -6,8 +6,10 @@ import type { Finding } from '#bundles/profiler/insight/findings/finding.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
 import type { SinceEdit } from '#bundles/profiler/insight/since-edit.ts'
-import { formatDuration, formatMicroseconds } from '#bundles/profiler/profile/format.ts'
+import { formatDuration } from '#bundles/profiler/profile/format.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
+import { coveredWorkTime } from '#bundles/profiler/profile/work.ts'
+import { workKinds } from '#bundles/profiler/subjects/work.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
 
 /** The events of a request whose controller worked from 2 ms until `end`, and whose response was sent 1 ms later. */
@@ -690,7 +692,14 @@ t.test('the sentence of any profile is short, and its numbers are those of the p
       const sentence = toPlainText(overview.sentence)
       assert(sentence.length <= 240 && !/\p{Cc}/u.test(sentence), sentence)
       assert(sentence.includes(formatDuration(profile.summary.duration)))
-      const known = overview.parts.map(({ time }) => formatMicroseconds(time))
+      const { duration } = profile.summary
+      // As the lists have it: work at the same time counts once, and the time of work that has not ended is not known.
+      const known = workKinds.map(({ list }) => {
+        const within = list(profile).flatMap(({ end, start }) =>
+          start < duration && end !== undefined ? [{ start, end: Math.min(end, duration) }] : [],
+        )
+        return formatDuration(coveredWorkTime(within, []))
+      })
       const named = [
         ...sentence.matchAll(/\d (?:query|queries|cache calls?|HTTP client calls?) took ([\d.]+ m?s)/g),
       ].map(([, time = '']) => time)

@@ -155,6 +155,35 @@ const turns: Readonly<Record<string, readonly [block: object | undefined, part: 
   stops: [{ by: 'abc123', isOwn: true, cpu: 0 }, 'Process did not run', /^The process did not run for (\S+ m?s):/],
 }
 
+/** Milliseconds in which the process did not run. */
+const awayOf = (parts: readonly { readonly label: string; readonly time: number }[]) =>
+  (parts.find(({ label }) => label === 'Process did not run')?.time ?? 0) / 1000
+
+t.test('a synchronous query that waits for a lock is no process that did not run', t => {
+  const queries = [createQuery({ system: 'sqlite', start: 10, end: 430 })]
+  const memory = memoryOf({ ...blockOf(10, 420), cpu: 2 })
+  const profile = createProfile({ events, queries: { queries, omitted: 0 }, memory }, { duration: 470 })
+  t.equal(awayOf(summarizeProfile({ profile, earlier: [], findings: [] }).parts), 0)
+  t.notMatch(
+    findFindings(profile).map(({ problem }) => problem),
+    ['did not run'],
+  )
+  t.end()
+})
+
+t.test('of a block in which the process also stopped, both times are known', t => {
+  const memory = memoryOf({ ...blockOf(10, 400), cpu: 150 })
+  const profile = createProfile({ events, memory }, { duration: 470 })
+  const findings = findFindings(profile)
+  const { parts } = summarizeProfile({ profile, earlier: [], findings })
+  t.equal(awayOf(parts), 250)
+  t.match(
+    findings.map(({ problem }) => problem),
+    ['blocked the event loop for 400 ms (150 ms of CPU time)'],
+  )
+  t.end()
+})
+
 t.test('parts, causes and findings of random turns are those that they were', t => {
   const turn = fc.record({ kind: fc.constantFrom(...Object.keys(turns)), duration: fc.integer({ min: 60, max: 400 }) })
   const share = fc.record({
@@ -182,7 +211,9 @@ t.test('parts, causes and findings of random turns are those that they were', t 
       ]
       const blocks = all.flatMap(({ duration, kind, start }) => {
         const [block] = turns[kind] ?? []
-        return block === undefined ? [] : [{ start, duration, cpu: duration, ...block }]
+        return block === undefined
+          ? []
+          : [{ start, duration, ...{ cpu: 1, ...block } }].map(each => ({ ...each, cpu: each.cpu * duration }))
       })
       const profile = createProfile(
         {
@@ -307,7 +338,9 @@ t.test(
       await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
       const profile = await profileOf(path)
       const findings = findFindings(profile)
-      const [longest] = summarizeProfile({ profile, earlier: [], findings }).parts
+      const [longest] = summarizeProfile({ profile, earlier: [], findings }).parts.filter(
+        part => part.label !== 'Process did not run',
+      )
       t.equal(longest?.label, label, place)
       t.match(findings.find(({ rule }) => rule === 'blocked-loop')?.problem, claim, place)
     }

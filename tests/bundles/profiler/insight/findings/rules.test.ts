@@ -2,7 +2,13 @@ import fc from 'fast-check'
 import type { FindingRule } from 'sinfonietta/profiler'
 import { t } from 'tap'
 import { judgeFix, listFlaws } from '#bundles/profiler/insight/compare/judge-fix.ts'
-import { linkToFinding, splitSentence, toBadge, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
+import {
+  linkToFinding,
+  splitSentence,
+  toBadge,
+  writeAdvice,
+  writeProblem,
+} from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings, Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
@@ -79,6 +85,15 @@ t.test('a call to which another was redirected is a part of it', async t => {
     'not modified': [hop('/old', 0, '/b', { status: 304 }), hop('/b', 100)],
   }))
     t.hasStrict(sequence({ calls }), [{ evidence: { count: 2 } }], name)
+})
+
+t.test('Node.js warns at the eleventh listener, and the line of a helper is named with that of its caller', async t => {
+  const site = { file: 'helper.js', line: 3, callers: [{ file: 'page.js', line: 9 }] }
+  const message = 'Possible EventEmitter memory leak detected. 11 change listeners added to [EventEmitter].'
+  const records = [{ at: 10, level: 'warning', channel: 'listeners', message, site }]
+  const [finding] = find({ logger: { records } })
+  t.match(finding && writeProblem(finding), 'EventEmitter has at least 11 listeners of change')
+  t.match(finding && writeAdvice(finding), 'helper.js:3, page.js:9')
 })
 
 t.test('similar calls differ in an identifier, or in a value of the query', async t => {
