@@ -18,10 +18,11 @@ export interface Edit {
   readonly files: readonly string[]
 }
 
-/** Adds an edit with its files. Without files the edits stay the same. */
+/** Adds an edit with its files; the oldest edit is the first. Without files the edits stay the same. */
 export function appendEdit(edits: readonly Edit[], files: ReadonlySet<string>, time: number): readonly Edit[] {
   if (files.size === 0) return edits
-  const all = [...edits, { time, files: [...files].slice(0, nameLimit) }].slice(-editLimit)
+  const edit = { time, files: [...files].slice(0, nameLimit) }
+  const all = [...edits, edit].toSorted((one, other) => one.time - other.time).slice(-editLimit)
   while (Buffer.byteLength(JSON.stringify(all)) > editBytes) all.shift()
   return all
 }
