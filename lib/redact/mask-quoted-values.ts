@@ -1,7 +1,14 @@
 import { mask } from './secret-names.ts'
 
-const objectBefore =
-  /(?:(?:table|relation|column|constraint|index|key|function|type|database|schema|view|role|user|collection|sequence|trigger|extension|statement|cursor|parameter|option|savepoint|command)(?: name)? |@)$/i
+const objectBefore = new RegExp(
+  '(?:(?:alias|collation|collection|column|command|constraint|cursor|database|domain|drop|engine|enum|extension|field|function|' +
+    'index|key|object|operator|option|parameter|relation|role|savepoint|schema|sequence|set:?|statement|table|trigger|type|user|' +
+    'value for|variable|view)(?: name)? |@)$',
+  'i',
+)
+/** The parts of a statement that MySQL and MariaDB name: `Unknown column 'x' in 'WHERE'`. */
+const partOfStatement =
+  /^(?:field list|\w+ (?:clause|statement)|select|where|on|having|(?:group|order) by|set|values|returning)$/i
 
 /** A quoted text behind a blank or a bracket. Other quotes are parts of words. */
 const opening = /(?<![^\s([=,@])(['"])([^'"]*)\1?/g
@@ -12,11 +19,14 @@ const opening = /(?<![^\s([=,@])(['"])([^'"]*)\1?/g
  * message is masked until its last quote: the value may contain quotes. Masking a masked message changes nothing.
  */
 export function maskQuotedValues(text: string, shape: string): string {
-  const words = new Set<string>(shape.match(/\w+/g))
+  const words = new Set<string>(shape.toLowerCase().match(/\w+/g))
   for (const { 0: quoted, 1: quote = '', 2: content = '', index } of text.matchAll(opening)) {
     const isName = objectBefore.test(text.slice(Math.max(0, index - 25), index)) && /^[\w.$ -]+$/.test(content)
-    const isKnown = content.split(/[\s.]+/).every(word => words.has(word))
-    if (isName || isKnown || content === mask || /^(?:field list|\w+ clause)$/.test(content)) continue
+    const isKnown = content
+      .toLowerCase()
+      .split(/[\s.]+/)
+      .every(word => words.has(word))
+    if (isName || isKnown || content === mask || partOfStatement.test(content)) continue
     // Without its end, the value is the rest of the message.
     const tail = quoted.length === content.length + 1 ? '' : tailOf(text.slice(index + 1))
     return `${maskKeys(text.slice(0, index))}${quote}${mask}${quote}${maskKeys(tail)}`

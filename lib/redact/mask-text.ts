@@ -1,6 +1,7 @@
 import { maskElements } from './mask-markup.ts'
 import { maskPairs, placesOf } from './mask-pairs.ts'
 import { maskColumns } from './mask-tables.ts'
+import { isFact } from './prose.ts'
 import { findWords, firstBits, maskForms, userinfoBit } from './secret-forms.ts'
 import { isSecretBeside, isSecretName, mask, type NameTest, secretVariables } from './secret-names.ts'
 
@@ -160,7 +161,7 @@ function maskPair(pair: string, isSecret: NameTest, maskValue: (text: string) =>
   const name = pair.slice(0, at === -1 ? pair.length : at)
   const value = pair.slice(name.length + 1)
   if (at === -1) return maskPart(name, maskValue)
-  if (value !== '' && isSecret(decodePart(name))) return `${maskPart(name, maskValue)}=${mask}`
+  if (value !== '' && isSecret(decodePart(name)) && !isFact(name, value)) return `${maskPart(name, maskValue)}=${mask}`
   return `${maskPart(name, maskValue)}=${maskPart(value, maskValue)}`
 }
 

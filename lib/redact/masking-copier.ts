@@ -2,6 +2,7 @@ import { types } from 'node:util'
 import { describeError } from '../errors/flat-error.ts'
 import { isPlainObject } from '../text/describe-value.ts'
 import { stripColors } from './mask-text.ts'
+import { isFact } from './prose.ts'
 import { mask, maskIssue, type NameTest, readData, secretsUnder, secretVariables } from './secret-names.ts'
 
 /** The limits of a copy. `…` replaces everything beyond them. */
@@ -120,7 +121,7 @@ export class MaskingCopier {
 
   #copy(name: string, value: unknown, depth: number, isItem = false): unknown {
     if (value === undefined || value === null || value === '') return value
-    if (this.#masker.isSecret(name)) return mask
+    if (this.#masker.isSecret(name) && !isFact(name, value)) return mask
     if (typeof value === 'string') return this.text(value)
     if (typeof value === 'boolean' || Number.isFinite(value)) return value
     if (typeof value === 'function') return '[function]'

@@ -110,6 +110,11 @@ const publicValue = new RegExp(
   'i',
 )
 
+/** Whether a whole value under a secret name is none: a boolean, or a count such as `tokens: 512`. */
+export function isFact(name: string, value: unknown): boolean {
+  return typeof value === 'boolean' || (/s$/i.test(name) && !namesOfNumbers.test(name) && /^\d{1,9}$/.test(String(value)))
+}
+
 /** Whether a value is no secret: a count (`tokens: 512`), a version (`api: v2`), a setting (`auth=none`), or its placeholder. */
 export function isPublic({ before, name, text }: Pair, at: number): boolean {
   // A parameter of the header Signature-Input (RFC 9421, section 2.3).
@@ -119,6 +124,6 @@ export function isPublic({ before, name, text }: Pair, at: number): boolean {
   if (/^accesskey$/i.test(name) && /^\w\b/.test(value)) return true
   if (name === 'pass' && /^\d{1,7}[ ,;]{1,3}(?:fail|skip|total)/.test(value)) return true
   if (/^v\d[\d.]{0,9}(?![\w-])/.test(value)) return true
-  if (/s$/i.test(name) && !namesOfNumbers.test(name) && /^\d{1,9}(?![\w.-])/.test(value)) return true
+  if (isFact(name, value.match(/^\d{1,9}(?![\w.-])/))) return true
   return !strongName.test(name.replace(/credentials?$/i, '')) && publicValue.test(value)
 }

@@ -44,6 +44,7 @@ const entity = '&(?:quot|apos|#34|#39|#x22);'
 const listed = String.raw`[\w."\x60]{1,100})\s{1,3}(?:not\s{1,3})?`
 const state = '(?:state|session_state|iss|grant_type)='
 const userinfo = '@¦%40¦\\u00'
+const options = String.raw`[^\r\n|;&]{0,200}`
 const word = String.raw`[^\s"',;<>\\]`
 
 /** What is masked before all others: it may contain separators and quotes. */
@@ -59,6 +60,10 @@ const firstForms: Forms = {
       /(?<before>hooks\.slack\.com\/(?:services|workflows|triggers)\/)[^\s"'<>`?#]+/g,
     'https://api.telegram.org/bot§123456789:aB3dE5fG7h§/send': /(?<before>\bbot)\d{5,12}(?::|%3A)[\w-]{8,}/g,
     'https://discord.com/api/webhooks/§12/aB3dE5§': /(?<before>discord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>`?#]+/g,
+  },
+  'private-lines': {
+    'Private-Lines: 2\n§AAAAaB3\ndE5=§\nPrivate-MAC: x':
+      /(?<before>\bPrivate-Lines: \d{1,3}\r?\n)[A-Z\d+/=]+(?:\r?\n[A-Z\d+/=]+(?![^\r\n]))*/gi,
   },
   '-----begin': {
     '§-----BEGIN PRIVATE KEY-----\naB3dE5\n-----END PRIVATE KEY-----§':
@@ -91,6 +96,10 @@ const namedForms: Forms = {
   '",¦\',¦`,¦" ,¦\' ,': {
     "['x-api-key', '§aB3 dE5§']": form`(?<=\k<around>(?<name>[\w.-]{1,100})(?<around>["'\x60])\s{0,3},\s{0,3})(?<before>["'\x60])
       (?![A-Za-z_]+\k<before>|[/:][\w/:{}.-]*\k<before>)(?:\\.|(?!\k<before>)[^\\\r\n])+(?=\k<before>)`,
+  },
+  'form-data': {
+    'Content-Disposition: form-data; name="api_key"\r\n\r\n§aB3 dE5§\r\n--x': form`(?<before>\bform-data; ?name="?(?<name>[^"\r\n;]{1,100})"?[^\r\n]{0,200}(?:\r?\n[\w-]{1,40}:[^\r\n]{0,200}){0,4}\r?\n\r?\n)
+      [\s\S]+?(?=\r?\n--|$)`,
   },
   'Symbol(¦&quot;¦&apos;¦&#34;¦&#x22;¦%22¦s:1:': {
     "{ [Symbol(password)]: '§aB3 dE5§' }":
@@ -125,6 +134,7 @@ const namedForms: Forms = {
       /(?<before>\bvalue ["'])[^"'\r\n]{1,500}(?=["'] for ["']?(?<name>[\w.-]{1,100}))/gi,
   },
   'set ¦ex ¦setnx ': {
+    'aws configure set aws_secret_access_key §aB3dE5§': /(?<before>\bconfig(?:ure)? set (?<name>\S{1,200}) )(?!-)\S+/g,
     'HSET u §password aB3dE5§': /(?<before>\bH(?:M?SET|SETNX) \S{1,200} )(?=(?<name>[^\r\n]{1,500}))[^\r\n]+/g,
     'SETEX otp:7 §60 aB3dE5§': /(?<before>\b(?:(?:P?SET)?EX|SETNX|GETSET|SETEX|PSETEX) (?<name>\S{1,200}) )[^\r\n]+/g,
   },
@@ -136,10 +146,10 @@ const otherForms: Forms = {
     'password "§aB3 dE5§" is wrong ¦ IDENTIFIED BY \'§aB3 dE5§\'': form`(?<before>\b(?:pass(?:word|wd|phrase|code)|identified by)\s{1,9}(?:is |was |to )?(["']))(?:(?!\2)[^\\\r\n]|\\.)+(?=\2)`,
   },
   // RFC 6749, section 4.1, and RFC 7518, section 6
-  '?code=¦&code=¦"kty': {
+  '?code=¦&code=¦kty': {
     'GET /cb?code=§aB3dE5§&state=1 ¦ GET /cb?state=1&code=§aB3dE5§': form`(?<before>[?&]code=)(?:(?=\S{0,500}&${state})|(?<=[?&]${state}\S{0,500}))[^&#\s"'<>\x60]+`,
-    '{"kty":"EC","crv":"P-256","d":"§aB3dE5§"}':
-      /(?<before>"(?:[dpqk]|dp|dq|qi)"\s?:\s?")(?:(?<="kty"[^{}]{0,1500})|(?=[^{}]{0,1500}"kty"))[^"]+/g,
+    '{"kty":"EC","crv":"P-256","d":"§aB3dE5§"} ¦ { d: \'§aB3dE5§\', kty: \'OKP\' }': form`(?<before>(?<![\w$-])(?:[dpqk]|dp|dq|qi)\\{0,9}["']?\s?:\s?\\{0,9}["'])
+      (?:(?<=\bkty\b[^{}]{0,1500})|(?=[^{}]{0,1500}\bkty\b))[^"'\\]+`,
   },
   "row contains (¦1 = '¦invalid input ¦value: '": {
     'Failing row contains (§1, ada§).':
@@ -158,13 +168,19 @@ const otherForms: Forms = {
     'ACL SETUSER §a on >aB3dE5 ~*§': /(?<before>\bACL SETUSER )(?=[^\r\n]{0,300}[ ][>#<!]\S)[^\r\n]+/gi,
     'GET magic-link:§aB3dE5§': form`(?<before>\b(?:magic[-_]?link|remember[-_]?me|invit(?:e|ation)|login|reset|verify|sess):)(?=[\w-]*\d)[\w-]{6,}`,
   },
-  ' -u¦ -l¦ --¦\t-¦+-¦ -p¦ -a ¦ -k ': {
+  ' -u¦ -l¦ --¦\t-¦+-¦ -p¦ -a ¦ -k ¦ -n ': {
     'curl -u §ada:aB3dE5§ http://h/ ¦ curl --user §ada:aB3dE5§': form`(?<before>(?:^|\s)--?(?:[a-z]{1,20}-)?(?:u|user|login) ?=?["']?)[^\s"':=]{1,100}:(?!\d{1,9}(?:\s|$))[^\s"'@/][^\s"']*`,
-    'mysql -u root -p§aB3§ ¦ sshpass -p §aB3§ ssh h ¦ redis-cli -a §aB3§ ¦ openssl enc -k §aB3§ ¦ docker login -p §aB3§': form`(?<before>\b(?:(?:mysql|mariadb|sshpass)[\w-]{0,20}(?= )[^\r\n|;&]{0,200}? -p ?(?!-)|redis-cli [^\r\n|;&]{0,200}?-a |
-      (?:docker|podman|helm|oras)(?= )[^\r\n|;&]{0,40}? login\b[^\r\n|;&]{0,200}? -p[ =]?|
-      openssl [^\r\n|;&]{0,200}? -(?:k|pass(?:in|out)?) ))[^\s"'-][^\s"']*`,
+    'mysql -u root -p§aB3§ ¦ sshpass -p §aB3§ ssh h ¦ redis-cli -a §aB3§ ¦ http -a §ada:aB3§ GET h ¦ openssl enc -k §aB3§': form`(?<before>\b(?:(?:mysql|mariadb|sshpass)[\w-]{0,20}(?= )${options}? -p ?(?!-)|(?:redis-cli|https?(?= -a \S{1,100}:)) ${options}?-a |
+      ssh-keygen ${options}?-N |zip ${options}?-P |openssl ${options}? -(?:k|pass(?:in|out)?) ))[^\s"'-][^\s"']*`,
+    'docker login -p §aB3§ ¦ az login -u ada -p §aB3§': form`(?<before>\b(?:docker|podman|helm|oras|az)(?= )[^\r\n|;&]{0,40}? login\b${options}? -p[ =]?)[^\s"'-][^\s"']*`,
+    'echo §aB3§ | docker login -p -': /(?<before>\becho )[^\r\n|]{1,200}(?= \| ?(?:docker|podman|helm|oras) )/g,
   },
-  'machine ¦:1234:¦:12345:¦:*:': {
+  'websocket-protocol': {
+    'Sec-WebSocket-Protocol: bearer, §aB3dE5§':
+      /(?<before>\bSec-WebSocket-Protocol: ?(?:\w{0,20}token|auth\w{0,20}|bearer|jwt), ?)\S+/gi,
+  },
+  'machine ¦:1234:¦:12345:¦:*:¦vault login ': {
+    'vault login §aB3dE5§': /(?<before>\bvault login )(?![-\s])[\w.-]*\d[\w.-]*/g,
     'machine h login u password §aB3dE5§': /(?<before>\bmachine \S{1,200} login \S{1,200} password )\S+/g,
     'db.example:5432:shop:ada:§aB3dE5§':
       /(?<before>(?<![^\s"'])[^\s:#/"']{1,200}:(?:\d{4,5}|\*):[^\s:]{1,100}:[^\s:]{1,100}:)[^\s"']+/g,

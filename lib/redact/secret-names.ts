@@ -18,13 +18,20 @@ const exempt: ReadonlySet<string> = new Set([
   'www-authenticate',
 ])
 
+const propertyWords =
+  'age|algorithm|consent|count|enabled|expir(?:y|es(?:_?in)?)|lang(?:uage)?|length|limit|locale|polic(?:y|ies)|required|rules?|size|' +
+  'strength|theme|timeout|total|ttl|type|verified|version'
+const wordsOfTime =
+  '(?:(?:ch|r)anged|confirmed|created|expire[sd]?|issued|refreshed|renewed|reset|revoked|rotated|updated|used|verified)'
+
 /** Parts of names that contain a part of a secret name, and mean something else. */
 const publicParts = new RegExp(
-  '(?:mon|tur|don|whis|joc|lac|flun)keys?|hoc?key|hockey|hot_?keys?|compass|bypass|trespass|(?:over|under|sur)pass|secretar(?:y|iat|ies)|' +
-    'tokeni[sz](?:e[drs]?|ing|ation|ers)?|(?:authori[sz]|authenticat)(?:e[drs]|ing|ors?)|(?:sort|foreign|partition|public)[_-]?keys?|' +
-    // Properties of a secret: `token_type`, `passwordMinLength`. Only from the beginning of a word, which takes linear time.
-    '(?<![a-z\\d])[a-z\\d]*(?:token|passw(?:or)?d|secret|key|session|cookie|nonce)s?[_-]?(?:m(?:in|ax)[_-]?)?' +
-    '(?:age|count|expir(?:y|es(?:_?(?:at|in))?)|length|limit|polic(?:y|ies)|rules?|size|strength|timeout|ttl|type)(?![a-z\\d])',
+  '(?:mon|tur|don|whis|joc|lac|flun)keys?|hoc?key|hockey|hot_?keys?|compass|bypass|trespass|(?:over|under|sur)pass|' +
+    'secretar(?:y|iat|ies)|tokeni[sz](?:e[drs]?|ing|ation|ers)?|(?:authori[sz]|authenticat)(?:e[drs]|ing|ors?)|' +
+    '(?:sort|foreign|partition|public)[_-]?keys?|' +
+    // Properties of a secret: `token_type`, `password_changed_at`. Only from the beginning of a word, which takes linear time.
+    '(?<![a-z\\d])(?:api[_-]?)?[a-z\\d]*(?:auth|cert(?:ificate)?|cookie|credential|email|key|nonce|passw(?:or)?d|secret|session|signature|token)s?[_-]?' +
+    `(?:m(?:in|ax)[_-]?)?(?:${propertyWords}|${wordsOfTime}?_?(?:at|on|date|time))(?![a-z\\d])`,
   'g',
 )
 
@@ -33,7 +40,7 @@ const anywhere = (
   'passw passphrase passcode pwd secret token credential cookie session sessid signature bearer jwt csrf xsrf private crypt certificate ' +
   'auth email nonce dsn dpop vcap_services mnemonic hmac oidc saml_request saml_response card_num cc_num credit_card connection_string ' +
   'id_rsa id_dsa id_ecdsa id_ed25519 kube_config_data kube_config_content kube_config_b64 recovery_code backup_code verification_code ' +
-  'security_code access_code one_time_code code_verifier security_answer ' +
+  'security_code access_code one_time_code oob_code code_verifier security_answer honeycomb_team ' +
   // Passwords in other languages.
   'kennwort contraseña contrasena mot_de_passe wachtwoord salasana lösenord losenord adgangskode hasło haslo heslo jelszó jelszo lozinka ' +
   'пароль 密码 密碼 口令 パスワード 비밀번호 סיסמה'
@@ -46,7 +53,7 @@ const endsOfWords = 'api|key|keys|pass|cert|certs|otp|ssn|cvv|cvc|salt|sid|pin|s
 const words = 'pat|seed|mfa|tfa|2fa|totp|assertion|iban|mdp|senha|clave|parola'
 
 /** These only count at the end of a name: `SLACK_WEBHOOK`, `x-ticket`, but not `webhook_events` and `tickets`. */
-const endsOfNames = 'webhook(?:_?ur[il])?|ticket'
+const endsOfNames = 'webhook(?:_?ur[il])?|ticket|magic'
 
 // "auth" does not count in "author".
 const meantAnywhere = new RegExp(anywhere.join('|').replaceAll('_', '[_ ]?').replace('auth', 'auth(?!or(?!iz))'))
@@ -89,21 +96,24 @@ function splitHump(_match: string, lower = '', upper = '', acronym = ''): string
 export const wordsOfNames = [
   ...['_', '-', ' ', ''].flatMap(mark => anywhere.map(word => word.split('_', 2).join(mark))),
   ...`${endsOfWords}|${words}`.split('|').map(word => `${word}$`),
-  ...['webhook', 'ticket', '%0'],
+  ...['webhook', 'ticket', 'magic', '%0'],
 ].join('¦')
 
 /** Keys that hold the name of another value: `name` of `{ name: 'password', value: 'x' }`. */
 export const namingKeys: readonly string[] =
   'name key field fieldName attribute param parameter property header variable k'.split(' ')
 /** Keys that hold the value of such a name. */
-export const valueKeys: readonly string[] = 'value newValue oldValue fieldValue val v content data'.split(' ')
+export const valueKeys: readonly string[] = 'value newValue oldValue fieldValue val v content data stringData'.split(
+  ' ',
+)
 const namingKey = (keys: readonly string[]) =>
   new RegExp(
     String.raw`(?<![\w.-])(?:${keys.join('|')})\\{0,9}["']?\s?[:=]\s?` +
       String.raw`(?:\\{0,9}["']([^"'\x60\\]{1,100})|([\w.[\]-]{1,100})(?=\s*(?:[\r\n,;>/}]|$)|\s\w{1,20}=))`,
     'gi',
   )
-const naming = namingKey(namingKeys)
+/** A Secret of Kubernetes has its kind beside its data. */
+const naming = namingKey([...namingKeys, 'kind'])
 const namingOfValue = namingKey([...namingKeys, 'path', 'type', 'id'])
 
 /** The names in a text of an object that say what its value under a key is. */
@@ -124,7 +134,10 @@ export function secretsUnder(object: object, isSecret: NameTest): readonly strin
   const keys = valueKeys.filter(key => Object.hasOwn(object, key))
   if (keys.length === 0) return keys
   // An event has a type and an id, too, but its content is `data`.
-  const others = [...(Object.hasOwn(object, 'op') ? ['path'] : []), ...(keys[0] === 'value' ? ['type', 'id'] : [])]
+  const others = [
+    ...(Object.hasOwn(object, 'op') ? ['path'] : []),
+    ...(keys[0] === 'value' ? ['type', 'id'] : ['kind']),
+  ]
   const isNamed = [...namingKeys, ...others].some(naming => {
     const name = readData(object, naming)
     return typeof name === 'string' && isSecret(name)

@@ -19,6 +19,7 @@ import {
   secret,
   type TextMasker,
 } from './masking-copier.ts'
+import { isFact } from './prose.ts'
 import { maskIssue } from './secret-names.ts'
 
 /** Any value as plain data: masked, within bounds, with its types and classes. */
@@ -92,7 +93,7 @@ class TreeBuilder {
 
   build(name: string, value: unknown, depth: number): ValueTree {
     if (value === undefined || value === null) return { kind: 'value', text: String(value) }
-    if (value !== '' && this.#masker.isSecret(name)) return secret
+    if (value !== '' && this.#masker.isSecret(name) && !isFact(name, value)) return secret
     switch (typeof value) {
       case 'string':
         return { kind: 'text', text: this.#copier.text(value) }

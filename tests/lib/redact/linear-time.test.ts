@@ -93,6 +93,7 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   namesIn: [text => names.namesIn(text, 'value')],
   placesOf: [text => pairs.placesOf(text, ['a', 'token'])],
   isNoName: [text => prose.isNoName(pairOf(text))],
+  isFact: [text => prose.isFact(text, text)],
   isPlace: [text => prose.isPlace(pairOf(text), 0)],
   isProse: [text => prose.isProse(pairOf(text), 0)],
   isPublic: [text => prose.isPublic(pairOf(text), 0)],

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { ordinaryForms } from '#tests/fixtures/ordinary-forms.ts'
-import { quotedForms, tableForms, tokenForms, wordForms } from '#tests/fixtures/secret-forms.ts'
+import { productForms, quotedForms, tableForms, tokenForms, wordForms } from '#tests/fixtures/secret-forms.ts'
 
 const redactor = new Redactor()
 const size = 4
@@ -79,8 +79,23 @@ t.test('a secret is masked as often as its form occurs', async t => {
   t.strictSame(leaking, [])
 })
 
+t.test('texts of products show no secret: as they are, twice, in JSON, and as the value of a query', async t => {
+  const writers = [
+    (text: string) => text,
+    (text: string) => `${text}\n${text}`,
+    (text: string) => JSON.stringify({ message: text }),
+    (text: string) => `/search?q=${encodeURIComponent(text)}`,
+  ]
+  const leaking = productForms.flatMap(form =>
+    writers
+      .map(write => redactor.text(write(form.replaceAll('§', 'Kq3Wz5Zv7Qj4'))))
+      .filter(masked => /Kq3W|z5Zv|7Qj4/.test(masked)),
+  )
+  t.strictSame(leaking, [])
+})
+
 t.test('masking a masked text changes nothing', async t => {
-  const forms = [...Object.values(wordForms).flat(), ...quotedForms, ...tableForms]
+  const forms = [...Object.values(wordForms).flat(), ...quotedForms, ...tableForms, ...productForms]
   const changed = forms.filter(form => {
     const masked = redactor.text(form.replaceAll('§', 'Kq3Wz5Zv7'))
     return redactor.text(masked) !== masked
