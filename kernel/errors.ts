@@ -186,8 +186,8 @@ export const KERNEL_BUNDLES_MISSING: CodedErrorClass<[found: string]> = defineEr
 )
 
 /**
- * A bundle has a value of a wrong type; or it is a plain object, and has a key that bundles do not have. Correct the
- * key, or make the bundle a class.
+ * A bundle has a value of a wrong type, or a plain object has a key that bundles do not have. Correct the key, or
+ * make the bundle a class.
  */
 export const KERNEL_BUNDLE_KEY_INVALID: CodedErrorClass<[name: string, mistake: string]> = defineError(
   'KERNEL_BUNDLE_KEY_INVALID',
@@ -196,9 +196,8 @@ export const KERNEL_BUNDLE_KEY_INVALID: CodedErrorClass<[name: string, mistake: 
 )
 
 /**
- * `register` waits for a promise, and the process would end because nothing is left that could settle it; the cause of
- * `KERNEL_BUNDLE_FAILED`. Settle the promise, or do not wait for it. A bundle that is still in `register` or `close` after ten
- * seconds is logged.
+ * `register` waits for a promise that nothing is left to settle; the cause of `KERNEL_BUNDLE_FAILED`. Settle the
+ * promise, or do not wait for it. A bundle that is still in `register` or `close` after ten seconds is logged.
  */
 export const KERNEL_BUNDLE_WAITING: CodedErrorClass<[]> = defineError(
   'KERNEL_BUNDLE_WAITING',
@@ -206,10 +205,7 @@ export const KERNEL_BUNDLE_WAITING: CodedErrorClass<[]> = defineError(
   'It waits for a promise, but no timer, connection or other work is left that could settle the promise.',
 )
 
-/**
- * A bundle adds a command, a health check, a collector, a finding rule or an explainer with an unknown key, or without
- * a required one. Correct the key that the message names.
- */
+/** What a bundle adds has an unknown key, or lacks a required one. Correct the key that the message names. */
 export const KERNEL_CONTRIBUTION_INVALID: CodedErrorClass<[noun: string, mistake: string]> = defineError(
   'KERNEL_CONTRIBUTION_INVALID',
   500,

@@ -10,6 +10,7 @@ import { help, parseOptions } from '#bin/serving/serve-options.ts'
 import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
 import { optionalListeners, resolveOptions } from '#bundles/framework/options.ts'
 import { crossOriginRule, defaultHeaders } from '#bundles/framework/protection.ts'
+import { searchParameters } from '#bundles/profiler/insight/list-request.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { profilerRules } from '#bundles/profiler/subjects/rules.ts'
 import type { Setting } from '#lib/env/settings.ts'
@@ -54,6 +55,11 @@ t.test('each rule has an entry in findings.md, and no sentence of it repeats a l
     prose.map(each => each.replaceAll(/^```[\s\S]*?^```$/gm, '').match(numbers)),
     [null, null],
   )
+})
+
+t.test('each parameter of a search is in profile.md', async t => {
+  const cells = readRows(textOf(readSections('docs/reference/profile.md'), 'The list')).map(([name]) => name)
+  t.strictSame(cells.join(' ').match(/\w+/g)?.toSorted(), searchParameters.toSorted())
 })
 
 t.test('each part of a profile is in profile.md', async t => {

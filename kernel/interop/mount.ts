@@ -27,8 +27,8 @@ export const MOUNT_HANDLER_INVALID: CodedErrorClass<[path: string, found: string
 )
 
 /**
- * The path of a request has a segment `.` or `..`, or its host cannot be in a URL: the handler would see another URL
- * than the routes. Nothing needs to be done: browsers do not send this.
+ * The path of a request has a segment `.` or `..`, or its host cannot be in a URL. Nothing needs to be done:
+ * browsers do not send this.
  */
 export const MOUNT_URL_INVALID: CodedErrorClass<[reason: string]> = defineError(
   'MOUNT_URL_INVALID',

@@ -3,8 +3,8 @@ import { findShapeMistakes, type ShapeOf } from '../text/mistakes.ts'
 import { type CodedErrorClass, defineError } from './http-error.ts'
 
 /**
- * A function of the package gets an unknown option, or an argument of a wrong type, such as the name of an event or an
- * unknown signal. Use what the message names.
+ * A function of the package gets an unknown option or signal, or an argument of a wrong type. Use what the message
+ * names.
  */
 export const ARGUMENT_INVALID: CodedErrorClass<[call: string, mistake: string]> = defineError(
   'ARGUMENT_INVALID',

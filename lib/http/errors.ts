@@ -14,10 +14,7 @@ export const HTTP_TARGET_TOO_LONG: CodedErrorClass<[length: number, limit: numbe
   'The request target has %s characters; the limit is %s.',
 )
 
-/**
- * The host of the Host header, of the target or of a trusted proxy is invalid: a host consists of letters, digits, `-`,
- * `_` and dots, so `0.0.0.0=5000` is invalid. Send a valid host name.
- */
+/** The host of the Host header, of the target or of a trusted proxy is invalid. Send a valid host name. */
 export const HTTP_HOST_INVALID: CodedErrorClass<[host: string]> = defineError(
   'HTTP_HOST_INVALID',
   400,
@@ -68,8 +65,8 @@ export const HTTP_FORWARDING_CONFLICT: CodedErrorClass<[header: string]> = defin
 )
 
 /**
- * A trusted `Forwarded`, `X-Forwarded-Port` or `X-Forwarded-Prefix` is malformed, or the client in `Forwarded` or
- * `X-Forwarded-For` is no address and not `unknown`. List in `TRUSTED_HEADERS` only the headers that the proxy writes.
+ * A trusted header of a proxy is malformed, or its client is no address and not `unknown`. List in `TRUSTED_HEADERS`
+ * only the headers that the proxy writes.
  */
 export const HTTP_FORWARDING_INVALID: CodedErrorClass<[header: string, value: string]> = defineError(
   'HTTP_FORWARDING_INVALID',
@@ -202,10 +199,7 @@ export const HTTP_UPGRADE_CROSS_ORIGIN: CodedErrorClass<[header: string, value: 
   'A page of another origin may not open this WebSocket (%s: %s).',
 )
 
-/**
- * An event of an `EventStream` has a line break in its type or id, a `retry` that is no number of milliseconds, or data
- * that JSON cannot represent. Correct it.
- */
+/** An event of an `EventStream` has a wrong type, id, `retry` or data. Correct it. */
 export const HTTP_EVENT_INVALID: CodedErrorClass<[problem: string]> = defineError(
   'HTTP_EVENT_INVALID',
   500,
@@ -213,8 +207,8 @@ export const HTTP_EVENT_INVALID: CodedErrorClass<[problem: string]> = defineErro
 )
 
 /**
- * The client of an `EventStream` does not read, and more than a megabyte of events waits for it; it is disconnected.
- * Send less, or leave events out while the stream `isBehind`.
+ * More than a megabyte of events waits for the client of an `EventStream`; it is disconnected. Send less, or leave
+ * events out while the stream `isBehind`.
  */
 export const HTTP_EVENTS_UNREAD: CodedErrorClass<[bytes: number]> = defineError(
   'HTTP_EVENTS_UNREAD',

@@ -1,9 +1,8 @@
 import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
 /**
- * A route is declared with an unknown key, or a bad path, host, requirement, method, scheme or default such as `_cors`;
- * or its controller is unknown, is no controller, or needs a parameter that the route has not. Correct the part that
- * the message names.
+ * A part of a route is unknown or wrong, or its controller is, or needs a parameter that the route has not. Correct
+ * the part that the message names.
  */
 export const ROUTE_DEFINITION_INVALID: CodedErrorClass<[name: string, reason: string]> = defineError(
   'ROUTE_DEFINITION_INVALID',
@@ -18,10 +17,7 @@ export const ROUTE_NAME_TAKEN: CodedErrorClass<[name: string, path: string, take
   'The name "%s" cannot be given to the route %s: the route %s already has it.',
 )
 
-/**
- * A route group has a prefix that ends with a slash, or a requirement for a variable that no route of it has, a path
- * that does not begin with a slash, or an asynchronous function. Correct the part that the message names.
- */
+/** The prefix, a requirement or the function of a route group is wrong. Correct the part that the message names. */
 export const ROUTE_GROUP_INVALID: CodedErrorClass<[group: string, reason: string]> = defineError(
   'ROUTE_GROUP_INVALID',
   500,
