@@ -209,7 +209,7 @@ const frameworkSettings: BundleSettings<FrameworkSettings> = defineSettings({
     schema: asListOf(asAccelRedirect),
     default: [],
   },
-  /** The URL may have a user and a password: `redis://user:password@host:6379`. It needs the package ioredis. */
+  /** It may have `user:password@` before the host, and needs the package ioredis. */
   SESSION_URL: {
     help: 'stores the sessions of several machines in Redis: redis://host:6379, or rediss:// for TLS',
     schema: asRedisUrl,

@@ -77,10 +77,7 @@ const asPathMapping: Conversion<PathMapping> = {
 
 /** The settings of the profiler. This file loads no other file of the profiler: without debug, only the names are needed. */
 export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings({
-  /**
-   * `jetbrains` is another name of `idea`, and `mvim` of `vim`. Without the setting, the server or the browser opens
-   * files: see docs/guides/profiler.md#when-something-fails.
-   */
+  /** Without the setting, the server or the browser opens files: see docs/guides/profiler.md#when-something-fails. */
   EDITOR_URL: {
     help: 'opens files from error pages and profiles: an editor such as vscode, or a link with {file}, {line}, {column}',
     schema: asEditorUrl,
@@ -102,7 +99,7 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     schema: asFlag,
     default: false,
   },
-  /** The URL may have a user and a password: `redis://user:password@host:6379`. It needs the package ioredis. */
+  /** It may have `user:password@` before the host, and needs the package ioredis. */
   PROFILER_URL: {
     help: 'stores the profiles of several machines in Redis: redis://host:6379, or rediss:// for TLS',
     schema: asRedisUrl,

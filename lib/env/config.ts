@@ -146,7 +146,7 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
       default: none,
       secret: true,
     },
-    /** For absolute URLs without a request, also in jobs. It may have a path: `https://example.org/shop`. */
+    /** It may have a path. */
     APP_URL: {
       help: 'the address of the application, for links in mails and commands, such as https://example.org',
       schema: asAddressOfSite,

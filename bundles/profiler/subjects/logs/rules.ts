@@ -68,7 +68,7 @@ export const listenerLeakRule: FindingRule<Profile> = {
             ? `{target} has at least ${count} listeners of {event}, which is more than its limit.`
             : '{message}',
           ...describePlaces(
-            // One warning does not tell whether its nearest line is a helper that adds the listener for others.
+            // One warning does not show whether its nearest line is a helper that adds the listener for others.
             [log, ...(log.caller.callers ?? []).map(caller => ({ caller }))],
             isKnown ? { event, target } : { message: log.message },
             'Add the listener once, or remove it when the request has ended; once() removes it after its event',
