@@ -75,6 +75,9 @@ export function divideTime(profile: Profile): TimePart[] {
   const parts = separateWaiting(moments, waits, {
     isOfFramework: ({ event }) => (event === '' ? isOfServer : phases.has(event)),
     isShared: profile.collectors.events?.isShared === true,
+    own: readBlocks(profile)
+      .filter(({ by, isOwn }) => isOwn && by === profile.summary.token)
+      .map(({ away, duration, start }) => ({ start: start * 1000, end: (start + duration - away) * 1000 })),
   })
   return sumUp(parts.filter(({ time }) => time > 0)).sort((one, other) => other.time - one.time)
 }
@@ -283,7 +286,12 @@ function separateWaiting(
   {
     isOfFramework,
     isShared,
-  }: { readonly isOfFramework: (part: Pick<TimePart, 'event'>) => boolean; readonly isShared: boolean },
+    own,
+  }: {
+    readonly isOfFramework: (part: Pick<TimePart, 'event'>) => boolean
+    readonly isShared: boolean
+    readonly own: readonly Pick<Moment, 'start' | 'end'>[]
+  },
 ): TimePart[] {
   let next = 0
   const findWait = ({ start }: Moment) => {
@@ -291,11 +299,17 @@ function separateWaiting(
     const wait = waits[next]
     return wait !== undefined && wait.start <= start ? wait : undefined
   }
+  const toParts = (some: readonly Moment[]) =>
+    sumUp(some.map(({ end, part, start }) => ({ ...part, time: end - start })))
+  // In a block of its own, the request was at work alone. Times are rounded.
+  const isAlone = (moment: Moment) => own.some(({ end, start }) => start - 1 <= moment.start && moment.end <= end + 1)
   return [...groupBy(moments, findWait)].flatMap(([wait, inside]) => {
-    const parts = sumUp(inside.map(({ end, part, start }) => ({ ...part, time: end - start })))
-    if (wait === undefined) return parts
-    const busy = parts.filter(({ kind }) => busyKinds.includes(kind)).reduce((sum, { time }) => sum + time, 0)
-    return parts.flatMap((part): TimePart[] => {
+    if (wait === undefined) return toParts(inside)
+    const alone = toParts(inside.filter(isAlone))
+    const parts = toParts(inside.filter(moment => !isAlone(moment)))
+    const busyParts = [...alone, ...parts.filter(({ kind }) => busyKinds.includes(kind))]
+    const busy = busyParts.reduce((sum, { time }) => sum + time, 0)
+    const divided = parts.flatMap((part): TimePart[] => {
       const place = waitingPlaces[part.kind]
       if (place === undefined || part.label === profiler.label) return [part]
       const others = wait.duration - busy - part.time
@@ -312,6 +326,7 @@ function separateWaiting(
         { ...part, isShared, label, time: part.time - waited },
       ]
     })
+    return [...alone, ...divided]
   })
 }
 

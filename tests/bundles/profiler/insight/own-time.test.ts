@@ -360,6 +360,14 @@ t.test('of two requests that one timer continues, each has its own block', async
   const known = new Set(profiles.map(({ summary }) => summary.token))
   const owners = profiles.flatMap(({ collectors }) => (collectors.memory?.blocks ?? []).map(({ by }) => by))
   t.strictSame([...new Set(owners)].sort(), [...known].sort())
+  for (const profile of profiles) {
+    const { parts } = summarizeProfile({ profile, earlier: [], findings: [] })
+    t.match(
+      parts.filter(({ time }) => time > 50_000).map(({ label }) => label),
+      parts.filter(({ isShared, time }) => time > 50_000 && !isShared).map(({ label }) => label),
+      'its block is not that of other requests',
+    )
+  }
 })
 
 /** A collection of all garbage. */
