@@ -3,10 +3,10 @@ import { findPackage } from '../../lib/find-package.ts'
 import { changeFiles, type FileChanges } from './publish.ts'
 
 /** The libraries that get diagnostics channels here. */
-type SilentLibrary = 'pg' | 'mysql2' | 'postgres' | 'better-sqlite3' | 'mongodb' | 'node:sqlite'
+type SilentLibrary = 'pg' | 'mysql2' | 'postgres' | 'better-sqlite3' | 'mongodb' | 'ioredis' | 'node:sqlite'
 
 /**
- * Lets libraries publish their queries on diagnostics channels, which they do not do by themselves, and mysql2 its pools: their classes are changed
+ * Lets libraries publish their queries on diagnostics channels, which they do not do by themselves, mysql2 its pools, and ioredis its waiting commands: their classes are changed
  * when they are loaded, so it must be called before the application is imported. Their exports stay the same objects. Nothing
  * happens without the library in a folder `node_modules` of the directory or above it, and for a library that is `excluded`,
  * because something else reports its queries.
@@ -39,6 +39,7 @@ const openers: Readonly<Record<SilentLibrary, Opener>> = {
   pg: async () => (await import('./open-pg.ts')).pgFiles,
   mysql2: async () => (await import('./open-mysql2.ts')).mysql2Files,
   'better-sqlite3': async () => (await import('./open-sqlite.ts')).betterSqliteFiles,
+  ioredis: async () => (await import('./open-ioredis.ts')).ioredisFiles,
   mongodb: async () => (await import('./open-mongodb.ts')).mongodbFiles,
   async postgres(folder) {
     await (await import('./open-postgres.ts')).openPostgres(folder)

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { hiddenValue, type QueryEnd, type QueryLibrary } from '../../kernel/contracts/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
+import type { Request } from '../../lib/http/request.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
@@ -32,17 +33,29 @@ interface RedisBatch extends RedisPlace {
   readonly batchSize: number
 }
 
+/** A command that waits for the connection. */
+interface QueuedCommand {
+  readonly request: Request
+  readonly caller: Caller | undefined
+  /** By `performance.now()`. */
+  readonly since: number
+}
+
 /**
- * Records commands of ioredis (5.11 and later) until the returned function is called. Commands that ioredis sends by itself
- * later, such as those that waited for the connection, run in the context of another request: they are not recorded.
+ * Records commands of ioredis (5.11 and later) until the returned function is called. Commands that have waited for the connection are those
+ * of the request that has sent them.
  */
 export function watchIoredis({ callers, context, queries }: WatchServices): () => void {
   /** Set while the commands of a MULTI are sent, which are one query. */
   let isInBatch = false
+  const waiting = new WeakMap<object, QueuedCommand>()
+  /** The command that has waited, while it is sent. */
+  let resent: QueuedCommand | undefined
+  let outer: Request | undefined
   const search = createCallerSearch(callers, 'tracing:ioredis:command:start')
   const begin = (place: RedisPlace, command: string, args: readonly string[], batch?: number): QueryEnd | undefined => {
     if (context.current === undefined) return undefined
-    const caller = search()
+    const caller = resent === undefined ? search() : resent.caller
     if (caller === undefined && callers.isWithin('ioredis', 'standard-as-callback')) return undefined
     const findCaller = () => caller
     return queries.begin({
@@ -51,9 +64,24 @@ export function watchIoredis({ callers, context, queries }: WatchServices): () =
       parameters: toValues(args),
       batch,
       findCaller,
+      elapsed: resent && readClock() - resent.since,
     })
   }
   return subscribeChannels({
+    'sinfonietta:ioredis:queued': listenTo<object>(command => {
+      const { current } = context
+      if (current !== undefined) waiting.set(command, { request: current, caller: callers.find(), since: readClock() })
+    }),
+    'sinfonietta:ioredis:resent': listenTo<object>(command => {
+      resent = waiting.get(command)
+      if (resent === undefined) return
+      outer = context.current
+      context.enter(resent.request)
+    }),
+    'sinfonietta:ioredis:sent': () => {
+      if (resent !== undefined) context.enter(outer)
+      resent = undefined
+    },
     ...listenToOperations<RedisCommand>(
       'ioredis:command',
       message => (isInBatch ? undefined : begin(message, message.command, message.args)),

@@ -71,8 +71,8 @@ const clients: Readonly<Record<string, Client>> = {
     ...redis,
     source: `
       import { Redis } from 'ioredis'
-      const client = new Redis(place)
-      await client.ping()
+      // The commands of the first request wait for the connection.
+      const client = new Redis({ ...place, lazyConnect: true })
       const query = (name, number) => client.get(name + ':' + number)`,
     expected: ({ port }) => ({ system: 'redis', namespace: '0', server: `127.0.0.1:${port}`, rows: 0 }),
   },

@@ -249,9 +249,12 @@ export function toServerTiming(trace: Trace, collectors: readonly ProfileCollect
   }
   const traces = withDescendants(trace)
   const { main } = trace
-  const stops = collectors.flatMap(collector => collector.findStops?.(main) ?? [])
-  const stopsOf = ({ start }: Trace) =>
-    start === main.start ? stops : stops.map(stop => ({ ...stop, start: stop.start + main.start - start }))
+  let stops: readonly Period[] | undefined
+  // Most requests have nothing to measure.
+  const stopsOf = ({ start }: Trace) => {
+    stops ??= collectors.flatMap(collector => collector.findStops?.(main) ?? [])
+    return start === main.start ? stops : stops.map(stop => ({ ...stop, start: stop.start + main.start - start }))
+  }
   for (const collector of collectors) {
     for (const metric of collector.measure?.(traces, stopsOf) ?? []) metrics.push(toMetric(metric))
   }

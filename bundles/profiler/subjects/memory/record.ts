@@ -273,8 +273,9 @@ export class LoopWatch {
     const isAlone = traces.length === 1
     const total = blocks.reduce((sum, { end, start }) => sum + end - start, 0)
     for (const block of blocks) {
-      if (!block.isOwn) watchMoreCallbacks()
       const share = (cpuNow - cpu) * ((block.end - block.start) / total)
+      // Other programs of a busy machine are no callbacks.
+      if (!block.isOwn && share >= leastBlock / 2) watchMoreCallbacks()
       for (const trace of traces) noteBlock(trace, { ...block, isAlone }, share)
     }
   }
