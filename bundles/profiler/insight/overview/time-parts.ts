@@ -302,11 +302,11 @@ function separateWaiting(
   const toParts = (some: readonly Moment[]) =>
     sumUp(some.map(({ end, part, start }) => ({ ...part, time: end - start })))
   // In a block of its own, the request was at work alone. Times are rounded.
-  const isAlone = (moment: Moment) => own.some(({ end, start }) => start - 1 <= moment.start && moment.end <= end + 1)
+  const isCertain = (moment: Moment) => own.some(({ end, start }) => start - 1 <= moment.start && moment.end <= end + 1)
   return [...groupBy(moments, findWait)].flatMap(([wait, inside]) => {
     if (wait === undefined) return toParts(inside)
-    const alone = toParts(inside.filter(isAlone))
-    const parts = toParts(inside.filter(moment => !isAlone(moment)))
+    const alone = toParts(inside.filter(isCertain))
+    const parts = toParts(inside.filter(moment => !isCertain(moment)))
     const busyParts = [...alone, ...parts.filter(({ kind }) => busyKinds.includes(kind))]
     const busy = busyParts.reduce((sum, { time }) => sum + time, 0)
     const divided = parts.flatMap((part): TimePart[] => {
