@@ -112,7 +112,9 @@ const publicValue = new RegExp(
 
 /** Whether a whole value under a secret name is none: a boolean, or a count such as `tokens: 512`. */
 export function isFact(name: string, value: unknown): boolean {
-  return typeof value === 'boolean' || (/s$/i.test(name) && !namesOfNumbers.test(name) && /^\d{1,9}$/.test(String(value)))
+  return (
+    typeof value === 'boolean' || (/s$/i.test(name) && !namesOfNumbers.test(name) && /^\d{1,9}$/.test(String(value)))
+  )
 }
 
 /** Whether a value is no secret: a count (`tokens: 512`), a version (`api: v2`), a setting (`auth=none`), or its placeholder. */
