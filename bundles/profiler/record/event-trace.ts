@@ -131,6 +131,11 @@ export class EventTrace {
     return call?.index
   }
 
+  /** Times the call of a function of another framework that has no room, until the returned function is called. */
+  timeMore(): () => void {
+    return this.#more().time()
+  }
+
   /** Called when the request is handled. */
   finish(): void {
     this.#inParent?.end(false)
@@ -246,18 +251,26 @@ class MoreEvents {
   /** `undefined` for an event that another request has dispatched. */
   beginCall(event: Event, listener: RegisteredListener, isOwn = this.#events.has(event)): TraceSpan | undefined {
     if (!isOwn) return undefined
-    const start = this.#now()
     const key = this.#calls.has(listener) || this.#calls.size < counterLimit ? listener : undefined
     const { name, priority } = key ?? { name: '', priority: 0 }
     const counter = this.#calls.get(key) ?? [key === undefined ? '' : nameOf(event), priority, name, 0, 0]
     this.#calls.set(key, counter)
     counter[3]++
+    const end = this.time()
     return {
-      end: hasFailed => {
-        const end = this.#now()
-        counter[4] += Math.round((end - start) * 1000)
-        this.#time.add(start, end, hasFailed)
+      end: () => {
+        counter[4] += Math.round(end() * 1000)
       },
+    }
+  }
+
+  /** The returned function ends the time, and returns its milliseconds. */
+  time(): () => number {
+    const start = this.#now()
+    return () => {
+      const end = this.#now()
+      this.#time.add(start, end, false)
+      return end - start
     }
   }
 

@@ -85,7 +85,9 @@ function findPlace(registration: Registration, directory: string): CodePlace | u
 /** Calls with less time after the functions behind them are not listed a second time. */
 const leastTimeAfter = 100
 
+/** The handler has room even behind very many functions. */
 const rowLimit = 1000
+const handlerLimit = 1100
 
 /**
  * Records the route of a framework, and the functions that it calls, as events record their listeners: a phase stands for an event. A
@@ -99,6 +101,8 @@ export class MiddlewareTrace {
   #phaseIndex = -1
   #call: SpanRow | undefined
   #running: FrameworkFunction | undefined
+  /** Ends a call that is only counted. */
+  #endMore: (() => void) | undefined
   /** The route; `undefined` if the framework has none. */
   route: FrameworkRoute | undefined
   /** The parameters of the path that any function has seen: a router that is mounted below a path does not pass them on. */
@@ -174,8 +178,9 @@ export class MiddlewareTrace {
 
   #add({ code, name, phase }: FrameworkFunction, start: number): SpanRow | undefined {
     const { events } = this.#trace
-    if (events.rows.length >= rowLimit) {
+    if (events.rows.length >= (phase === 'handler' ? handlerLimit : rowLimit)) {
       events.dropped++
+      this.#endMore = events.timeMore()
       return undefined
     }
     if (this.#phase?.[1] !== phase) {
@@ -191,6 +196,8 @@ export class MiddlewareTrace {
   }
 
   #endCall(now: number): void {
+    this.#endMore?.()
+    this.#endMore = undefined
     if (this.#call !== undefined) this.#call[3] = now - this.#call[2]
     this.#call = undefined
     this.#running = undefined

@@ -99,6 +99,8 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
     case 'request':
       return took([], formatCount(readEventTree(profile).nodes.filter(isSubRequest).length, 'sub-request'))
     case 'listener':
+      // Those that were only counted.
+      if (part.event === '') return took([], 'functions without details')
       return describeListener(part, profile, took)
     case 'controller': {
       const { controller } = profile.summary

@@ -119,7 +119,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   }
   // Of what has no details, the listeners within the listeners that have some are at work.
   for (const [start, duration] of profile.collectors.events?.more?.periods ?? [])
-    add(moreListeners, start * 1000, (start + duration) * 1000, nodes.length)
+    add(moreFunctions, start * 1000, (start + duration) * 1000, nodes.length)
   const blocks = readBlocks(profile)
   const blocked = joinPeriods(blocks)
   const synchronous: Period[] = []
@@ -171,7 +171,7 @@ const controller: Claim['part'] = {
   ...part('controller', 'Controller', 'events'),
   place: { panel: 'events', anchor: 'controller' },
 }
-const moreListeners = part('listener', 'Listeners without details', 'events')
+const moreFunctions = part('listener', 'Functions without details', 'events')
 const subRequests = part('request', 'Sub-requests', 'time')
 /** The application waited for the body of the request. */
 const client = part('client', 'Receiving the body', 'request')
