@@ -10,10 +10,10 @@ import type { Event, EventClass, RegisteredListener } from '../../../lib/event-d
 import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
 import { readClock } from '../../../lib/own-globals.ts'
-import type { EventsData, OldHeaderRow } from '../profile/span-data.ts'
+import type { OldHeaderRow } from '../profile/span-data.ts'
 import { SpanFlag, type SpanRow, type WaitRow } from '../profile/span-rows.ts'
 import { type Actor, eventLoop, leastPause, noteActivity } from './loop-activity.ts'
-import { MoreWorkCounter } from './more-work.ts'
+import { ignoredSpan, MoreEvents } from './more-events.ts'
 
 /** The kernel's own events have room even if an application dispatches very many. */
 const spanLimit = 1000
@@ -66,7 +66,7 @@ export class EventTrace {
   beginDispatch(event: Event, listeners: readonly RegisteredListener[]): TraceSpan {
     const kernelEvent = event instanceof KernelEvent ? event : undefined
     if (!this.#hasRoom(kernelEvent === undefined ? spanLimit : kernelSpanLimit))
-      return this.#more().beginDispatch(event, listeners.length > 0)
+      return this.#more().beginDispatch(event, nameOf(event), listeners.length > 0)
     const caller = this.#calls.at(-1)
     // Changes before a dispatch were made by its caller: a listener, else the controller or the kernel.
     const changes = this.#takeChanges(caller?.index ?? this.rows.length)
@@ -89,8 +89,8 @@ export class EventTrace {
     const dispatch = this.#findDispatch(event)
     if (dispatch !== undefined) dispatch.last = listener
     const limit = event instanceof KernelEvent ? kernelSpanLimit : spanLimit
-    if (dispatch === undefined) return this.more?.beginCall(event, listener) ?? ignoredSpan
-    if (this.rows.length >= limit) return this.#more().beginCall(event, listener, true) ?? ignoredSpan
+    if (dispatch === undefined) return this.more?.beginCall(event, nameOf(event), listener) ?? ignoredSpan
+    if (this.rows.length >= limit) return this.#more().beginCall(event, nameOf(event), listener, true) ?? ignoredSpan
     const row: SpanRow = [listener.priority, listener.name, 0, null]
     if (dispatch.index !== this.#lastDispatch) row[4] = dispatch.index
     const span = new CallSpan(this, row, this.rows.length, dispatch, listener)
@@ -223,76 +223,12 @@ export class EventTrace {
   }
 }
 
-/** Listeners with counters of their own. The calls of all others are counted together, without a name. */
-const counterLimit = 500
-
-/** Counts and times the dispatches without room, and the calls of their listeners. Times are in milliseconds since the request began. */
-class MoreEvents {
-  readonly #now: () => number
-  readonly #time = new MoreWorkCounter()
-  readonly #events = new WeakSet<Event>()
-  readonly #dispatches = new Map<string, [event: string, count: number, heard: number]>()
-  readonly #calls = new Map<RegisteredListener | undefined, [string, number, string, count: number, duration: number]>()
-
-  constructor(now: () => number) {
-    this.#now = now
-  }
-
-  beginDispatch(event: Event, isHeard: boolean): TraceSpan {
-    const name = this.#dispatches.size < counterLimit ? nameOf(event) : ''
-    const counter = this.#dispatches.get(name) ?? [name, 0, 0]
-    this.#dispatches.set(name, counter)
-    counter[1]++
-    if (isHeard) counter[2]++
-    this.#events.add(event)
-    return ignoredSpan
-  }
-
-  /** `undefined` for an event that another request has dispatched. */
-  beginCall(event: Event, listener: RegisteredListener, isOwn = this.#events.has(event)): TraceSpan | undefined {
-    if (!isOwn) return undefined
-    const key = this.#calls.has(listener) || this.#calls.size < counterLimit ? listener : undefined
-    const { name, priority } = key ?? { name: '', priority: 0 }
-    const counter = this.#calls.get(key) ?? [key === undefined ? '' : nameOf(event), priority, name, 0, 0]
-    this.#calls.set(key, counter)
-    counter[3]++
-    const end = this.time()
-    return {
-      end: () => {
-        counter[4] += Math.round(end() * 1000)
-      },
-    }
-  }
-
-  /** The returned function ends the time, and returns its milliseconds. */
-  time(): () => number {
-    const start = this.#now()
-    return () => {
-      const end = this.#now()
-      this.#time.add(start, end, false)
-      return end - start
-    }
-  }
-
-  /** What is stored of it: see `eventsSchema`. */
-  toData(): NonNullable<EventsData['more']> {
-    return {
-      dispatches: [...this.#dispatches.values()],
-      calls: [...this.#calls.values()],
-      periods: this.#time.toData()?.periods ?? [],
-    }
-  }
-}
-
 /** A call of a listener that has not ended. */
 interface OpenCall {
   readonly listener: string
   /** The name of the event. */
   readonly event: string
 }
-
-/** The span of a dispatch that is not recorded. */
-export const ignoredSpan: TraceSpan = { end() {} }
 
 class DispatchSpan implements TraceSpan {
   readonly index: number
