@@ -150,6 +150,38 @@ t.test('the rooms of the profiler import in their order', async t => {
   )
 })
 
+/** The rooms of the kernel and of the programs: a file imports from its own room, and from those that are named. */
+const doors: Readonly<Record<string, string>> = {
+  kernel: 'contracts debug mistakes',
+  'kernel/contracts': 'kernel',
+  'kernel/debug': 'kernel',
+  'kernel/mistakes': 'kernel',
+  'kernel/server': 'kernel debug',
+  'kernel/interop': 'kernel server',
+  'kernel/testing': 'kernel mistakes',
+  bin: 'application serving testing commands',
+  'bin/exports': 'bin serving profiling commands',
+  'bin/application': '',
+  // The next process loads the entry points while it waits.
+  'bin/serving': 'application exports',
+  'bin/profiling': 'application commands',
+  'bin/testing': 'application',
+  'bin/commands': 'application',
+  'bin/package': '',
+}
+
+t.test('the rooms of the kernel and of the programs import from those that are named', async t => {
+  const isIn = (file: string) => /^(?:kernel|bin)\//.test(file)
+  const isAllowed = (from: string, to: string) =>
+    from === to || !isIn(to) || doors[from]?.split(' ').includes(path.basename(to)) === true
+  const offences = importsThat(
+    (file, name) => isIn(file) && layerOf(file) === layerOf(name) && !isAllowed(path.dirname(file), path.dirname(name)),
+  )
+  t.strictSame(offences, [])
+  const rooms = new Set(sources.filter(isIn).map(file => path.dirname(file)))
+  t.strictSame([...rooms].toSorted(), Object.keys(doors).toSorted(), 'each room is named')
+})
+
 /** The folder of a subject of the profiler, such as `bundles/profiler/subjects/logs/`; empty for other files. */
 const subjectOf = (file: string) => /^bundles\/profiler\/subjects\/[^/]+\//.exec(file)?.[0] ?? ''
 

@@ -10,7 +10,6 @@ import { findOwnFrame, parseStack, type StackFrame, toPath } from '../../lib/sta
 import { readProperty } from '../../lib/text/describe-value.ts'
 import { nearestNames, suggestNames } from '../../lib/text/mistakes.ts'
 import { VIEW_TEMPLATE_INVALID } from '../../lib/view/errors.ts'
-import { UsageError } from '../serving/serve-options.ts'
 
 /** Formats an error for stderr: the message alone if the error was foreseen, otherwise with its stack and causes. */
 export function describeFailure(error: unknown): string {
@@ -89,7 +88,7 @@ function readExports(module: string): string[] {
 function isForeseen(error: unknown): error is Error {
   // For an unforeseen error of a bundle, the stack shows the place in the bundle.
   if (error instanceof KERNEL_BUNDLE_FAILED) return isForeseen(error.cause)
-  return error instanceof HttpError || error instanceof UsageError || error instanceof CommandUsageError
+  return error instanceof HttpError || error instanceof CommandUsageError
 }
 
 const limit = 50

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 import type { TlsIdentity } from '../../kernel/server/http-server.ts'
 import type { SignalMap } from '../../lib/signals.ts'
 
@@ -38,7 +39,7 @@ export interface Options {
 }
 
 /** A mistake in the command line; the message names it and shows the help. */
-export class UsageError extends Error {
+export class UsageError extends CommandUsageError {
   constructor(problem: string, cause?: unknown) {
     super(`${problem}\n\n${help}`, { cause })
   }
