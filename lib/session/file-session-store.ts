@@ -49,6 +49,7 @@ export class FileSessionStore implements SessionStore {
   readonly #limits: SessionLimits
   readonly #schedule: SweepSchedule
   readonly #tasks = new SessionTasks()
+  #sweeping: Promise<void> | undefined
 
   constructor(options: FileSessionStoreOptions) {
     this.#directory = options.directory
@@ -65,7 +66,7 @@ export class FileSessionStore implements SessionStore {
   async insert(id: string, data: SessionData): Promise<void> {
     const record = stringifyRecord(data, this.#limits.sessionBytes)
     await attempt('write a session', () => this.#writeFile(fileOf(id), record))
-    if (this.#schedule.claim(this.#now(), Buffer.byteLength(record))) void this.#sweepInBackground()
+    if (this.#schedule.claim(this.#now(), Buffer.byteLength(record))) this.#sweeping = this.#sweepInBackground()
   }
 
   update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined> {
@@ -94,6 +95,11 @@ export class FileSessionStore implements SessionStore {
   async sweep(): Promise<number> {
     const { removed } = await attempt('sweep its directory', () => this.#sweepFiles())
     return removed
+  }
+
+  /** Waits for a sweep in the background. */
+  async close(): Promise<void> {
+    await this.#sweeping
   }
 
   /** Runs a task while no other one of the session runs, in any process. Without a folder there are no sessions, and no task. */
@@ -160,6 +166,8 @@ export class FileSessionStore implements SessionStore {
   }
 
   async #sweepFiles(): Promise<{ removed: number; kept: readonly KeptSession[] }> {
+    // What expires while the sweep runs is left to the next one.
+    const now = this.#now()
     const files = (await ignoring(['ENOENT'], () => readdir(this.#directory))) ?? []
     const failures: unknown[] = []
     const sessions: KeptSession[] = []
@@ -174,7 +182,7 @@ export class FileSessionStore implements SessionStore {
     }
     // One after another, so that requests come first.
     for (const file of files) {
-      const session = await this.#describeFile(file).catch(error => void failures.push(error))
+      const session = await this.#describeFile(file, now).catch(error => void failures.push(error))
       if (session === 'useless') await attemptRemoval(file)
       else if (session !== undefined) sessions.push(session)
     }
@@ -187,13 +195,13 @@ export class FileSessionStore implements SessionStore {
   }
 
   /** The session in a file; `useless` for a damaged, expired or unfinished one; undefined for a file of another kind. */
-  async #describeFile(file: string): Promise<KeptSession | 'useless' | undefined> {
+  async #describeFile(file: string, now: number): Promise<KeptSession | 'useless' | undefined> {
     if (sessionFile.test(file)) {
       const text = await this.#readText(file)
-      return (text !== undefined && describeRecord(file, text, this.#now())) || 'useless'
+      return (text !== undefined && describeRecord(file, text, now)) || 'useless'
     }
     const begun = lockFile.test(file) ? await this.#findTime(file) : Number(temporaryFile.exec(file)?.[1])
-    return begun < this.#now() - staleAfter ? 'useless' : undefined
+    return begun < now - staleAfter ? 'useless' : undefined
   }
 
   /** When a file was created that is only written then. */

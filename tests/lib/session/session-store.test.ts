@@ -22,7 +22,6 @@ import {
   type SessionData,
   type SessionLimits,
 } from '#lib/session/session-store.ts'
-import { until } from '#tests/support/until.ts'
 import { createData, sessionStoreCases } from './session-store-cases.ts'
 
 function createFileStore(
@@ -93,6 +92,7 @@ t.test('a file store survives the loss of its directory', async t => {
 t.test('damaged files are no sessions, can be overwritten, and are swept', async t => {
   const { store, directory } = createFileStore(t, () => 0)
   await store.insert('a', createData())
+  await store.close() // The sweep of the first write, which would remove the first damaged file.
   const file = path.join(directory, String(readdirSync(directory)[0]))
   const intact = readFileSync(file, 'utf8')
   const record: Record<string, unknown> = JSON.parse(intact)
@@ -254,32 +254,23 @@ t.test('a sweep leaves foreign files and young temporary files alone', async t =
   t.strictSame(readdirSync(directory).sort(), [`${name}.tmp`, young, 'README', 'folder', 'x.json'].sort())
 })
 
-t.test('a write sweeps in the background, at first and then every ten minutes', async t => {
+t.test('a write sweeps in the background, at first and then every ten minutes; the end waits for it', async t => {
   const start = 10_000_000
   let now = start
   const { store, directory } = createFileStore(t, () => now)
-  const stale = ['1', '2', '3'].map(number => path.join(directory, `${number.repeat(64)}.json.0.0.tmp`))
-  const writeStale = (index: number): void => writeFileSync(String(stale[index]), '')
-  const isGone = async (index: number): Promise<void> => {
-    await until(() => !existsSync(String(stale[index])))
-  }
+  const stale = path.join(directory, `${'1'.repeat(64)}.json.0.0.tmp`)
   mkdirSync(directory, { recursive: true })
-  writeStale(0)
-  await store.insert('a', createData({}, start + 6_000_000))
-  await isGone(0)
-
-  writeStale(1)
-  now = start + 599_999
-  await store.insert('a', createData({}, start + 6_000_000))
-  t.ok(existsSync(String(stale[1])))
-  now = start + 600_000
-  writeStale(2)
-  // The first sweep may still run: then a write begins no other.
-  await until(async () => {
+  for (const [time, isSwept] of [
+    [0, true],
+    [599_999, false],
+    [600_000, true],
+  ] as const) {
+    writeFileSync(stale, '')
+    now = start + time
     await store.insert('a', createData({}, start + 6_000_000))
-    return !existsSync(String(stale[1]))
-  })
-  await isGone(2)
+    await store.close()
+    t.equal(existsSync(stale), !isSwept)
+  }
   t.ok(await store.read('a'))
 })
 
@@ -350,7 +341,8 @@ t.test('a full file store removes sessions in the background, and reports their 
   const { store, directory } = createFileStore(t, () => 0, limits, warn)
   for (let number = 1; number <= 40; number++) await store.insert(`s${number}`, createData({}, 40 + number))
   // Without a call of sweep.
-  await until(() => warnings.length > 0)
+  await store.close()
+  t.ok(warnings.length > 0)
   for (const warning of warnings) {
     t.match(warning, ['There are too many sessions: {count} were removed early.', { count: Number }])
   }
