@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import { describeError, hideStatement } from '../errors/flat-error.ts'
-import { type FrameLocation, formatFrame, locateFrame, parseStack, type StackFrame } from '../stack/stack-frames.ts'
+import { formatFrame, locateFrame, parseStack, type StackFrame } from '../stack/stack-frames.ts'
 import {
   type CopyBounds,
   classOf,
@@ -104,31 +104,23 @@ class TreeBuilder {
       case 'function':
         return { kind: 'note', text: this.#copier.text(nameFunction(value)) }
       case 'object':
-        return this.#guard(value, depth, namingOf(name, value, this.#isInList()))
+        return this.#guard(value, depth, namingOf(name, value, isList(this.#outer.at(-1))))
       default:
         return { kind: 'value', text: Object.is(value, -0) ? '-0' : String(value) }
     }
-  }
-
-  #isInList(): boolean {
-    return isList(this.#outer.at(-1))
   }
 
   #guard(value: object, depth: number, naming: Naming): ValueTree {
     if (types.isProxy(value)) return { kind: 'note', text: '[Proxy]' }
     if (this.#outer.includes(value)) return circular
     this.#outer.push(value)
-    const tree = this.#tryTo(value, depth, naming)
-    this.#outer.pop()
-    return tree
-  }
-
-  /** A proxy as a prototype may throw. */
-  #tryTo(value: object, depth: number, naming: Naming): ValueTree {
     try {
       return this.#buildObject(value, depth, naming)
     } catch {
+      // A proxy as a prototype may throw.
       return unreadable
+    } finally {
+      this.#outer.pop()
     }
   }
 
@@ -162,22 +154,21 @@ class TreeBuilder {
     let omitted = 0
     for (const [name, value] of all) {
       if (omitted > 0 || entries.length === breadth || this.#copier.isSpent()) omitted++
-      else entries.push({ name: this.#copier.text(name), value: this.#buildEntry(name, value, depth - 1) })
+      else {
+        const tree = isNote(value) ? value : this.build(name, value, depth - 1)
+        entries.push({ name: this.#copier.text(name), value: tree })
+      }
       if (omitted > 0 && size !== undefined) break
     }
     if (size !== undefined) omitted = size - entries.length
     return { kind: 'object', text, ...(entries.length > 0 && { entries }), ...(omitted > 0 && { omitted }) }
   }
 
-  #buildEntry(name: string, value: unknown, depth: number): ValueTree {
-    return isNote(value) ? value : this.build(name, value, depth)
-  }
-
   *#errorEntries(error: object): Entries {
     const directory = this.#directory
     const frames = parseStack(error).slice(0, frameLimit)
     const locate = (frame: StackFrame) =>
-      directory === undefined ? frame : { ...frame, ...fileOf(locateFrame(frame, directory)) }
+      directory === undefined ? frame : { ...frame, file: locateFrame(frame, directory).file ?? frame.file }
     if (frames.length > 0) yield ['stack', frames.map(frame => formatFrame(locate(frame))).join('\n')]
     for (const name of ['cause', 'errors']) {
       const property = Object.getOwnPropertyDescriptor(error, name)
@@ -192,10 +183,6 @@ class TreeBuilder {
     hideStatement(error, properties)
     yield* propertiesOf(properties, this.#masker)
   }
-}
-
-function fileOf({ file }: FrameLocation): Pick<StackFrame, 'file'> {
-  return file === undefined ? {} : { file }
 }
 
 function nameFunction(value: object): string {
@@ -214,10 +201,5 @@ export function formatTree(tree: ValueTree, indent = ''): string {
 
 function writeHead({ kind, text }: ValueTree, indent: string): string {
   if (kind !== 'text') return text
-  return text.includes('\n')
-    ? text
-        .split('\n')
-        .map(line => `\n${indent}${line}`)
-        .join('')
-    : JSON.stringify(text)
+  return text.includes('\n') ? `\n${text}`.replaceAll('\n', () => `\n${indent}`) : JSON.stringify(text)
 }
