@@ -148,27 +148,23 @@ export function maskUrl(given: string, isSecret: NameTest, maskValue: (text: str
 }
 
 function maskQuery(query: string, isSecret: NameTest, maskValue: (text: string) => string): string {
-  const pairs = query.slice(1).split('&')
-  const all = new Map(
-    pairs.map(pair => [decodePart(pair.slice(0, pair.search(/=|$/))), decodePart(pair.slice(pair.search(/=|$/) + 1))]),
-  )
-  const isOfContext = (name: string) => isSecret(name) || isSecretBeside(name, all, isSecret)
-  return query.slice(0, 1) + pairs.map(pair => maskPair(pair, isOfContext, maskValue)).join('&')
-}
-
-function maskPair(pair: string, isSecret: NameTest, maskValue: (text: string) => string): string {
-  const at = pair.indexOf('=')
-  const name = pair.slice(0, at === -1 ? pair.length : at)
-  const value = pair.slice(name.length + 1)
-  if (at === -1) return maskPart(name, maskValue)
-  if (value !== '' && isSecret(decodePart(name)) && !isFact(name, value)) return `${maskPart(name, maskValue)}=${mask}`
-  return `${maskPart(name, maskValue)}=${maskPart(value, maskValue)}`
-}
-
-function maskPart(part: string, maskValue: (text: string) => string): string {
-  const decoded = decodePart(part)
-  const masked = maskValue(decoded)
-  return masked === decoded ? part : encodeURIComponent(masked.toWellFormed())
+  const pairs = query
+    .slice(1)
+    .split('&')
+    .map(pair => [pair.slice(0, pair.search(/=|$/)), pair.slice(pair.search(/=|$/))])
+  const all = new Map(pairs.map(([name = '', value = '']) => [decodePart(name), decodePart(value.slice(1))]))
+  const maskPart = (part: string) => {
+    const decoded = decodePart(part)
+    const masked = maskValue(decoded)
+    return masked === decoded ? part : encodeURIComponent(masked.toWellFormed())
+  }
+  const masked = pairs.map(([name = '', value = '']) => {
+    const plain = decodePart(name)
+    const isNamed = value.length > 1 && (isSecret(plain) || isSecretBeside(plain, all, isSecret))
+    const shown = isNamed && !isFact(plain, value.slice(1)) ? mask : maskPart(value.slice(1))
+    return `${maskPart(name)}${value.slice(0, 1)}${shown}`
+  })
+  return query.slice(0, 1) + masked.join('&')
 }
 
 /** Decodes a part of a query; a malformed one stays as it is. */
