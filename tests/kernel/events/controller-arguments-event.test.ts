@@ -30,20 +30,6 @@ t.test('a listener may still replace the controller', async t => {
   t.equal((await kernel.handle(request)).body, 'instead')
 })
 
-t.test('stopPropagation keeps the rest from running, not the controller', async t => {
-  const { kernel, dispatcher, request } = createBareKernel()
-  dispatcher.on(ControllerArgumentsEvent, event => event.stopPropagation(), 1)
-  dispatcher.on(ControllerArgumentsEvent, () => t.fail('must not run'))
-  t.equal((await kernel.handle(request)).body, 'done')
-})
-
-t.test('a listener that throws keeps the controller from running', async t => {
-  const { kernel, dispatcher, request, sequence } = createBareKernel(() => t.fail('must not run'))
-  dispatcher.on(ControllerArgumentsEvent, () => Promise.reject(new Error('not with these')))
-  t.equal((await kernel.handle(request)).status, 500)
-  t.strictSame(sequence.slice(-3), ['kernel.controller_arguments', 'kernel.exception', 'kernel.finish_request'])
-})
-
 t.test('arguments that cannot be resolved never reach the listeners', async t => {
   const { kernel, dispatcher } = createBareKernel()
   const request = createRequest('/')

@@ -22,19 +22,3 @@ t.test('it is also dispatched when an error is not answered', async t => {
   await kernel.handle(request)
   t.equal(sequence.at(-1), 'kernel.finish_request')
 })
-
-t.test('stopPropagation keeps the rest from running', async t => {
-  const { kernel, dispatcher, request } = createBareKernel()
-  dispatcher.on(FinishRequestEvent, event => event.stopPropagation(), 1)
-  dispatcher.on(FinishRequestEvent, () => t.fail('must not run'))
-  t.equal((await kernel.handle(request)).body, 'done')
-})
-
-t.test('a listener that throws still leaves the client with an answer', async t => {
-  const { kernel, dispatcher, request, sequence } = createBareKernel()
-  dispatcher.on(FinishRequestEvent, () => {
-    throw new Error('not tidy')
-  })
-  t.equal((await kernel.handle(request)).status, 500)
-  t.ok(sequence.includes('kernel.exception'))
-})
