@@ -2,6 +2,7 @@ import assert from 'node:assert'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { maskMarkup } from '#lib/redact/mask-markup.ts'
+import { maskQuotedValues } from '#lib/redact/mask-quoted-values.ts'
 import { maskText } from '#lib/redact/mask-text.ts'
 import { isSecretName } from '#lib/redact/secret-names.ts'
 import { pieces } from '#tests/fixtures/masking-pieces.ts'
@@ -538,4 +539,30 @@ t.test('markup: fields, cells and terms with secret names are masked', async t =
   ] as const) {
     t.equal(maskMarkup(given, masker), masked)
   }
+})
+
+t.test('messages of databases keep the names of objects and the parts of a statement', async t => {
+  const shape = 'SELECT nope FROM users WHERE id = ?'
+  const kept = [
+    `Unknown column 'nope' in 'field list'`,
+    `Unknown column 'other' in 'WHERE'`,
+    `Unknown column 'other' in 'GROUP BY'`,
+    `Field 'other' doesn't have a default value`,
+    `Invalid object name 'dbo.other'`,
+    `Can't DROP 'other'; check that it exists`,
+    `ORA-00904: "NOPE": invalid identifier`,
+    'column "other" of relation "users" does not exist',
+  ]
+  t.strictSame(
+    kept.map(text => maskQuotedValues(text, shape)),
+    kept,
+  )
+  t.equal(maskQuotedValues(`Incorrect value 'hunter' here`, shape), `Incorrect value '******' here`)
+})
+
+t.test('settings, counts and dates under names made from the name of a secret are not secret by name', async t => {
+  const shown = 'session_theme token_count email_verified password_changed_at cookie_consent apiKeyCreatedAt'.split(' ')
+  t.strictSame(shown.filter(isSecretName), [])
+  const secret = 'session_id reset_token password_reset_token api_key email_token tokens new_password keyId'.split(' ')
+  t.strictSame(secret.filter(isSecretName), secret)
 })
