@@ -74,17 +74,25 @@ interface Budget {
 function flatten(error: unknown, outer: readonly unknown[], budget: Budget): FlatError {
   if (!isError(error)) return { name: nameOfError(error), message: messageOfError(error, budget.mask), frames: [] }
   const code = readProperty(error, 'code')
-  const status = readProperty(error, 'status')
+  const status = statusOf(error)
   const properties = propertiesOf(error)
   return {
     name: nameOf(error),
     message: messageOfError(error, budget.mask),
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
-    ...(Number.isInteger(status) && { status: Number(status) }),
+    ...(status !== undefined && { status }),
     frames: budget.hasFrames ? parseStack(error) : [],
     ...flattenInner(error, [...outer, error], budget),
     ...(properties && { properties }),
   }
+}
+
+/** The status by which a framework answers: Fastify reads `statusCode`, and Hapi that of `output`. */
+function statusOf(error: object): number | undefined {
+  const read = (from: unknown) => [readProperty(from, 'status'), readProperty(from, 'statusCode')]
+  return [...read(error), ...read(readProperty(error, 'output'))].find((status): status is number =>
+    Number.isInteger(status),
+  )
 }
 
 function propertiesOf(error: object): Record<string, unknown> | undefined {

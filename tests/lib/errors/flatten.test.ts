@@ -364,3 +364,14 @@ t.test('a failure that cannot be changed, or is no object, stays as it is', asyn
   appendCause(deep, original)
   t.notOk(errorChain(flattenError(deep)).some(({ message }) => message === 'original'))
 })
+
+t.test('the status of an error is where its framework reads it', t => {
+  const statusOf = (properties: object) => flattenError(Object.assign(new Error('x'), properties)).status
+  t.equal(statusOf({ status: 404 }), 404)
+  t.equal(statusOf({ statusCode: 404 }), 404, 'Fastify')
+  t.equal(statusOf({ output: { statusCode: 404 } }), 404, 'Boom')
+  t.equal(statusOf({ status: 422, statusCode: 400 }), 422)
+  t.equal(statusOf({ status: 'closed', statusCode: 400 }), 400)
+  t.equal(statusOf({ output: 'text' }), undefined)
+  t.end()
+})

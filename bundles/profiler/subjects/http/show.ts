@@ -163,7 +163,9 @@ function writeCall(call: StoredCall): string {
 function writeMessage(name: string, message: MessageData | undefined): string[] {
   const content = message?.content
   if (content === undefined) return []
-  return [`  - ${name} ${toSpan(content.type)}: ${toSpan(writeContent(content))}`]
+  return [
+    `  - ${name} ${content.type === '' ? 'no content type' : toSpan(content.type)}: ${toSpan(writeContent(content))}`,
+  ]
 }
 
 /** The row of calls with the same outcome that differ in values only. Sizes and times are sums. */
