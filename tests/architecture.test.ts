@@ -94,15 +94,26 @@ t.test('a file imports from its own layer or from a layer to its left', async t 
   )
 })
 
-/** What the watches of frameworks fill: it becomes a contract of the kernel. */
-const libraryExceptions = /^bundles\/profiler\/record\/(?:middleware-trace|trace)\.ts$/
+/**
+ * What other bundles import of the room of libraries: the list. The profiler reads the observed servers and synchronous calls themselves, and the
+ * route that Express has left on a message.
+ */
+const libraryDoors = ['libraries.ts', 'http-servers.ts', 'sync-calls.ts', 'express.ts']
 
-t.test('bundles do not import one another, except for what watches libraries', async t => {
+t.test('bundles import no other bundle but that of libraries, by its doors', async t => {
   const isIn = (file: string) => /^bundles\/.+\//.test(file)
-  const isOffence = (file: string, name: string) =>
-    bundleOf(name) !== bundleOf(file) && bundleOf(name) !== 'libraries' && !libraryExceptions.test(name)
+  const isDoor = (name: string) => libraryDoors.some(door => name === `bundles/libraries/${door}`)
   t.strictSame(
-    importsThat((file, name) => isIn(file) && isIn(name) && isOffence(file, name)),
+    importsThat((file, name) => isIn(file) && isIn(name) && bundleOf(name) !== bundleOf(file) && !isDoor(name)),
+    [],
+  )
+})
+
+t.test('the kernel knows no library', async t => {
+  const { libraries } = await import('#bundles/libraries/libraries.ts')
+  const names = new RegExp(`'(?:${libraries.map(({ name }) => name).join('|')})'`)
+  t.strictSame(
+    sources.filter(file => file.startsWith('kernel/') && names.test(readFileSync(file, 'utf8'))),
     [],
   )
 })

@@ -186,9 +186,8 @@ export async function importBundles(
   if (!existsSync(bundles)) throw new APPLICATION_BUNDLES_MISSING([existsSync(source) ? bundles : source])
   await loadInstrumentations(directory, isDirect)
   if (isProfiled) {
-    const { openLibraryChannels } = await import('../../bundles/libraries/open-channels.ts')
-    await openLibraryChannels(directory, isInstrumented)
-    const { openFrameworks } = await import('../../bundles/libraries/frameworks.ts')
+    const { openFrameworks, openLibraries } = await import('../../bundles/libraries/libraries.ts')
+    await openLibraries(directory, isInstrumented)
     await openFrameworks([directory])
   }
   const { createBundles }: { createBundles?: unknown } = await import(pathToFileURL(bundles).href).catch(error =>

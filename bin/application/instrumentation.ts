@@ -2,11 +2,8 @@ import { existsSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import {
-  findLoaded,
-  instrumentations,
-  type LibraryInstrumentation,
-} from '../../bundles/opentelemetry/instrumentations.ts'
+import { instrumentations, type LibraryInstrumentation } from '../../bundles/opentelemetry/instrumentations.ts'
+import { findLoaded } from '../../lib/find-package.ts'
 import { APPLICATION_INSTRUMENTATION_INVALID, APPLICATION_INSTRUMENTATION_MISSING } from './errors.ts'
 import { createSources } from './sources.ts'
 

@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { findOldLibraries } from '../../bundles/libraries/channel-versions.ts'
-import { openFrameworks } from '../../bundles/libraries/frameworks.ts'
-import { openLibraryChannels } from '../../bundles/libraries/open-channels.ts'
-import { changeFiles } from '../../bundles/libraries/publish.ts'
+import { findOldLibraries, openFrameworks, openLibraries } from '../../bundles/libraries/libraries.ts'
+import { changeFiles } from '../../bundles/libraries/library.ts'
 import { home } from '../../bundles/profiler/profile/links.ts'
 import { ServerRecorder } from '../../bundles/profiler/server-recorder.ts'
 import { profilerSettings } from '../../bundles/profiler/settings.ts'
@@ -46,7 +44,7 @@ export async function profileProcess(
   const { hasToolbar, parent, port, services, sharesPort, storage } = prepareProfiler(directory, env)
   const { logger, recorder } = services
   storage.check().catch(error => logger.warning('Profiles cannot be stored.', { exception: error }))
-  await openLibraryChannels(directory)
+  await openLibraries(directory)
   changeFiles(findOldLibraries(sentence => logger.warning(sentence)))
   const [, program] = process.argv
   await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])

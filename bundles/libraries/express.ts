@@ -1,21 +1,44 @@
+import {
+  type FrameworkFunction,
+  type FrameworkRoute,
+  noteRegistration,
+  report,
+} from '../../kernel/contracts/functions.ts'
 import { type ChannelListeners, listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../profiler/record/middleware-trace.ts'
-import { nameOf, report } from './framework-calls.ts'
-import type { FileChanges } from './publish.ts'
+import { nameOf } from './framework-calls.ts'
+import type { Library } from './library.ts'
+
+/** Express 5 publishes the calls of its functions (router 2.3 and later). Its classes are changed when the application loads them, also below another framework. */
+export const express: Library = {
+  name: 'express',
+  reports: 'functions',
+  seenBy: 'patch',
+  from: '4',
+  changes: {
+    'lib/router/layer.js': layer => watchLayers(layer, 'handle_request', 'handle_error'),
+    // A function, which has the methods of all routers.
+    'lib/router/index.js': router => watchRouters(router),
+    'router/lib/layer.js': layer => watchLayers(layer, 'handleRequest', 'handleError'),
+    'router/index.js': router => watchRouters(Object(router).prototype),
+  },
+  listen() {
+    if (!isChanged) stopListening ??= subscribeChannels(expressListeners)
+  },
+}
 
 /** Express 5 publishes the calls of its functions, with their errors (router 2.3 and later). */
 const expressListeners: ChannelListeners = {
   // Where an error is answered outside of a router, the path of the router is not known any more.
   'tracing:express.router.request:start': listenTo<ExpressCall>(({ errorHandler, handler, layer, req }) => {
-    const route = readExpressRoute(req)
-    report(({ onCall, onRoute }) => {
-      if (route !== undefined) onRoute(req, route)
-      if (handler !== undefined) onCall(req, readCall(req, layer, handler, errorHandler === true))
+    report(req, work => {
+      const route = readExpressRoute(req)
+      if (route !== undefined) work.noteRoute(route)
+      if (handler !== undefined) work.begin(readCall(req, layer, handler, errorHandler === true))
     })
   }),
   'tracing:express.router.request:error': listenTo<ExpressCall>(({ error, req }) => {
-    report(({ onError }) => onError(req, error))
+    report(req, work => work.fail(error))
   }),
 }
 
@@ -84,29 +107,11 @@ interface ExpressCall {
   readonly errorHandler?: boolean
 }
 
-/** Whether the channels of Express report its calls: with a listener, each call would have five frames of them in the stacks of errors. */
-let isPublished = false
+/** Stops to listen to the channels of Express: with a listener, each call would have five frames of them in the stacks of errors. */
+let stopListening: (() => void) | undefined
 
-/** Listens to the channels, if the classes of Express are not changed. */
-export function listenToExpress(): void {
-  if (isPublished || isChanged) return
-  isPublished = true
-  subscribeChannels(expressListeners)
-}
-
+/** Whether the classes of Express are changed. */
 let isChanged = false
-
-/** Changes the classes when the application loads them, also below another framework. */
-export function openExpress(): FileChanges {
-  isChanged = true
-  return {
-    'lib/router/layer.js': layer => watchLayers(layer, 'handle_request', 'handle_error'),
-    // A function, which has the methods of all routers.
-    'lib/router/index.js': router => watchRouters(router),
-    'router/lib/layer.js': layer => watchLayers(layer, 'handleRequest', 'handleError'),
-    'router/index.js': router => watchRouters(Object(router).prototype),
-  }
-}
 
 interface ExpressLayer {
   readonly handle: AnyFunction
@@ -117,6 +122,8 @@ interface ExpressLayer {
 function watchLayers(layer: unknown, request: string, error: string): void {
   const { prototype } = Object(layer)
   if (typeof prototype?.[request] !== 'function' || typeof prototype[error] !== 'function') return
+  isChanged = true
+  stopListening?.()
   // A layer is created while its function is registered.
   Object.defineProperty(prototype, 'handle', {
     configurable: true,
@@ -141,18 +148,17 @@ function watchLayers(layer: unknown, request: string, error: string): void {
 }
 
 function noteCall(message: object, layer: ExpressLayer, isForError: boolean): void {
-  if (isPublished) return
-  report(({ onCall, onRoute }) => {
+  report(message, work => {
     const route = readExpressRoute(message)
-    if (route !== undefined) onRoute(message, route)
-    onCall(message, readCall(message, layer, layer.handle, isForError))
+    if (route !== undefined) work.noteRoute(route)
+    work.begin(readCall(message, layer, layer.handle, isForError))
   })
 }
 
 /** A function passes an error to the next function for errors; `route` and `router` are no errors. */
 function noteError(message: object, given: unknown): void {
-  if (isPublished || !given || given === 'route' || given === 'router') return
-  report(({ onError }) => onError(message, given))
+  if (!given || given === 'route' || given === 'router') return
+  report(message, work => work.fail(given))
 }
 
 /** A router passes an error on which no function of it has answered. */

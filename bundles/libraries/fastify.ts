@@ -1,13 +1,38 @@
-import { type ChannelListeners, listenTo } from '../../lib/guard.ts'
+import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
+import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { noteRegistration } from '../profiler/record/middleware-trace.ts'
-import { hasRoute, mountedAt, nameOf, report } from './framework-calls.ts'
-import type { FileChanges } from './publish.ts'
+import { mountedAt, nameOf } from './framework-calls.ts'
+import type { Library } from './library.ts'
 
-/** Fastify 4 and 5 publish each new application. */
-export const fastifyListeners: ChannelListeners = {
-  'fastify.initialization': listenTo<FastifyCreation>(({ fastify }) => watchFastify(fastify)),
+/** Fastify publishes each new application. */
+export const fastify: Library = {
+  name: 'fastify',
+  reports: 'functions',
+  seenBy: 'channel',
+  from: '4',
+  // A hook would have frames in the stacks of errors that are not its own.
+  changes: {
+    'lib/error-handler.js'(exports) {
+      if (typeof Object(exports).buildErrorHandler !== 'function') return
+      isChanged = true
+      observeMethod(Object(exports), 'handleError', (_, [reply, error]) =>
+        noteError((reply as { readonly request: FastifyRequest }).request, error),
+      )
+    },
+  },
+  listen() {
+    if (isListening) return
+    isListening = true
+    subscribeChannels({
+      'fastify.initialization': listenTo<FastifyCreation>(({ fastify }) => watchFastify(fastify)),
+    })
+  },
 }
+
+let isListening = false
+
+/** Whether Fastify reports the errors that it answers. */
+let isChanged = false
 
 /** The hooks of Fastify that run before a response ends. */
 const fastifyHooks = 'onRequest preParsing preValidation preHandler preSerialization onSend onError'.split(' ')
@@ -22,7 +47,7 @@ function watchFastify(fastify: FastifyApplication): void {
       // The hooks `preSerialization` and `onSend` have the request first, too.
       const request = args[0] as FastifyRequest
       noteRoute(request)
-      report(({ onCall }) => onCall(request.raw, called))
+      report(request.raw, work => work.begin(called))
       return undefined
     })
   }
@@ -50,31 +75,20 @@ function watchFastify(fastify: FastifyApplication): void {
   })
 }
 
-let isChanged = false
-
-/** Lets Fastify report the errors that it answers. A hook would have frames in the stacks of other errors. */
-export const fastifyFiles: FileChanges = {
-  'lib/error-handler.js'(exports) {
-    if (typeof Object(exports).buildErrorHandler !== 'function') return
-    isChanged = true
-    observeMethod(Object(exports), 'handleError', (_, [reply, error]) =>
-      noteError((reply as { readonly request: FastifyRequest }).request, error),
-    )
-  },
-}
-
 function noteError(request: FastifyRequest, error: unknown): undefined {
   noteRoute(request)
-  report(({ onError }) => onError(request.raw, error))
+  report(request.raw, work => work.fail(error))
 }
 
 function noteRoute({ params, raw, routeOptions }: FastifyRequest): void {
   const { handler, url } = routeOptions ?? {}
-  if (url === undefined || hasRoute(raw)) return
-  // A copy: they have a class of the router.
-  const parameters = { ...(params as object) }
-  const route = { key: raw, pattern: mountedAt(raw) + url, parameters, handler: nameOf(handler) }
-  report(({ onRoute }) => onRoute(raw, route))
+  if (url === undefined) return
+  report(raw, work => {
+    if (work.route !== undefined) return
+    // A copy: they have a class of the router.
+    const parameters = { ...(params as object) }
+    work.noteRoute({ key: raw, pattern: mountedAt(raw) + url, parameters, handler: nameOf(handler) })
+  })
 }
 
 interface FastifyApplication {

@@ -1,7 +1,11 @@
 import path from 'node:path'
+import { type FrameworkFunction, noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { type FrameworkFunction, noteRegistration } from '../profiler/record/middleware-trace.ts'
-import { followCall, loadPrototype, nameOf, report } from './framework-calls.ts'
+import { followCall, loadPrototype, nameOf } from './framework-calls.ts'
+import type { Library } from './library.ts'
+
+/** Each application passes its functions to a router. */
+export const hono: Library = { name: 'hono', reports: 'functions', seenBy: 'patch', opens: { hono: openHono } }
 
 interface HonoContext {
   readonly env?: { readonly incoming?: object }
@@ -18,7 +22,7 @@ interface HonoRoute {
 type HonoFunction = AnyFunction & { readonly __COMPOSED_HANDLER?: AnyFunction }
 
 /** All applications pass their functions to the method `add` of a router, each of which is a file without many imports. */
-export async function openHono(folder: string): Promise<void> {
+async function openHono(folder: string): Promise<void> {
   for (const kind of ['dist', 'dist/cjs']) {
     for (const [name, file] of [
       ['SmartRouter', 'smart-router'],
@@ -54,8 +58,8 @@ function watchHono(code: HonoFunction, { method, path: pattern }: HonoRoute): An
     // Where it is mounted by its `fetch`, there is no message of Node.
     const message = context.env?.incoming ?? context.req.raw
     if (isHandler || method !== 'ALL') {
-      report(({ onRoute }) =>
-        onRoute(message, { key: context, pattern, parameters: context.req.param(), handler: isHandler ? name : '' }),
+      report(message, work =>
+        work.noteRoute({ key: context, pattern, parameters: context.req.param(), handler: isHandler ? name : '' }),
       )
     }
     // An application in another one has answered its errors itself.

@@ -1,7 +1,21 @@
 import path from 'node:path'
+import {
+  type FrameworkFunction,
+  type FrameworkRoute,
+  noteRegistration,
+  report,
+} from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../profiler/record/middleware-trace.ts'
-import { followCall, loadExport, loadPrototype, mountedAt, nameOf, report } from './framework-calls.ts'
+import { followCall, loadExport, loadPrototype, mountedAt, nameOf } from './framework-calls.ts'
+import type { Library } from './library.ts'
+
+/** The class of applications, what their contexts inherit, and its routers. */
+export const koa: Library = {
+  name: 'koa',
+  reports: 'functions',
+  seenBy: 'patch',
+  opens: { koa: openKoa, '@koa/router': openKoaRouter, 'koa-router': openKoaRouter },
+}
 
 interface KoaContext {
   readonly req: object
@@ -19,7 +33,7 @@ interface KoaLayer {
 type KoaFunction = AnyFunction & { readonly router?: { readonly stack?: readonly KoaLayer[] } }
 
 /** Changes the class of applications, and what their contexts inherit. Routers are found behind the functions of an application. */
-export async function openKoa(folder: string): Promise<void> {
+async function openKoa(folder: string): Promise<void> {
   const application = await loadPrototype(path.join(folder, 'lib/application.js'))
   observeMethod(application, 'use', (_, args) => void noteFunctions(args))
   observeMethod(application, 'callback', self => {
@@ -41,7 +55,7 @@ export async function openKoa(folder: string): Promise<void> {
   })
   const context = await loadExport(path.join(folder, 'lib/context.js'))
   observeMethod(context, 'onerror', (self, [error]) => {
-    if (error !== null && error !== undefined) report(({ onError }) => onError((self as KoaContext).req, error))
+    if (error !== null && error !== undefined) report((self as KoaContext).req, work => work.fail(error))
     return undefined
   })
 }
@@ -52,7 +66,7 @@ function noteFunctions(args: readonly unknown[]): void {
 }
 
 /** Changes the class of routers. An application has it as an ES module, or as CommonJS. */
-export async function openKoaRouter(folder: string): Promise<void> {
+async function openKoaRouter(folder: string): Promise<void> {
   for (const file of ['dist/index.mjs', 'dist/index.js', 'lib/router.js']) {
     const router = await loadPrototype(path.join(folder, file))
     for (const name of ['register', 'use']) observeMethod(router, name, (_, args) => void noteFunctions(args))
@@ -73,7 +87,7 @@ function watchKoa(code: KoaFunction, phase: string, layer?: KoaLayer): KoaFuncti
     const context = args[0] as KoaContext
     // Routes may be added at any time.
     for (const each of code.router?.stack ?? []) watchKoaLayer(each)
-    if (layer !== undefined) report(({ onRoute }) => onRoute(context.req, readKoaRoute(context, layer, called.name)))
+    if (layer !== undefined) report(context.req, work => work.noteRoute(readKoaRoute(context, layer, called.name)))
     // Koa passes what a function throws to the functions before it, as a rejection.
     return { after: followCall(context.req, called, args).after }
   })

@@ -1,8 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import path from 'node:path'
+import { type FrameworkFunction, noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { type FrameworkFunction, noteRegistration } from '../profiler/record/middleware-trace.ts'
-import { loadExport, loadPrototype, nameOf, report } from './framework-calls.ts'
+import { loadExport, loadPrototype, nameOf } from './framework-calls.ts'
+import type { Library } from './library.ts'
+
+/** Guards, interceptors, pipes and handlers; its middleware is that of Express or Fastify. */
+export const nest: Library = {
+  name: '@nestjs/core',
+  reports: 'functions',
+  seenBy: 'patch',
+  opens: { '@nestjs/core': openNest },
+}
 
 interface NestFunction {
   readonly constructor: AnyFunction
@@ -10,13 +19,13 @@ interface NestFunction {
 }
 
 /** Nest 12 has ES modules, and earlier versions CommonJS; the application imports all of them. */
-export async function openNest(folder: string): Promise<void> {
+async function openNest(folder: string): Promise<void> {
   // As the application does: it loads `reflect-metadata`, without which the other files fail, then also for the application.
   await loadExport(path.join(folder, 'index.js'))
   const find = (file: string, name: string) => loadPrototype(path.join(folder, file), name)
   observeMethod(await find('exceptions/exceptions-handler.js', 'ExceptionsHandler'), 'next', (_, [error, host]) => {
     const message = messageOf((host as { getArgs?(): unknown }).getArgs?.())
-    if (message !== undefined) report(({ onError }) => onError(message, error))
+    if (message !== undefined) report(message, work => work.fail(error))
     return undefined
   })
   observeMethod(await find('guards/guards-consumer.js', 'GuardsConsumer'), 'tryActivate', (_, given) => {
@@ -40,7 +49,9 @@ export async function openNest(folder: string): Promise<void> {
       if (message === undefined || typeof next !== 'function' || type !== 'http') return undefined
       const name = `${(instance as NestFunction).constructor.name}.${nameOf(callback)}`
       const called: FrameworkFunction = { phase: 'handler', name, code: callback as object }
-      report(({ onHandler }) => onHandler(message, name))
+      report(message, work => {
+        work.handler = name
+      })
       if (Array.isArray(interceptors)) given[0] = watchAll(interceptors, 'interceptor', 'intercept', message)
       given[4] = observeCalls(next as AnyFunction, () => void handlers.begin(message, called))
       return undefined
@@ -64,7 +75,7 @@ class Handlers {
   /** The function that calls a handler begins. */
   begin(message: object, called: FrameworkFunction): void {
     if (this.#withParameters.has(called.code)) this.#called.set(message, called)
-    else report(({ onCall }) => onCall(message, called))
+    else report(message, work => work.begin(called))
   }
 
   watchPipes(context: object | undefined, consumer: object | undefined): void {
@@ -108,7 +119,7 @@ class Handlers {
   async #apply(message: object, pipes: unknown): Promise<void> {
     await pipes
     const called = this.#called.get(message)
-    if (called !== undefined) report(({ onCall }) => onCall(message, called))
+    if (called !== undefined) report(message, work => work.begin(called))
   }
 }
 
@@ -133,6 +144,6 @@ function watchAll(all: readonly NestFunction[], phase: string, method: string, m
     const called: FrameworkFunction = { phase, name: one.constructor.name, code: one.constructor }
     // A bound function has no frame in the stacks of errors.
     const bound = (one[method] as AnyFunction).bind(one)
-    return { [method]: observeCalls(bound, () => void report(({ onCall }) => onCall(message, called))) }
+    return { [method]: observeCalls(bound, () => void report(message, work => work.begin(called))) }
   })
 }

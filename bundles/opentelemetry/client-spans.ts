@@ -1,27 +1,16 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { QueryEnd, QueryLibrary, QueryObserver, QueryStart } from '../../kernel/contracts/queries.ts'
+import type { QueryEnd, QueryObserver, QueryStart } from '../../kernel/contracts/queries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { readStatement } from '../../lib/sql/statement.ts'
 import { isCache, isDocumentStore } from '../../lib/sql/tokens.ts'
+import { findInstrumentation } from '../libraries/libraries.ts'
 import { errorType } from './attributes.ts'
 import { isInstrumented } from './instrumentations.ts'
 import type { Packages } from './load-packages.ts'
 import type { ClientEnd, RequestSpans } from './request-spans.ts'
-
-/** The instrumentations that make spans of the same queries. */
-const instrumentationsOf: Readonly<Record<QueryLibrary, string>> = {
-  mysql2: 'mysql2',
-  pg: 'pg',
-  postgres: 'postgres',
-  ioredis: 'ioredis',
-  'node-redis': 'redis',
-  mongodb: 'mongodb',
-  'better-sqlite3': 'better-sqlite3',
-  'node:sqlite': 'sqlite',
-}
 
 /** The services of {@link QuerySpans}. */
 interface QuerySpanServices {
@@ -44,7 +33,7 @@ export class QuerySpans implements QueryObserver {
   begin(query: QueryStart): QueryEnd | undefined {
     const { context, redactor, spans } = this.#services
     const { batch, elapsed = 0, library, namespace, server, source, system, text } = query
-    if (source === 'span' || (library !== undefined && isInstrumented(instrumentationsOf[library]))) return undefined
+    if (source === 'span' || (library !== undefined && isInstrumented(findInstrumentation(library)))) return undefined
     const request = query.request ?? context.current
     // A pool may run it within the work for another request.
     if (source === 'channel' && request === undefined) return undefined

@@ -1,8 +1,5 @@
-import { createRequire } from 'node:module'
-import path from 'node:path'
 import type { Context, TracerProvider } from '@opentelemetry/api'
 import type { Request } from '../../lib/http/request.ts'
-import { hasChannel } from '../libraries/channel-versions.ts'
 
 /** The part of an OpenTelemetry instrumentation of a library that the bundle uses. */
 export interface LibraryInstrumentation {
@@ -36,32 +33,6 @@ export const requestKey: symbol = Symbol.for('sinfonietta.request')
 export function requestOf(context: Context): Request | undefined {
   // Only the bundle sets this value.
   return context.getValue(requestKey) as Request | undefined
-}
-
-/** The libraries of instrumentations that report their queries by diagnostics channels themselves, in later versions. */
-const channelLibraries: Readonly<Record<string, string>> = {
-  '@opentelemetry/instrumentation-mysql2': 'mysql2',
-  '@opentelemetry/instrumentation-ioredis': 'ioredis',
-  '@opentelemetry/instrumentation-redis': '@redis/client',
-}
-
-/**
- * Whether the library of an instrumentation also reports its queries by a diagnostics channel: then its spans would report
- * them a second time.
- */
-export function hasOwnChannel(instrumentation: string): boolean {
-  const name = channelLibraries[instrumentation]
-  const folder = name && findLoaded(name)
-  return name !== undefined && folder !== undefined && hasChannel(name, folder)
-}
-
-const require = createRequire(import.meta.url)
-
-/** The folder of a package of CommonJS modules that is loaded; `undefined` if none of its modules is loaded. */
-export function findLoaded(name: string): string | undefined {
-  const folder = path.sep + path.join('node_modules', name) + path.sep
-  const file = Object.keys(require.cache).find(file => file.includes(folder))
-  return file?.slice(0, file.lastIndexOf(folder) + folder.length)
 }
 
 /**

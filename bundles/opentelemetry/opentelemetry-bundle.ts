@@ -4,6 +4,7 @@ import { isDebugOn } from '../../kernel/debug/debug-gate.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { LogIds } from '../../lib/log/logger.ts'
+import { watchLibraries } from '../libraries/libraries.ts'
 import { QuerySpans, traceFetch } from './client-spans.ts'
 import { addRowCounts, instrumentations, requestOf } from './instrumentations.ts'
 import { loadPackages, type Packages } from './load-packages.ts'
@@ -63,7 +64,6 @@ export function createOpenTelemetryBundle(): Bundle {
       // Pools of libraries run the query of one request while another one returns its connection.
       context.enable()
       app.queries.observe(new QuerySpans({ spans, context, redactor }))
-      const { watchLibraries } = await import('../libraries/watch-libraries.ts')
       stops.push(traceFetch({ packages, spans, redactor }))
       app.signals.on('kernel.booted', () => void stops.push(watchLibraries(app)))
     },

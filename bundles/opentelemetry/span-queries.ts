@@ -6,7 +6,8 @@ import { withoutStack } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { statementAttributes, systemAttributes } from '../../lib/sql/tokens.ts'
 import { type Caller, Callers } from '../../lib/stack/callers.ts'
-import { hasOwnChannel, ownScope, requestOf } from './instrumentations.ts'
+import { hasOwnChannel } from '../libraries/libraries.ts'
+import { ownScope, requestOf } from './instrumentations.ts'
 
 /** The place in the code of a request that waits for a connection, or has just received one. */
 interface Connecting {

@@ -9,17 +9,6 @@ export const hiddenValue: unique symbol = Symbol('?')
 /** The values of a statement: by their positions, or by their names. */
 export type QueryParameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** The libraries whose diagnostics channels are read. */
-export type QueryLibrary =
-  | 'mysql2'
-  | 'pg'
-  | 'postgres'
-  | 'mongodb'
-  | 'ioredis'
-  | 'node-redis'
-  | 'better-sqlite3'
-  | 'node:sqlite'
-
 /** A query as its source reports it when it begins. Nothing in it is masked: its receiver masks it before it is stored. */
 export interface QueryStart {
   /** The `db.system.name` of OpenTelemetry: `postgresql`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `redis`. */
@@ -34,7 +23,7 @@ export interface QueryStart {
   /** Where the report comes from: a diagnostics channel of the library, a span, or the application's own code. */
   readonly source: 'channel' | 'span' | 'measure'
   /** The library that reports its query by a diagnostics channel. */
-  readonly library?: QueryLibrary | undefined
+  readonly library?: string | undefined
   /** The request that made the query. The default is the current request. */
   readonly request?: Request
   /** Finds the place in the application's code. The default is the place of the running code. */

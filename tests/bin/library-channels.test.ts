@@ -9,7 +9,7 @@ import type { Sql } from 'postgres'
 import type { Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { createSources } from '#bin/application/sources.ts'
-import { openLibraryChannels } from '#bundles/libraries/open-channels.ts'
+import { openLibraries } from '#bundles/libraries/libraries.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { Response } from '#lib/http/response.ts'
 import type { QueryData } from '#tests/support/create-profile.ts'
@@ -189,8 +189,8 @@ type Recorded = Pick<QueryData, 'text' | 'caller'>
 
 t.test('with PostgreSQL', { skip: lacksPostgres }, async t => {
   const server = await startPostgres(t)
-  await openLibraryChannels(process.cwd())
-  await openLibraryChannels(process.cwd())
+  await openLibraries(process.cwd())
+  await openLibraries(process.cwd())
   const { default: pg, Pool: NamedPool } = await import('pg')
   const { default: postgres } = await import('postgres')
   t.equal(NamedPool, pg.Pool)
@@ -366,8 +366,8 @@ function runProgram(t: Test, { database, host, port, user }: DatabaseServer, imp
   writeFileSync(
     preload,
     `import { subscribe } from 'node:diagnostics_channel'
-    import { openLibraryChannels } from '${new URL('../../bundles/libraries/open-channels.js', import.meta.url)}'
-    await openLibraryChannels(process.cwd())
+    import { openLibraries } from '${new URL('../../bundles/libraries/libraries.js', import.meta.url)}'
+    await openLibraries(process.cwd())
     subscribe('tracing:sinfonietta:pg:query:start', ({ query }) => console.log(query))
     subscribe('tracing:sinfonietta:postgres:query:start', ({ query }) => query.string === 'SELECT 2' && console.log(query.string))`,
   )
@@ -383,12 +383,12 @@ t.test('only development with one of the libraries loads what changes them', asy
   mkdirSync(path.dirname(bundles), { recursive: true })
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
   writeFileSync(bundles, "export const createBundles = () => Promise.resolve([{ name: 'empty', register() {} }])")
-  const [programs, channels] = ['bin/programs.js', 'bundles/libraries/open-channels.js'].map(file =>
+  const [programs, channels] = ['bin/programs.js', 'bundles/libraries/libraries.js'].map(file =>
     JSON.stringify(new URL(`../../${file}`, import.meta.url)),
   )
   const program = `
     const [folder, environment, excluded] = process.argv.slice(1)
-    if (excluded) await (await import(${channels})).openLibraryChannels(folder, library => library === excluded)
+    if (excluded) await (await import(${channels})).openLibraries(folder, library => library === excluded)
     else await (await (await import(${programs})).bootApplication(folder, { environment })).close()
     const { default: { prototype } } = await import('node:module')
     process.stderr.write(String(process.getBuiltinModule('util').types.isProxy(prototype.load)))`

@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap'
-import { openLibraryChannels } from '#bundles/libraries/open-channels.ts'
+import { openLibraries } from '#bundles/libraries/libraries.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -105,7 +105,7 @@ const cases: readonly (readonly [
 
 for (const [name, { lacks, start }] of Object.entries(libraries)) {
   t.test(`${name}: a wait has the pool, all of whose connections were in use`, { skip: lacks }, async t => {
-    await openLibraryChannels(process.cwd())
+    await openLibraries(process.cwd())
     const createPool = await start(t)
     for (const [claim, limit, work, waits] of cases) {
       await t.test(claim, async t => {

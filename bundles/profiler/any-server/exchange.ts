@@ -1,6 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
+import { observeFrameworks } from '../../../kernel/contracts/functions.ts'
 import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import { decodeUtf8 } from '../../../lib/body/body-source.ts'
@@ -12,8 +13,6 @@ import { isBodiless, Response } from '../../../lib/http/response.ts'
 import { readClock } from '../../../lib/own-globals.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
 import { readExpressRoute } from '../../libraries/express.ts'
-import { recordFrameworks } from '../../libraries/framework-calls.ts'
-import { listenToFrameworks } from '../../libraries/frameworks.ts'
 import {
   exchangeOf,
   fieldNames,
@@ -22,6 +21,7 @@ import {
   type ServerReply,
   watchServers,
 } from '../../libraries/http-servers.ts'
+import { listenToFrameworks } from '../../libraries/libraries.ts'
 import { isOwnPath, profileLink } from '../profile/links.ts'
 import { middlewarePart, routePatternOf } from '../record/middleware-trace.ts'
 import { isRepeatedAnswer } from '../record/node-warnings.ts'
@@ -66,9 +66,9 @@ export function recordServers(services: ExchangeServices): () => void {
   const ownMessages = new WeakSet<ServerMessage>()
   let isRecording: boolean | undefined
   listenToFrameworks()
-  const stopFrameworks = recordFrameworks(message => {
+  const stopFrameworks = observeFrameworks(message => {
     const exchange = exchangeOf(message)
-    return exchange instanceof ServerExchange ? exchange.trace : undefined
+    return exchange instanceof ServerExchange ? middlewarePart.of(exchange.trace) : undefined
   })
   const stopServers = watchServers({
     context,

@@ -1,29 +1,13 @@
+import {
+  type FrameworkFunction,
+  type FrameworkRoute,
+  type FrameworkWork,
+  registrationOf,
+} from '../../../kernel/contracts/functions.ts'
 import { toSource } from '../../../lib/stack/source-maps.ts'
 import { type CodePlace, locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
 import { type Trace, TracePart } from './trace.ts'
-
-/** A function that a framework calls for a request: a middleware, a hook, or the handler of the route. */
-export interface FrameworkFunction {
-  /** Which functions it is one of, such as `middleware`, `handler` or `onRequest`. */
-  readonly phase: string
-  readonly name: string
-  /** The function of the application, by which its place is known. */
-  readonly code: object
-  /** The parameters of the path that the function sees, if they may differ from those of the route. */
-  readonly parameters?: unknown
-}
-
-/** The route of a request, as its framework knows it. */
-export interface FrameworkRoute {
-  /** The same object for all calls of its functions. */
-  readonly key: object
-  /** Such as `/users/:id`. */
-  readonly pattern: string
-  readonly parameters: unknown
-  /** The name of its function; empty for one without a name. */
-  readonly handler: string
-}
 
 /**
  * The pattern by which a request is counted. Without a route, or where a wildcard is all of its pattern, it is the path: paths that
@@ -41,39 +25,26 @@ function isWildcard(pattern: string): boolean {
   return !/\w/.test(rest)
 }
 
-/** Where a function was passed to a framework: the captured stack, and what was found in it. */
-interface Registration {
-  readonly message: string
-  readonly stack?: string
-  found?: { readonly directory: string; readonly place: CodePlace | undefined }
-}
-
-const registrations = new WeakMap<object, Registration>()
-
-/** Captures the place that registers a function now; `below` is the function whose callers are of interest. */
-export function noteRegistration(code: object, below: (...values: never[]) => unknown): void {
-  if (registrations.has(code)) return
-  const caught = { message: '' }
-  Error.captureStackTrace(caught, below)
-  registrations.set(code, caught)
-}
-
 /** Whether a function is one that a compiler writes into each file with decorators. */
 function isHelper({ function: name = '' }: StackFrame): boolean {
   return /^_\w*decorate/i.test(name)
 }
 
+/** The places of registrations that were looked for last: a process has one directory. */
+const places = new WeakMap<object, { readonly directory: string; readonly place: CodePlace | undefined }>()
+
 /** The place of the application that has registered a function; `undefined` if it is not known. */
 export function findRegistration(code: object, directory: string): CodePlace | undefined {
-  const registration = registrations.get(code)
+  const registration = registrationOf(code)
   if (registration === undefined) return undefined
-  if (registration.found?.directory !== directory) {
-    registration.found = { directory, place: findPlace(registration, directory) }
-  }
-  return registration.found.place
+  const known = places.get(registration)
+  if (known?.directory === directory) return known.place
+  const place = findPlace(registration, directory)
+  places.set(registration, { directory, place })
+  return place
 }
 
-function findPlace(registration: Registration, directory: string): CodePlace | undefined {
+function findPlace(registration: object, directory: string): CodePlace | undefined {
   for (const frame of parseStack(registration)) {
     const source = toSource(frame, directory)
     const { file, origin } = locateFrame(source, directory)
@@ -93,7 +64,7 @@ const handlerLimit = 1100
  * Records the route of a framework, and the functions that it calls, as events record their listeners: a phase stands for an event. A
  * call lasts until the next one begins, so that each moment belongs to one function. What a function does after those behind it is a second call.
  */
-export class MiddlewareTrace {
+export class MiddlewareTrace implements FrameworkWork {
   readonly #trace: Trace
   /** The functions of calls, by the index of their rows. */
   readonly #functions = new Map<number, object>()

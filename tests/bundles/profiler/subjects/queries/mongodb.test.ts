@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { Collection, Document, MongoClient } from 'mongodb'
 import { type Test, t } from 'tap'
-import { readCommand } from '#bundles/libraries/mongodb-command.ts'
-import { openLibraryChannels } from '#bundles/libraries/open-channels.ts'
+import { openLibraries } from '#bundles/libraries/libraries.ts'
+import { readCommand } from '#bundles/libraries/mongodb.ts'
 import { findObstacle } from '#bundles/profiler/subjects/queries/explain.ts'
 import { databaseWork, readQueries, readWaits } from '#bundles/profiler/subjects/queries/read.ts'
 import { Response } from '#lib/http/response.ts'
@@ -16,7 +16,7 @@ type Work = (items: Collection<Document>, client: MongoClient) => Promise<unknow
 
 /** The profile of a request with this work, whose client has a pool of two connections. */
 async function profileOf(t: Test, work: Work) {
-  await openLibraryChannels(process.cwd())
+  await openLibraries(process.cwd())
   const { MongoClient } = await import('mongodb')
   const client = new MongoClient(`mongodb://${await startMongodb(t)}`, { maxPoolSize: 2 })
   t.teardown(() => client.close())

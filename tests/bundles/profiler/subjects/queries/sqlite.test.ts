@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import type { Application } from 'sinfonietta'
 import { measureSqlite } from 'sinfonietta'
 import { type Test, t } from 'tap'
-import { betterSqliteFiles, openNodeSqlite } from '#bundles/libraries/open-sqlite.ts'
+import { betterSqlite3, openNodeSqlite } from '#bundles/libraries/sqlite.ts'
 import { readQueries } from '#bundles/profiler/subjects/queries/read.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -54,7 +54,7 @@ const wrappers = {
     return this
   },
 }
-const change = betterSqliteFiles['better-sqlite3/lib/methods/wrappers.js'] as (exports: object) => void
+const change = betterSqlite3.changes?.['better-sqlite3/lib/methods/wrappers.js'] as (exports: object) => void
 change(wrappers)
 
 const openDatabase = () => ({ name: 'var/shop.db', inTransaction: false, ...wrappers })

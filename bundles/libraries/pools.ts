@@ -1,20 +1,12 @@
-import {
-  countFree,
-  countRows,
-  type PoolReport,
-  type PoolState,
-  type QueryEnd,
-  type QueryLibrary,
-} from '../../kernel/contracts/queries.ts'
+import { countFree, countRows, type PoolReport, type PoolState, type QueryEnd } from '../../kernel/contracts/queries.ts'
 import { guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { createCallerSearch } from '../../lib/stack/callers.ts'
-import type { Mysql2Pool } from './open-mysql2.ts'
-import { listenToOperations, toServer, type WatchServices } from './watch.ts'
+import { listenToOperations, toServer, type WatchServices } from './library.ts'
 
 /** A message of `mysql2:query` and `mysql2:execute`, which mysql2 3.20 and later publish, and of the channels of pg. */
-interface SqlQuery {
+export interface SqlQuery {
   /** The statement; for `mysql2:query` with its values. */
   readonly query: string
   /** The values of `mysql2:execute` and of pg. Those of `mysql2:query` are in the statement. */
@@ -23,34 +15,6 @@ interface SqlQuery {
   readonly database: string
   readonly serverAddress: string
   readonly serverPort: number | undefined
-}
-
-/** Records queries of mysql2 (3.20 and later). */
-export function watchMysql2(services: WatchServices): () => void {
-  const place = { system: 'mysql', library: 'mysql2', prefix: 'mysql2' } as const
-  let asked: Mysql2Pool = {}
-  const stop = subscribeChannels({
-    'sinfonietta:mysql2:pool': listenTo<Mysql2Pool>(pool => {
-      asked = pool
-    }),
-  })
-  const operations = { query: () => undefined, execute: ({ values }: SqlQuery) => values }
-  const stopPools = watchPools(services, place, operations, () => ({
-    idle: asked._freeConnections?.length,
-    total: asked._allConnections?.length,
-    limit: asked.config?.connectionLimit,
-    waiting: asked._connectionQueue?.length,
-  }))
-  return () => {
-    stop()
-    stopPools()
-  }
-}
-
-/** Records queries of pg, whose channels `openLibraryChannels` adds. */
-export function watchPg(services: WatchServices): () => void {
-  const place = { system: 'postgresql', library: 'pg', prefix: 'sinfonietta:pg' } as const
-  return watchPools(services, place, { query: ({ values }) => values }, message => message)
 }
 
 /**
@@ -65,7 +29,7 @@ interface LatePlace {
 /** A library, and the first part of the names of its channels. */
 interface PoolLibrary {
   readonly system: string
-  readonly library: QueryLibrary
+  readonly library: string
   readonly prefix: string
 }
 
@@ -76,7 +40,7 @@ interface PoolLibrary {
  * again when the connection is there; for other code, no request is current then. The same is true of callbacks of queries.
  * `stateOf` reads the state of the pool that is asked, if the library reports it.
  */
-function watchPools(
+export function watchPools(
   { callers, context, queries }: WatchServices,
   { library, prefix, system }: PoolLibrary,
   operations: Readonly<Record<string, (query: SqlQuery) => SqlQuery['values']>>,

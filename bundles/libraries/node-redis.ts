@@ -1,113 +1,31 @@
 import { AsyncResource } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { hiddenValue, type QueryEnd, type QueryLibrary } from '../../kernel/contracts/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
-import type { Request } from '../../lib/http/request.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
-import type { Caller } from '../../lib/stack/callers.ts'
-import { createCallerSearch } from '../../lib/stack/callers.ts'
-import { listenToOperations, toServer, type WatchServices } from './watch.ts'
+import { type Caller, createCallerSearch } from '../../lib/stack/callers.ts'
+import { type Library, listenToOperations, type WatchServices } from './library.ts'
+import { countValues, describeRedis, type RedisBatch, type RedisCommand, toValues } from './redis-commands.ts'
 
-/** The place of a message of ioredis and node-redis. */
-interface RedisPlace {
-  /** The number of the database. */
-  readonly database: number
-  readonly serverAddress: string
-  readonly serverPort: number | undefined
-}
-
-/** A message of `ioredis:command` and `node-redis:command`. */
-interface RedisCommand extends RedisPlace {
-  readonly command: string
-  /** Arguments that may be values are `?`. The arguments of node-redis begin with the command. */
-  readonly args: readonly string[]
-  /** The number of commands, in a pipeline of node-redis. */
-  readonly batchSize?: number
-}
-
-/** A message of `ioredis:batch` and `node-redis:batch`. */
-interface RedisBatch extends RedisPlace {
-  readonly batchMode: 'MULTI' | 'PIPELINE'
-  readonly batchSize: number
-}
-
-/** A command that waits for the connection. */
-interface QueuedCommand {
-  readonly request: Request
-  readonly caller: Caller | undefined
-  /** By `performance.now()`. */
-  readonly since: number
+/** It reports its commands itself; its pools are patched. */
+export const nodeRedis: Library = {
+  name: 'node-redis',
+  reports: 'queries',
+  seenBy: 'channel',
+  from: '5.12',
+  // Before version 4, all of it was in the package `redis`.
+  files: { '@redis/client': 'dist/index.js', redis: 'index.js' },
+  instrumentation: 'redis',
+  watch: watchNodeRedis,
 }
 
 /**
- * Records commands of ioredis (5.11 and later) until the returned function is called. Commands that have waited for the connection are those
- * of the request that has sent them.
- */
-export function watchIoredis({ callers, context, queries }: WatchServices): () => void {
-  /** Set while the commands of a MULTI are sent, which are one query. */
-  let isInBatch = false
-  const waiting = new WeakMap<object, QueuedCommand>()
-  /** The command that has waited, while it is sent. */
-  let resent: QueuedCommand | undefined
-  let outer: Request | undefined
-  const search = createCallerSearch(callers, 'tracing:ioredis:command:start')
-  const begin = (place: RedisPlace, command: string, args: readonly string[], batch?: number): QueryEnd | undefined => {
-    if (context.current === undefined) return undefined
-    const caller = resent === undefined ? search() : resent.caller
-    if (caller === undefined && callers.isWithin('ioredis', 'standard-as-callback')) return undefined
-    const findCaller = () => caller
-    return queries.begin({
-      ...describeRedis('ioredis', place),
-      text: command,
-      parameters: toValues(args),
-      batch,
-      findCaller,
-      elapsed: resent && readClock() - resent.since,
-    })
-  }
-  return subscribeChannels({
-    'sinfonietta:ioredis:queued': listenTo<object>(command => {
-      const { current } = context
-      if (current !== undefined) waiting.set(command, { request: current, caller: callers.find(), since: readClock() })
-    }),
-    'sinfonietta:ioredis:resent': listenTo<object>(command => {
-      resent = waiting.get(command)
-      if (resent === undefined) return
-      outer = context.current
-      context.enter(resent.request)
-    }),
-    'sinfonietta:ioredis:sent': () => {
-      if (resent !== undefined) context.enter(outer)
-      resent = undefined
-    },
-    ...listenToOperations<RedisCommand>(
-      'ioredis:command',
-      message => (isInBatch ? undefined : begin(message, message.command, message.args)),
-      countValues,
-    ),
-    ...listenToOperations<RedisBatch>(
-      'ioredis:batch',
-      message => {
-        const end = begin(message, message.batchMode, [], message.batchSize)
-        isInBatch = true
-        return end
-      },
-      () => undefined,
-    ),
-    'tracing:ioredis:batch:end': () => {
-      isInBatch = false
-    },
-  })
-}
-
-/**
- * Records commands of node-redis (5.12 and later) until the returned function is called. If the class of a pool is not found,
+ * Records commands until the returned function is called. If the class of a pool is not found,
  * because the application is bundled, waiting commands run while another request returns its client: their request is not
  * known, so they are not recorded.
  */
-export function watchNodeRedis(services: WatchServices): () => void {
+function watchNodeRedis(services: WatchServices): () => void {
   const { callers, context, queries } = services
   const pools = new NodeRedisPools(services)
   const search = createCallerSearch(callers, 'tracing:node-redis:command:start')
@@ -144,23 +62,6 @@ export function watchNodeRedis(services: WatchServices): () => void {
     stop()
     pools.stop()
   }
-}
-
-function describeRedis(library: QueryLibrary, { database, serverAddress, serverPort }: RedisPlace) {
-  const server = toServer(serverAddress, serverPort)
-  return { system: 'redis', namespace: `${database}`, server, source: 'channel', library } as const
-}
-
-function toValues(args: readonly string[]): readonly unknown[] {
-  return args.map(arg => (arg === '?' ? hiddenValue : arg))
-}
-
-/** How many values a command has found: 0 for a miss. A number and `OK` are no found values. */
-function countValues(result: unknown): number | undefined {
-  if (result === null || result === undefined) return 0
-  if (Array.isArray(result)) return result.filter(value => value !== null).length
-  if (typeof result === 'object') return Buffer.isBuffer(result) ? 1 : Object.keys(result).length
-  return typeof result === 'string' && result !== 'OK' ? 1 : undefined
 }
 
 /** The part of the class of a pool that is used. */

@@ -1,11 +1,25 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { countRows } from '../../kernel/contracts/queries.ts'
+import { listenTo, subscribeChannels } from '../../lib/guard.ts'
+import type { Request } from '../../lib/http/request.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import type { OperationOutcome } from './publish.ts'
+import { type Caller, createCallerSearch } from '../../lib/stack/callers.ts'
+import { type Library, listenToOperations, type OperationOutcome, type WatchServices } from './library.ts'
+
+/** Queries of postgres.js, which is a package of ES modules and of CommonJS. */
+export const postgres: Library = {
+  name: 'postgres',
+  reports: 'queries',
+  seenBy: 'patch',
+  notSeen: 'with `fetch_types: false`, the server and the database; the wait for a connection',
+  opens: { postgres: openPostgres },
+  watch: watchPostgres,
+}
 
 /** A query of postgres.js. It runs when it is awaited for the first time. */
-export interface PostgresQuery {
+interface PostgresQuery {
   /** The parts of a template, or the text alone. */
   strings: readonly string[]
   /** The values between them. */
@@ -31,7 +45,7 @@ interface PostgresOptions {
 }
 
 /** The place of the server of a connection. */
-export interface PostgresPlace {
+interface PostgresPlace {
   readonly database: string | undefined
   readonly server: string | undefined
 }
@@ -42,7 +56,7 @@ const postgresQueries = tracingChannel<object, OperationOutcome & { readonly que
 )
 
 /** The classes of its queries and their parts are in files of their own: one for ES modules, and one for CommonJS. */
-export async function openPostgres(folder: string): Promise<void> {
+async function openPostgres(folder: string): Promise<void> {
   for (const sources of ['src', 'cjs/src']) {
     const load = async (file: string, name: string) => {
       const url = pathToFileURL(path.join(folder, sources, file)).href
@@ -59,7 +73,7 @@ export async function openPostgres(folder: string): Promise<void> {
 const places = new WeakMap<object, PostgresPlace>()
 
 /** The place of the server that a query was sent to; `undefined` if it is not known. */
-export function postgresPlaceOf({ state }: PostgresQuery): PostgresPlace | undefined {
+function postgresPlaceOf({ state }: PostgresQuery): PostgresPlace | undefined {
   return state === null ? undefined : places.get(state)
 }
 
@@ -153,5 +167,48 @@ function watchProperty(target: object, name: string, pass: (value: unknown) => u
     set(next: unknown) {
       value = pass(next)
     },
+  })
+}
+
+/** Where a query of postgres.js was created. */
+interface Creation {
+  readonly request: Request
+  readonly caller: Caller | undefined
+}
+
+/**
+ * Records queries of postgres.js until the returned function is called. A query
+ * belongs to the request that has created it; the library's own question for the types of a database belongs to none.
+ */
+function watchPostgres({ callers, context, queries }: WatchServices): () => void {
+  const creations = new WeakMap<object, Creation>()
+  const search = createCallerSearch(callers, 'sinfonietta:postgres:create')
+  return subscribeChannels({
+    'sinfonietta:postgres:create': listenTo<object>(query => {
+      const { current: request } = context
+      if (request !== undefined) creations.set(query, { request, caller: search() })
+    }),
+    ...listenToOperations<{ readonly query: PostgresQuery }>(
+      'sinfonietta:postgres:query',
+      ({ query }) => {
+        const creation = creations.get(query)
+        // A connection runs its own questions itself.
+        if (creation === undefined || query.handler.name === 'execute') return undefined
+        const { caller, request } = creation
+        const { database: namespace, server } = postgresPlaceOf(query) ?? {}
+        return queries.begin({
+          system: 'postgresql',
+          text: query.string ?? query.strings.join('?'),
+          parameters: query.parameters,
+          namespace,
+          server,
+          source: 'channel',
+          library: 'postgres',
+          request,
+          findCaller: () => caller,
+        })
+      },
+      result => Object(result).count ?? countRows(result),
+    ),
   })
 }

@@ -1,8 +1,45 @@
 import { channel, type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
 import type { PoolState } from '../../kernel/contracts/queries.ts'
 import { type AnyFunction, observeMethod } from '../../lib/observe-calls.ts'
-import type { FileChanges } from './publish.ts'
-import { type OperationOutcome, publishCallback, publishPromise } from './publish.ts'
+import { type Library, type OperationOutcome, publishCallback, publishPromise } from './library.ts'
+import { watchPools } from './pools.ts'
+
+/** Queries of clients, pools, cursors and streams. pg is CommonJS also for ES modules. */
+export const pg: Library = {
+  name: 'pg',
+  reports: 'queries',
+  seenBy: 'patch',
+  notSeen: 'pg-native',
+  changes: {
+    'pg/lib/client.js'(Client) {
+      const { prototype } = Object(Client)
+      observeMethod(prototype, 'connect', () => void pgConnects.publish({}))
+      observeMethod(prototype, 'query', (client, args) => beginQuery(client as PgClient, args))
+    },
+    'pg-pool/index.js'(Pool) {
+      const { prototype } = Object(Pool)
+      observeMethod(prototype, 'query', (_, args) =>
+        typeof args.at(-1) === 'function' ? undefined : beginOperation(pgPoolQueries, {}),
+      )
+      observeMethod(prototype, 'connect', (pool, args) => {
+        const { idleCount: idle, options, totalCount: total, waitingCount: waiting } = pool as PgPool
+        const message: OperationOutcome & PoolState = { idle, total, limit: options.max, waiting }
+        const [callback] = args
+        const following = beginOperation(pgWaits, message, typeof callback === 'function')
+        if (following !== undefined && typeof callback === 'function')
+          args[0] = publishCallback(pgWaits, message, callback as AnyFunction)
+        return following
+      })
+    },
+  },
+  watch: services =>
+    watchPools(
+      services,
+      { system: 'postgresql', library: 'pg', prefix: 'sinfonietta:pg' },
+      { query: ({ values }) => values },
+      message => message,
+    ),
+}
 
 /** A message of the channels of pg. */
 export interface PgQuery {
@@ -45,30 +82,6 @@ interface Submittable {
   readonly name?: string
   readonly cursor?: Submittable
   readonly _result?: unknown
-}
-
-/** pg is CommonJS also for ES modules. */
-export const pgFiles: FileChanges = {
-  'pg/lib/client.js'(Client) {
-    const { prototype } = Object(Client)
-    observeMethod(prototype, 'connect', () => void pgConnects.publish({}))
-    observeMethod(prototype, 'query', (client, args) => beginQuery(client as PgClient, args))
-  },
-  'pg-pool/index.js'(Pool) {
-    const { prototype } = Object(Pool)
-    observeMethod(prototype, 'query', (_, args) =>
-      typeof args.at(-1) === 'function' ? undefined : beginOperation(pgPoolQueries, {}),
-    )
-    observeMethod(prototype, 'connect', (pool, args) => {
-      const { idleCount: idle, options, totalCount: total, waitingCount: waiting } = pool as PgPool
-      const message: OperationOutcome & PoolState = { idle, total, limit: options.max, waiting }
-      const [callback] = args
-      const following = beginOperation(pgWaits, message, typeof callback === 'function')
-      if (following !== undefined && typeof callback === 'function')
-        args[0] = publishCallback(pgWaits, message, callback as AnyFunction)
-      return following
-    })
-  },
 }
 
 /** Publishes the start of an operation, and the end of its synchronous part; of a promise, also its outcome. */

@@ -1,11 +1,40 @@
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
-import { createRequire } from 'node:module'
+import { createRequire, isBuiltin } from 'node:module'
+import type { QueryEnd } from '../../kernel/contracts/queries.ts'
+import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
-import type { FileChanges } from './publish.ts'
-import { followQuery } from './sqlite-statements.ts'
+import { createCallerSearch } from '../../lib/stack/callers.ts'
+import type { Library, WatchServices } from './library.ts'
+import { followQuery, isMeasured, isReporting, SqliteTransactions, serverOf, toParameters } from './measure-sqlite.ts'
+
+/** Its main file copies these functions to its class. */
+export const betterSqlite3: Library = {
+  name: 'better-sqlite3',
+  reports: 'queries',
+  seenBy: 'patch',
+  changes: {
+    'better-sqlite3/lib/methods/wrappers.js': exports => changeDatabase(Object(exports), 'better-sqlite3'),
+  },
+  watch: watchSqlite,
+}
+
+/**
+ * Where it is not patched, it publishes a channel of its own in later versions of Node, without rows and errors. Its queries are reported by
+ * the watch of better-sqlite3, too.
+ */
+export const nodeSqlite: Library = {
+  name: 'node:sqlite',
+  reports: 'queries',
+  seenBy: 'patch',
+  from: 'Node.js 22.13',
+  notSeen:
+    'before the first request, and in a test, of a module that is imported after the boot: use `measureSqlite`; the rows of `createTagStore`',
+  instrumentation: 'sqlite',
+  opens: { 'node:sqlite': openNodeSqlite },
+}
 
 /** A message of the channels of better-sqlite3 and node:sqlite. */
-export interface SqliteCall {
+interface SqliteCall {
   readonly library: 'better-sqlite3' | 'node:sqlite'
   readonly text: string
   readonly values: readonly unknown[] | undefined
@@ -20,18 +49,13 @@ export interface SqliteCall {
 
 const queries = tracingChannel<object, SqliteCall>('sinfonietta:sqlite:query')
 
-/** The main file of better-sqlite3 copies these functions to its class. */
-export const betterSqliteFiles: FileChanges = {
-  'better-sqlite3/lib/methods/wrappers.js': exports => changeDatabase(Object(exports), 'better-sqlite3'),
-}
-
 /** The channels on which servers of Node publish that a request begins. */
 const requestChannels = ['http.server.request.start', 'http2.server.stream.start']
 
 let openWhenLoaded: (() => void) | undefined
 
 /** Changes the classes of node:sqlite now, if {@link openNodeSqlite} was called, and the application has loaded it since. */
-export function openLoadedSqlite(): void {
+function openLoadedSqlite(): void {
   openWhenLoaded?.()
 }
 
@@ -41,6 +65,7 @@ export function openLoadedSqlite(): void {
  * statements of templates itself (`createTagStore`).
  */
 export function openNodeSqlite(): void {
+  if (!isBuiltin('node:sqlite')) return
   const { moduleLoadList } = process as unknown as { readonly moduleLoadList: readonly string[] }
   let seen = 0
   const check = () => {
@@ -112,5 +137,63 @@ function observeQueries(
       message.error = error
       queries.end.publish(message)
     })
+  })
+}
+
+/** A message of later versions of Node, when a statement has ended. */
+interface SqliteQuery {
+  /** The statement with its values. */
+  readonly sql: string
+  readonly database: object
+  /** Nanoseconds, in steps of a millisecond. */
+  readonly duration: number
+}
+
+/**
+ * Records queries of better-sqlite3 and node:sqlite until the returned function is called. `openLibraries` adds the
+ * channel of both; where it was not called, node:sqlite publishes a channel of its own in later versions of Node, without rows and
+ * errors. What `measureSqlite` reports is not recorded twice.
+ */
+function watchSqlite({ callers, queries }: WatchServices): () => void {
+  openLoadedSqlite()
+  const transactions = new WeakMap<object, SqliteTransactions>()
+  const ends = new WeakMap<object, QueryEnd>()
+  const findTransactions = (database: object) => {
+    const known = transactions.get(database) ?? new SqliteTransactions(database)
+    transactions.set(database, known)
+    return known
+  }
+  const findCaller = createCallerSearch(callers, 'tracing:sinfonietta:sqlite:query:start')
+  return subscribeChannels({
+    'tracing:sinfonietta:sqlite:query:start': listenTo<SqliteCall>(message => {
+      const { database, library, statement, text, values } = message
+      if ((statement !== undefined && isMeasured(statement)) || (database !== undefined && isMeasured(database))) return
+      const end = queries.begin({
+        system: 'sqlite',
+        text,
+        parameters: values && toParameters(values),
+        server: database && serverOf(database),
+        source: 'channel',
+        library,
+        transaction: database && findTransactions(database).find(text),
+        findCaller,
+      })
+      if (end !== undefined) ends.set(message, end)
+    }),
+    'tracing:sinfonietta:sqlite:query:end': listenTo<SqliteCall>(message => {
+      const { error, rows } = message
+      ends.get(message)?.(error === undefined ? { rows } : { error })
+    }),
+    'sqlite.db.query': listenTo<SqliteQuery>(({ database, duration, sql }) => {
+      if (isReporting() || isMeasured(database)) return
+      queries.begin({
+        system: 'sqlite',
+        text: sql,
+        server: serverOf(database),
+        source: 'channel',
+        library: 'node:sqlite',
+        elapsed: duration / 1e6,
+      })?.({})
+    }),
   })
 }

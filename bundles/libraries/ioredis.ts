@@ -1,0 +1,124 @@
+import { channel } from 'node:diagnostics_channel'
+import type { QueryEnd } from '../../kernel/contracts/queries.ts'
+import { listenTo, subscribeChannels } from '../../lib/guard.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { observeMethod } from '../../lib/observe-calls.ts'
+import { readClock } from '../../lib/own-globals.ts'
+import { type Caller, createCallerSearch } from '../../lib/stack/callers.ts'
+import { type Library, listenToOperations, type WatchServices } from './library.ts'
+import {
+  countValues,
+  describeRedis,
+  type RedisBatch,
+  type RedisCommand,
+  type RedisPlace,
+  toValues,
+} from './redis-commands.ts'
+
+/** It reports its commands itself; a command that has waited for the connection only when it is sent, outside of its request. It is CommonJS also for ES modules. */
+export const ioredis: Library = {
+  name: 'ioredis',
+  reports: 'queries',
+  seenBy: 'channel',
+  from: '5.11',
+  files: { ioredis: 'built/index.js' },
+  changes: {
+    'ioredis/built/Redis.js': exports =>
+      void observeMethod(Object(Object(exports).default).prototype, 'sendCommand', (client, [command]) => {
+        const item = Object(command)
+        if (waitingCommands.has(item)) {
+          resentCommands.publish(item)
+          return {
+            after(result) {
+              sent.publish(item)
+              return result
+            },
+          }
+        }
+        if ((client as RedisClient).status !== 'ready' && queued.hasSubscribers) {
+          waitingCommands.add(item)
+          queued.publish(item)
+        }
+        return undefined
+      }),
+  },
+  watch: watchIoredis,
+}
+
+/** A client of ioredis, as far as it is used. */
+interface RedisClient {
+  readonly status?: unknown
+}
+
+/** Have a command when it is sent first, before the connection is ready, and whenever it is sent again. */
+const queued = channel('sinfonietta:ioredis:queued')
+const resentCommands = channel('sinfonietta:ioredis:resent')
+const sent = channel('sinfonietta:ioredis:sent')
+
+const waitingCommands = new WeakSet<object>()
+
+/** A command that waits for the connection. */
+interface QueuedCommand {
+  readonly request: Request
+  readonly caller: Caller | undefined
+  /** By `performance.now()`. */
+  readonly since: number
+}
+
+/** Records commands until the returned function is called. Commands that have waited for the connection are those of the request that has sent them. */
+function watchIoredis({ callers, context, queries }: WatchServices): () => void {
+  /** Set while the commands of a MULTI are sent, which are one query. */
+  let isInBatch = false
+  const waiting = new WeakMap<object, QueuedCommand>()
+  /** The command that has waited, while it is sent. */
+  let resent: QueuedCommand | undefined
+  let outer: Request | undefined
+  const search = createCallerSearch(callers, 'tracing:ioredis:command:start')
+  const begin = (place: RedisPlace, command: string, args: readonly string[], batch?: number): QueryEnd | undefined => {
+    if (context.current === undefined) return undefined
+    const caller = resent === undefined ? search() : resent.caller
+    if (caller === undefined && callers.isWithin('ioredis', 'standard-as-callback')) return undefined
+    const findCaller = () => caller
+    return queries.begin({
+      ...describeRedis('ioredis', place),
+      text: command,
+      parameters: toValues(args),
+      batch,
+      findCaller,
+      elapsed: resent && readClock() - resent.since,
+    })
+  }
+  return subscribeChannels({
+    'sinfonietta:ioredis:queued': listenTo<object>(command => {
+      const { current } = context
+      if (current !== undefined) waiting.set(command, { request: current, caller: callers.find(), since: readClock() })
+    }),
+    'sinfonietta:ioredis:resent': listenTo<object>(command => {
+      resent = waiting.get(command)
+      if (resent === undefined) return
+      outer = context.current
+      context.enter(resent.request)
+    }),
+    'sinfonietta:ioredis:sent': () => {
+      if (resent !== undefined) context.enter(outer)
+      resent = undefined
+    },
+    ...listenToOperations<RedisCommand>(
+      'ioredis:command',
+      message => (isInBatch ? undefined : begin(message, message.command, message.args)),
+      countValues,
+    ),
+    ...listenToOperations<RedisBatch>(
+      'ioredis:batch',
+      message => {
+        const end = begin(message, message.batchMode, [], message.batchSize)
+        isInBatch = true
+        return end
+      },
+      () => undefined,
+    ),
+    'tracing:ioredis:batch:end': () => {
+      isInBatch = false
+    },
+  })
+}

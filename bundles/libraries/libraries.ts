@@ -1,0 +1,172 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Foundation } from '../../kernel/bundle.ts'
+import type { Queries } from '../../kernel/contracts/queries.ts'
+import { findLoaded, findPackage } from '../../lib/find-package.ts'
+import { isAtLeast } from '../../lib/optional-packages.ts'
+import { Callers } from '../../lib/stack/callers.ts'
+import { express } from './express.ts'
+import { fastify } from './fastify.ts'
+import { hono } from './hono.ts'
+import { ioredis } from './ioredis.ts'
+import { koa } from './koa.ts'
+import { changeFiles, type FileChanges, type Library } from './library.ts'
+import { mongodb } from './mongodb.ts'
+import { mysql2 } from './mysql2.ts'
+import { nest } from './nest.ts'
+import { nodeRedis } from './node-redis.ts'
+import { pg } from './pg.ts'
+import { postgres } from './postgres.ts'
+import { betterSqlite3, nodeSqlite } from './sqlite.ts'
+
+/** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
+export const libraries: readonly Library[] = [
+  ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis],
+  ...[express, fastify, koa, hono, nest],
+]
+
+/** The folders of changed packages, and the names of those whose files are changed wherever they are. */
+const opened = new Set<string>()
+
+/** Changes the files of a library, wherever they are loaded from. */
+function openFiles({ changes, name }: Library): void {
+  if (changes === undefined || opened.has(name)) return
+  opened.add(name)
+  changeFiles(changes)
+}
+
+/**
+ * Lets libraries report their queries, which they do not do by themselves, and mysql2 its pools: their classes are changed
+ * when they are loaded, so it must be called before the application is imported. Their exports stay the same objects. Nothing
+ * happens without the library in a folder `node_modules` of the directory or above it, and for a library that is `excluded`,
+ * because something else reports its queries.
+ */
+export async function openLibraries(
+  directory: string,
+  isExcluded: (library: string) => boolean = () => false,
+): Promise<void> {
+  for (const library of libraries) {
+    if (library.reports !== 'queries' || isExcluded(library.name)) continue
+    for (const [name, open] of Object.entries(library.opens ?? {}))
+      await openOnce(name.startsWith('node:') ? name : findPackage(directory, name), open)
+    if (findPackage(directory, library.name) !== undefined) openFiles(library)
+  }
+}
+
+async function openOnce(folder: string | undefined, open: (folder: string) => Promise<void> | void): Promise<void> {
+  if (folder === undefined || opened.has(folder)) return
+  opened.add(folder)
+  await open(folder)
+}
+
+/**
+ * Lets frameworks report what they publish nowhere. CommonJS packages are changed when they are loaded. The
+ * others are changed if they are a dependency of one of the directories, or of a package that is one, such as Feathers: then the application
+ * imports them anyway. It must be called before that.
+ */
+export async function openFrameworks(directories: readonly string[]): Promise<void> {
+  const folders = [...new Set(directories.map(findProject))]
+  const frameworks = libraries.filter(({ reports }) => reports === 'functions')
+  for (const framework of frameworks)
+    if (folders.some(folder => findPackage(folder, framework.name) !== undefined)) openFiles(framework)
+  listenToFrameworks()
+  const openers = frameworks.flatMap(({ opens = {} }) => Object.entries(opens))
+  for (const folder of folders) {
+    const packages = [folder, ...[...readNames(folder)].flatMap(name => findPackage(folder, name) ?? [])]
+    const dependencies = packages.map(each => [each, readNames(each)] as const)
+    for (const [name, open] of openers) {
+      for (const [owner, names] of dependencies)
+        await openOnce(names.has(name) ? findPackage(owner, name) : undefined, open)
+    }
+  }
+}
+
+/** The folder with the package.json of a directory. */
+function findProject(directory: string): string {
+  const parent = path.dirname(directory)
+  const isProject = parent === directory || existsSync(path.join(directory, 'package.json'))
+  return isProject ? directory : findProject(parent)
+}
+
+function readNames(folder: string): ReadonlySet<string> {
+  try {
+    const { dependencies = {} } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+    return new Set(Object.keys(dependencies))
+  } catch {
+    return new Set()
+  }
+}
+
+/** Listens to the channels of frameworks. An application of Fastify is seen if it is created later. */
+export function listenToFrameworks(): void {
+  for (const { listen } of libraries) listen?.()
+}
+
+/** The watches that run, and how many have asked for them. */
+interface Watches {
+  users: number
+  readonly stops: readonly (() => void)[]
+}
+
+/** A kernel has one watch of its libraries, also if several bundles ask for it. */
+const watched = new WeakMap<Queries, Watches>()
+
+/** Reports the queries of libraries to a kernel, until each returned function was called. */
+export function watchLibraries({
+  context,
+  directory,
+  queries,
+}: Pick<Foundation, 'context' | 'directory' | 'queries'>): () => void {
+  const watches = watched.get(queries) ?? {
+    users: 0,
+    // The callers of a library mostly have the same depth, so each has its own search.
+    stops: libraries.flatMap(({ watch }) => watch?.({ queries, context, callers: new Callers(directory) }) ?? []),
+  }
+  watched.set(queries, watches)
+  watches.users++
+  return () => {
+    watches.users--
+    if (watches.users > 0) return
+    watched.delete(queries)
+    for (const stop of watches.stops) stop()
+  }
+}
+
+/** Passes a sentence for each library whose version is too old to be seen, once, when the application loads it. */
+export function findOldLibraries(report: (sentence: string) => void): FileChanges {
+  const changes: Record<string, FileChanges[string]> = {}
+  for (const { files = {}, from = '' } of libraries) {
+    for (const [name, file] of Object.entries(files)) {
+      changes[`node_modules/${name}/${file}`] = (_, loaded) => {
+        const version = readVersion(loaded.slice(0, -file.length))
+        if (!isAtLeast(version, from)) report(`${name} ${version} does not report its queries; ${from} does.`)
+      }
+    }
+  }
+  return changes
+}
+
+function readVersion(folder: string): string {
+  return JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')).version
+}
+
+/** Whether the library of an instrumentation of OpenTelemetry also reports its queries by a diagnostics channel, in its loaded version. */
+export function hasOwnChannel(instrumentation: string): boolean {
+  const library = libraries.find(
+    each => each.seenBy === 'channel' && instrumentation.endsWith(`/${instrumentationOf(each)}`),
+  )
+  const { files = {}, from = '' } = library ?? {}
+  return Object.keys(files).some(name => {
+    const folder = findLoaded(name)
+    return folder !== undefined && isAtLeast(readVersion(folder), from)
+  })
+}
+
+function instrumentationOf({ instrumentation, name }: Library): string {
+  return `instrumentation-${instrumentation ?? name}`
+}
+
+/** The last part of the name of the instrumentation of a library. */
+export function findInstrumentation(name: string): string {
+  return libraries.find(each => each.name === name)?.instrumentation ?? name
+}

@@ -1,0 +1,149 @@
+import type { TracingChannel } from 'node:diagnostics_channel'
+import Module from 'node:module'
+import path from 'node:path'
+import type { Queries, QueryEnd, QueryResult } from '../../kernel/contracts/queries.ts'
+import type { RequestContext } from '../../kernel/request-context.ts'
+import { type ChannelListeners, listenTo } from '../../lib/guard.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import type { Callers } from '../../lib/stack/callers.ts'
+
+/** A library or a framework: how it is seen, and the code that sees it. */
+export interface Library {
+  /** Its package, or its module of Node. */
+  readonly name: string
+  /** Its queries go to `kernel/contracts/queries.ts`; the functions that a framework calls, with the route, to `kernel/contracts/functions.ts`. */
+  readonly reports: 'queries' | 'functions'
+  /** By its own diagnostics channel, or by a patch when it is loaded. */
+  readonly seenBy: 'channel' | 'patch'
+  /** The first version that is seen, if there are earlier ones that are not. */
+  readonly from?: string
+  /** The parts that are not seen, in Markdown. */
+  readonly notSeen?: string
+  /** The packages of a library that has a channel, each with a file that all its versions load. */
+  readonly files?: Readonly<Record<string, string>>
+  /** The last part of the name of its instrumentation of OpenTelemetry, if it is not its own name. */
+  readonly instrumentation?: string
+  /** Change the exports of files of CommonJS packages when they are loaded. */
+  readonly changes?: FileChanges
+  /** Change packages, by their names, before the application imports them. */
+  readonly opens?: Readonly<Record<string, (folder: string) => Promise<void> | void>>
+  /** Reports its queries to a kernel, until the returned function is called. */
+  readonly watch?: (services: WatchServices) => () => void
+  /** Listens to the channel of a framework; a second call does nothing. */
+  readonly listen?: () => void
+}
+
+/** A message of a tracing channel, with the result of its operation. */
+export interface OperationOutcome {
+  result?: unknown
+  error?: unknown
+}
+
+type OutcomeChannel = TracingChannel<object, OperationOutcome>
+
+/** Publishes the end of an operation before its callback, and again behind it: so a listener can restore its request meanwhile. */
+export function publishCallback(to: OutcomeChannel, message: OperationOutcome, callback: AnyFunction): AnyFunction {
+  return observeCalls(callback, (_, [error, result]) => {
+    message.error = error ?? undefined
+    message.result = result
+    to.asyncStart.publish(message)
+    return {
+      after(returned) {
+        to.asyncEnd.publish(message)
+        return returned
+      },
+    }
+  })
+}
+
+/** Like `tracePromise` of Node: Node still reports a rejection without a handler. */
+export function publishPromise(to: OutcomeChannel, message: OperationOutcome, promise: unknown): unknown {
+  const settle = (outcome: OperationOutcome) => {
+    Object.assign(message, outcome)
+    to.asyncStart.publish(message)
+    to.asyncEnd.publish(message)
+  }
+  return (promise as Promise<unknown>).then(
+    result => {
+      settle({ result })
+      return result
+    },
+    error => {
+      settle({ error })
+      throw error
+    },
+  )
+}
+
+/** What changes the exports of files of CommonJS packages when they are loaded, by the ends of their paths: `pg/lib/client.js`. */
+export type FileChanges = Readonly<Record<string, (exports: unknown, file: string) => void>>
+
+const changes: [end: string, change: FileChanges[string]][] = []
+
+/**
+ * Changes the exports of files when they are loaded, also by ES modules. Those of a later version may have another shape: then they
+ * stay as they are. A file that is loaded already is not changed.
+ */
+export function changeFiles(files: FileChanges): void {
+  const entries = Object.entries(files)
+  // Node calls this method once for each file.
+  if (changes.length === 0 && entries.length > 0)
+    observeMethod(Module.prototype, 'load', (self, [file]) => findChange(self, String(file)))
+  for (const [end, change] of entries) changes.push([path.sep + path.normalize(end), change])
+}
+
+function findChange(self: unknown, file: string) {
+  const found = changes.filter(([end]) => file.endsWith(end))
+  if (found.length === 0) return undefined
+  return {
+    after(result: unknown) {
+      for (const [, change] of found) change((self as NodeJS.Module).exports, file)
+      return result
+    },
+  }
+}
+
+/** The parts that the watches of libraries work with. */
+export interface WatchServices {
+  readonly queries: Pick<Queries, 'begin' | 'noteWait'>
+  readonly context: RequestContext
+  /** Finds the callers of the queries of one library. */
+  readonly callers: Callers
+}
+
+/** The part of a message of a tracing channel that is the same in each library. */
+interface Settled {
+  readonly result?: unknown
+  readonly error?: unknown
+}
+
+/**
+ * Creates the listeners of a tracing channel whose operations are queries. `begin` reports the start, `count` counts the
+ * rows of a result. A message has the documented shape: the guard of the channel catches the error if it changes.
+ */
+export function listenToOperations<Message extends object>(
+  channel: string,
+  begin: (message: Message) => QueryEnd | undefined,
+  count: (result: unknown, message: Message) => number | undefined,
+): ChannelListeners {
+  const ends = new WeakMap<object, QueryEnd>()
+  const finish = listenTo<Message & Settled>(message => {
+    const { error, result } = message
+    const settled: QueryResult = error === undefined ? { rows: count(result, message) } : { error }
+    ends.get(message)?.(settled)
+  })
+  return {
+    [`tracing:${channel}:start`]: listenTo<Message>(message => {
+      const end = begin(message)
+      if (end !== undefined) ends.set(message, end)
+    }),
+    [`tracing:${channel}:asyncStart`]: finish,
+    // An error may be thrown at once.
+    [`tracing:${channel}:error`]: finish,
+  }
+}
+
+/** Writes the place of a server; a socket has no port. */
+export function toServer(address: string, port: number | undefined): string {
+  return port === undefined ? address : `${address}:${port}`
+}
