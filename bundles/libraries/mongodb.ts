@@ -20,7 +20,7 @@ export const mongodb: Library = {
   reports: 'queries',
   seenBy: 'patch',
   from: '6',
-  notSeen: 'the values of a command: `find users { filter: { name: ? } }`',
+  notSeen: 'values: `find users { filter: { name: ? } }`',
   changes: {
     // The other files of the package read the function from these exports for each call.
     'mongodb/lib/operations/execute_operation.js': exports =>

@@ -13,7 +13,7 @@ export const postgres: Library = {
   name: 'postgres',
   reports: 'queries',
   seenBy: 'patch',
-  notSeen: 'with `fetch_types: false`, the server and the database; the wait for a connection',
+  notSeen: 'with `fetch_types: false`, the server and the database; the wait behind others on a busy connection',
   opens: { postgres: openPostgres },
   watch: watchPostgres,
 }

@@ -28,7 +28,7 @@ export const nodeSqlite: Library = {
   seenBy: 'patch',
   from: 'Node.js 22.13',
   notSeen:
-    'before the first request, and in a test, of a module that is imported after the boot: use `measureSqlite`; the rows of `createTagStore`',
+    'queries before the first request, and in a test those of a module that is imported after the start: `measureSqlite(database, app.queries)` reports them; rows of `createTagStore`',
   instrumentation: 'sqlite',
   opens: { 'node:sqlite': openNodeSqlite },
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { CodedErrorClass } from 'sinfonietta'
+import { libraries } from '#bundles/libraries/libraries.ts'
 import { writeReference } from './api-report.ts'
 import { settingOwners, writeSettings } from './declared-settings.ts'
 import { docBefore, readSource } from './doc-comments.ts'
@@ -25,6 +26,10 @@ const references: readonly Reference[] = [
   {
     file: 'docs/reference/packages.md',
     write: before => fillBlocks(before, 'packages', ['installed', 'optional'], writePackages),
+  },
+  {
+    file: 'docs/guides/database.md',
+    write: before => fillBlocks(before, 'libraries', ['queries'], writeLibraries),
   },
   { file: 'docs/reference/errors.md', write: writeErrors },
   {
@@ -129,6 +134,14 @@ function writeLimits(): string {
 
 /** A table of packages. */
 const writePackages = (kind: string) => (kind === 'optional' ? writeOptional() : writeInstalled(readRunTimePackages()))
+
+/** The libraries that report something, as the list of them says. */
+function writeLibraries(reported: string): string {
+  const rows = libraries
+    .filter(({ reports }) => reports === reported)
+    .map(({ from = '–', name, notSeen = '', seenBy }) => [name, from, seenBy, notSeen])
+  return writeTable(['Library', 'From version', 'Seen by', 'Not seen'], rows)
+}
 
 /** The sources of the product. */
 function listSources(): string[] {
