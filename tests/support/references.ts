@@ -27,9 +27,10 @@ const references: readonly Reference[] = [
     file: 'docs/reference/packages.md',
     write: before => fillBlocks(before, 'packages', ['installed', 'optional'], writePackages),
   },
+  { file: 'docs/guides/database.md', write: before => fillBlocks(before, 'libraries', ['queries'], writeLibraries) },
   {
-    file: 'docs/guides/database.md',
-    write: before => fillBlocks(before, 'libraries', ['queries'], writeLibraries),
+    file: 'docs/guides/profile-any-server.md',
+    write: before => fillBlocks(before, 'libraries', ['functions'], writeLibraries),
   },
   { file: 'docs/reference/errors.md', write: writeErrors },
   {
