@@ -31,6 +31,7 @@ export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSumm
     url: 'http://localhost:8000/somewhere?q=1',
     route: 'somewhere',
     controller: 'SomeController',
+    operation: null,
     contentType: 'text/html; charset=UTF-8',
     size: 1200,
     client: 'c11e0710',

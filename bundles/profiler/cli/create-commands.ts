@@ -20,7 +20,7 @@ import {
   statisticFields,
 } from '../insight/routes.ts'
 import { searchMains } from '../insight/search-list.ts'
-import { toSummaryView } from '../insight/summary-view.ts'
+import { nameOfWork, toSummaryView } from '../insight/summary-view.ts'
 import { formatBytes, formatCount, formatText } from '../profile/format.ts'
 import type { DataForm, ExportKind } from '../profile/links.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
@@ -356,9 +356,9 @@ const columns: readonly Column[] = [
 
 function toRow(statistics: RouteStatistics): Cell[] {
   const { count, errorRate, mostQueries, p50, p95, p99, queries, slowest } = describeStatistics(statistics)
-  const { errors, route, worst } = statistics
+  const { errors, worst } = statistics
   return [
-    route ?? { text: '(no route)', tone: 'muted' },
+    nameOfWork(statistics) || { text: '(no route)', tone: 'muted' },
     count,
     p50,
     p95,

@@ -1,6 +1,7 @@
 import type { ListRequest } from '../insight/list-request.ts'
 import { describeStatistics, type RouteReport, type RoutesReport, type RoutesRequest } from '../insight/routes.ts'
 import { describeCount, type ListResult } from '../insight/search-list.ts'
+import { nameOfWork } from '../insight/summary-view.ts'
 import { formatCount, formatDuration, formatMoment, formatShare } from '../profile/format.ts'
 import { schemaVersion } from '../profile/json.ts'
 import { listDataLink, listLink, profileDataLink, routesDataLink, routesLink } from '../profile/links.ts'
@@ -84,11 +85,12 @@ export function listToMarkdown({ links, notes, records, total }: PublicList): st
 }
 
 function writeProfile({ isPinned, isStored, summary }: PublicListItem): string {
-  const { duration, exception, method, outcome, parent, route, status, time, token, url } = summary
+  const { duration, exception, method, operation, outcome, parent, route, status, time, token, url } = summary
   const facts = [
     `${toSpan(token)} ${status === 0 ? 'no response' : status} ${toSpan(`${method} ${url}`)}`,
     formatDuration(duration),
     formatMoment(time),
+    ...(operation === null ? [] : [toSpan(operation)]),
     ...(route === null ? [] : [`route ${toSpan(route)}`]),
     ...writeCounts(summary, 'duration'),
     ...(exception === null ? [] : [toSpan(exception)]),
@@ -143,11 +145,12 @@ export function routesToMarkdown({ notes, requests, routes, startedAt }: PublicR
 }
 
 function writeRoute(report: RouteReport): string {
-  const { changes, failed, route, slowest } = report
+  const { changes, failed, slowest } = report
+  const name = nameOfWork(report)
   const { clientErrors, errorRate, percentiles, queryCounts, requests, total } = describeStatistics(report)
   const { errorRate: errors, p50: median, p95: slow, queries: changed } = changes
   const facts = [
-    `${route === null ? 'no route' : toSpan(route)}: ${requests}`,
+    `${name === '' ? 'no route' : toSpan(name)}: ${requests}`,
     `total ${total}`,
     percentiles,
     queryCounts,

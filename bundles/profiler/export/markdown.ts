@@ -74,7 +74,7 @@ function writeTitle({ method, status, url }: ProfileSummary): string {
 
 function writeSummary({ children, isPinned, parent, profile }: ShownProfile): string {
   const { summary } = profile
-  const { controller, contentType, duration, exception, ip, memory, outcome, route, time, token } = summary
+  const { controller, contentType, duration, exception, ip, memory, operation, outcome, route, time, token } = summary
   const relate = (token: string, found: ProfileSummary | undefined) =>
     `${toSpan(token)} ${found === undefined ? '(profile deleted)' : describeRelative(found)}`
   const facts = [
@@ -85,6 +85,7 @@ function writeSummary({ children, isPinned, parent, profile }: ShownProfile): st
     `Heap: ${formatBytes(memory)}`,
     `Outcome: ${outcome}`,
     `Client: ${toSpan(ip)}`,
+    ...(operation === null ? [] : [`Operation: ${toSpan(operation)}`]),
     ...(route === null ? [] : [`Route: ${toSpan(route)}`]),
     ...(controller === null ? [] : [`Controller: ${toSpan(controller)}`]),
     ...(contentType === null ? [] : [`Content type: ${toSpan(contentType)}`]),

@@ -61,6 +61,7 @@ export const searchParameters: readonly string[] = [
     'text',
     'only',
     'route',
+    'operation',
     'slower',
     'content',
     'exception',
@@ -113,7 +114,7 @@ export function parseListRequest(given: URLSearchParams): ListRequest {
 type Parameters = Readonly<Record<string, string>>
 
 function readFilters(parameters: Parameters, mistakes: string[]): ProfileFilter[] {
-  const { content, error, exception, ip, machine, method, route, token, type = 'request', url } = parameters
+  const { content, error, exception, ip, machine, method, operation, route, token, type = 'request', url } = parameters
   const filters: ProfileFilter[] = []
   const contain = (field: SummaryField, value: string | undefined) => {
     if (value !== undefined) filters.push({ field, test: 'contains', value })
@@ -127,6 +128,7 @@ function readFilters(parameters: Parameters, mistakes: string[]): ProfileFilter[
   else if (url !== '!') contain('url', url)
   contain('token', token?.toLowerCase())
   contain('route', route)
+  contain('operation', operation)
   contain('contentType', content?.toLowerCase())
   if (exception !== '*') contain('exception', exception)
   contain('fingerprint', error?.toLowerCase())
@@ -152,8 +154,8 @@ function readTests({ exception, text, type }: Parameters): ((summary: ProfileSum
     ...(wanted === undefined
       ? []
       : [
-          ({ controller, route, url }: ProfileSummary) =>
-            isIn(url) || isIn(route) || isIn(controller) || isIn(toReadableUrl(url)),
+          ({ controller, operation, route, url }: ProfileSummary) =>
+            isIn(url) || isIn(operation) || isIn(route) || isIn(controller) || isIn(toReadableUrl(url)),
         ]),
   ]
 }

@@ -136,7 +136,7 @@ export async function findChildren(
 const similarLimit = 200
 
 /**
- * Finds the requests before a request with the same method and route (without a route, with the same path), the newest first. They are
+ * Finds the requests before a request with the same method, route (without a route, the same path) and operation, the newest first. They are
  * the profiles that were stored last: in the order of their times, all would have to be compared.
  */
 function findEarlier(summaries: readonly ProfileSummary[], summary: ProfileSummary): ProfileSummary[] {
@@ -150,6 +150,7 @@ function isSameRequest(one: ProfileSummary, other: ProfileSummary): boolean {
   return (
     one.method === other.method &&
     one.route === other.route &&
+    one.operation === other.operation &&
     (one.route !== null || withoutQuery(one.url) === withoutQuery(other.url)) &&
     isSubRequest === (other.parent !== null) &&
     // Sub-requests often have the URL of their main request, so the controller distinguishes them.
@@ -167,6 +168,7 @@ const likenesses = [
   'same URL',
   'same path, another query',
   'same route, another path',
+  'another operation',
   'another route',
   'another method',
 ]
@@ -174,6 +176,7 @@ const likenesses = [
 /** What two requests have in common, for people: `same path, another query`. */
 export function likenessOf(one: ProfileSummary, other: ProfileSummary): string {
   if (one.method !== other.method) return 'another method'
+  if (one.operation !== other.operation) return 'another operation'
   if (one.url === other.url) return 'same URL'
   if (withoutQuery(one.url) === withoutQuery(other.url)) return 'same path, another query'
   return one.route !== null && one.route === other.route ? 'same route, another path' : 'another route'

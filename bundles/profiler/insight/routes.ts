@@ -10,12 +10,14 @@ import type { Inspector } from './findings/inspector.ts'
 import { type ListRequest, parseListRequest } from './list-request.ts'
 import { mainRequests } from './relatives.ts'
 import { readProcessStart } from './since-edit.ts'
-import { isBrowserProbe, isError } from './summary-view.ts'
+import { isBrowserProbe, isError, nameOfWork, workOf } from './summary-view.ts'
 
-/** Statistics of the requests of one route. Times are in milliseconds. */
+/** Statistics of the requests of one route, and of one operation of it. Times are in milliseconds. */
 export interface RouteStatistics {
   /** `null` for requests without a matching route. */
   readonly route: string | null
+  /** What the requests do inside of their protocol, such as `query Books`; `null` if it is not known. */
+  readonly operation: string | null
   readonly count: number
   /** The durations of all requests. */
   readonly total: number
@@ -95,12 +97,12 @@ export function describeStatistics(statistics: RouteStatistics) {
 }
 
 /**
- * Groups summaries of main requests by route, without the probes of browsers and the profiler's own pages. The route with
- * the most requests is first.
+ * Groups summaries of main requests by route and operation, without the probes of browsers and the profiler's own pages.
+ * The group with the most requests is first.
  */
 export function gatherStatistics(summaries: Iterable<ProfileSummary>): RouteStatistics[] {
-  const groups = groupBy(Array.from(summaries).filter(isOfApplication), ({ route }) => route)
-  const statistics = [...groups].map(([route, group]) => summarize(route, group))
+  const groups = groupBy(Array.from(summaries).filter(isOfApplication), workOf)
+  const statistics = [...groups.values()].map(summarize)
   return statistics.sort((one, other) => other.count - one.count)
 }
 
@@ -110,16 +112,18 @@ function isOfApplication(summary: ProfileSummary): boolean {
 
 const worstLimit = 3
 
-function summarize(route: string | null, group: readonly ProfileSummary[]): RouteStatistics {
+/** A group has at least one request. */
+function summarize(group: readonly ProfileSummary[]): RouteStatistics {
   const sorted = sortDurations(group)
   const queries = Float64Array.from(group, ({ queries }) => queries).sort()
   const slowest = group.toSorted((one, other) => other.duration - one.duration).slice(0, worstLimit)
   const failed = group.filter(isError)
   const latest = failed.toSorted((one, other) => other.time - one.time).slice(0, worstLimit)
-  // A group has at least one summary.
   const [worst] = slowest as [ProfileSummary]
+  const { operation, route } = worst
   return {
     route,
+    operation,
     count: sorted.length,
     total: sorted.reduce((sum, duration) => sum + duration, 0),
     p50: percentile(sorted, 50),
@@ -188,19 +192,19 @@ export function gatherRoutes(
   startedAt: number,
 ): RoutesReport {
   const summaries = found.filter(summary => summary.parent === null && isOfApplication(summary))
-  const byRoute = (statistics: readonly RouteStatistics[]) => new Map(statistics.map(each => [each.route, each]))
+  const byRoute = (statistics: readonly RouteStatistics[]) => new Map(statistics.map(each => [workOf(each), each]))
   const before = byRoute(gatherStatistics(summaries.filter(({ time }) => time < startedAt)))
   const since = byRoute(gatherStatistics(summaries.filter(({ time }) => time >= startedAt)))
   const statistics = gatherStatistics(summaries)
-  const groups = groupBy(summaries, ({ route }) => route)
+  const groups = groupBy(summaries, workOf)
   const sorted = sortDurations(summaries)
   const durations = [sorted[0] ?? 0, sorted.at(-1) ?? 0] as const
   const routes = statistics.map(statistics => {
-    const { route } = statistics
+    const work = workOf(statistics)
     return {
       ...statistics,
-      distribution: countDurations(groups.get(route) ?? [], durations),
-      ...compareWithBefore(before.get(route), since.get(route)),
+      distribution: countDurations(groups.get(work) ?? [], durations),
+      ...compareWithBefore(before.get(work), since.get(work)),
     }
   })
   const requests = routes.reduce((sum, { count }) => sum + count, 0)
@@ -251,7 +255,7 @@ function sortRoutes(routes: readonly RouteReport[], { direction, field }: Routes
   const sign = direction === 'ascending' ? 1 : -1
   const compare = (one: RouteReport, other: RouteReport) => {
     if (field !== 'route') return measureStatistics(one, field) - measureStatistics(other, field)
-    return (one.route ?? '') < (other.route ?? '') ? -1 : 1
+    return nameOfWork(one) < nameOfWork(other) ? -1 : 1
   }
   return routes.toSorted((one, other) => sign * compare(one, other))
 }
@@ -367,17 +371,19 @@ const summaryLimit = 5000
 const profileLimit = 30
 const listLimit = 5
 
-/** Reads the details of a route; `undefined` if no request of it is stored. */
+/** Reads the details of a route, or of one operation of it; `undefined` if no request of it is stored. */
 export async function gatherRoute(
   storage: Pick<ProfileStorage, 'find' | 'search'>,
   inspector: Inspector,
   route: string,
+  operation: string | null = null,
 ): Promise<RouteDetails | undefined> {
-  const filters = [{ field: 'route', test: 'among', value: new Set([route]) } as const, mainRequests]
+  const among = (field: 'operation' | 'route', value: string) =>
+    ({ field, test: 'among', value: new Set([value]) }) as const
+  const filters = [among('route', route), mainRequests, ...(operation === null ? [] : [among('operation', operation)])]
   const { summaries: found, total } = await storage.search({ filters, limit: summaryLimit })
-  const summaries = found.toSorted((one, other) => other.time - one.time)
-  const [statistics] = gatherStatistics(summaries)
-  if (statistics === undefined) return undefined
+  const summaries = found.filter(isOfApplication).toSorted((one, other) => other.time - one.time)
+  if (summaries.length === 0) return undefined
   const read = await readProfiles(storage, summaries.slice(0, profileLimit))
   // One profile of each part of the time is read, so that older restarts are found, too.
   const spread = Array.from({ length: profileLimit }, (_, part) =>
@@ -386,7 +392,7 @@ export async function gatherRoute(
   const starts = (await readProfiles(storage, spread)).map(profile => readProcessStart(profile) ?? 0)
   const first = summaries.at(-1)?.time ?? 0
   return {
-    statistics,
+    statistics: summarize(summaries),
     summaries,
     newest: found[0]?.token ?? '',
     stored: total,
@@ -402,9 +408,7 @@ export async function gatherRoute(
 function gatherMachines(summaries: readonly ProfileSummary[]): MachineStatistics[] {
   const groups = groupBy(summaries, ({ machine }) => machine ?? 'unknown')
   if (groups.size < 2) return []
-  const all = [...groups].flatMap(([machine, group]) =>
-    gatherStatistics(group).map(statistics => ({ machine, statistics })),
-  )
+  const all = [...groups].map(([machine, group]) => ({ machine, statistics: summarize(group) }))
   return all.sort((one, other) => one.machine.localeCompare(other.machine, 'en'))
 }
 

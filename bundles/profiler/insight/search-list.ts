@@ -8,7 +8,7 @@ import { leastForMedian, measureDurations } from './durations.ts'
 import { toBadge } from './findings/finding.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { type ListMark, type ListRequest, marks } from './list-request.ts'
-import { type Badge, isBrowserProbe, isError } from './summary-view.ts'
+import { type Badge, isBrowserProbe, isError, workOf } from './summary-view.ts'
 
 /** A profile in the list. */
 export interface ListEntry {
@@ -224,16 +224,17 @@ const slowFactor = 3
 
 /**
  * Creates the function that recognises slow main requests: they took half a second, or at least 50 ms and three times the
- * median of their route. A stream of events is open for as long as its client likes.
+ * median of their route and operation. A stream of events is open for as long as its client likes.
  */
 export function recognizeSlow(mains: readonly ProfileSummary[]): MarkContext['isSlow'] {
   const bounds = new Map<string | null, number>()
-  for (const [route, group] of groupBy(mains, ({ route }) => route)) {
+  for (const [work, group] of groupBy(mains, workOf)) {
     const { median } = group.length < leastForMedian ? { median: slowDuration } : measureDurations(group)
-    bounds.set(route, Math.min(slowDuration, Math.max(leastDuration, slowFactor * median)))
+    bounds.set(work, Math.min(slowDuration, Math.max(leastDuration, slowFactor * median)))
   }
-  return ({ contentType, duration, route }) =>
-    duration >= (bounds.get(route) ?? slowDuration) && contentType?.startsWith('text/event-stream') !== true
+  return summary =>
+    summary.duration >= (bounds.get(workOf(summary)) ?? slowDuration) &&
+    summary.contentType?.startsWith('text/event-stream') !== true
 }
 
 /** A main request with its sub-requests. */

@@ -39,7 +39,7 @@ export interface SummaryView {
   readonly method: string
   /** The URL. */
   readonly address: string
-  /** The path and query of the URL, decoded for reading. */
+  /** The path and query of the URL, decoded for reading, and what is done there: `/graphql · query Books`. */
   readonly target: string
   /** Whether a link to the URL repeats the request. */
   readonly canBeVisited: boolean
@@ -74,7 +74,7 @@ const targetLimit = 500
 /** Creates the view of a summary for templates. */
 export function toSummaryView(summary: ProfileSummary): SummaryView {
   const machine = summary.machine ?? ''
-  const { ip, method, outcome, parent, status, token, url } = summary
+  const { ip, method, operation, outcome, parent, status, token, url } = summary
   return {
     token,
     link: profileLink(token),
@@ -84,7 +84,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     tone: toneOfSummary(summary),
     method,
     address: shorten(url, addressLimit),
-    target: shorten(toReadableUrl(toTarget(url)), targetLimit),
+    target: nameOfWork({ route: shorten(toReadableUrl(toTarget(url)), targetLimit), operation }),
     canBeVisited: /^(?:GET|HEAD)$/.test(method) && /^https?:\/\//.test(url) && url.length <= addressLimit,
     ip,
     ipLink: listLink({ ip }),
@@ -109,6 +109,16 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
 /** Writes the duration of a request; of one that was recorded before its end, `> 1.356 ms`. */
 export function describeDuration({ duration, outcome }: ProfileSummary): string {
   return `${outcome === 'unfinished' ? '> ' : ''}${formatDuration(duration)}`
+}
+
+/** What requests have in common that are compared: their route and operation. */
+export function workOf({ operation, route }: Pick<ProfileSummary, 'operation' | 'route'>): string | null {
+  return operation === null ? route : `${route ?? ''}\n${operation}`
+}
+
+/** The name of a group of requests for people: `POST /graphql · query Books`; empty without a route. */
+export function nameOfWork({ operation, route }: Pick<ProfileSummary, 'operation' | 'route'>): string {
+  return [route, operation].filter(part => part !== null).join(' · ')
 }
 
 /** A sentence and a colour for each outcome of a request. */

@@ -26,6 +26,8 @@ export const summarySchema = v.object({
   url: v.string(),
   route: v.nullable(v.string()),
   controller: v.nullable(v.string()),
+  /** What the request does inside of its protocol, such as `query Books` of GraphQL; `null` if it is of none that is known. Masked. */
+  operation: laterText,
   /** The response's content type. */
   contentType: v.nullable(v.string()),
   /** Bytes of the response's body; `null` if they are not known. */
@@ -67,6 +69,8 @@ export const summarySchema = v.object({
   cacheCalls: laterCount,
   /** Sub-requests. */
   subRequests: count,
+  /** Errors in the response of the operation, whatever its status. */
+  operationErrors: laterCount,
   /** Calls of `dump` and of `console`. */
   dumps: laterCount,
   /** Errors of the page in the browser. */

@@ -52,9 +52,9 @@ export function routesLink(parameters: Readonly<Record<string, string>> = {}): s
   return `${home}routes${query === '' ? '' : `?${query}`}`
 }
 
-/** The page of one route. */
-export function routeLink(name: string): string {
-  return `${home}route?name=${encode(name)}`
+/** The page of one route, or of one operation of it. */
+export function routeLink(name: string, operation: string | null = null): string {
+  return `${home}route?name=${encode(name)}${operation === null ? '' : `&operation=${encode(operation)}`}`
 }
 
 /** The statistics of the routes, as data. */

@@ -86,6 +86,15 @@ const counts = [
     after: 'exception',
   },
   {
+    field: 'operationErrors',
+    name: 'errors of the operation',
+    one: 'operation error',
+    panel: 'request',
+    badge: { one: 'operation error', tone: 'error' },
+    isCompared: true,
+    after: 'exception',
+  },
+  {
     field: 'browserErrors',
     name: 'errors in the browser',
     one: 'browser error',

@@ -131,6 +131,7 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
     method: request.method,
     url: redactor.text(request.url),
     route: routeNameOf(trace, redactor),
+    operation: null,
     controller: controller === undefined ? null : redactor.knownSecrets(controller),
     contentType: contentType === null ? null : redactor.knownSecrets(contentType),
     size: null,

@@ -14,7 +14,7 @@ import { findPredecessors, type ShownProfile, showProfile } from '../../insight/
 import { createRepeating, planReplay, type Replayer } from '../../insight/replay/replay.ts'
 import { describeStatistics, gatherStatistics, type RouteStatistics } from '../../insight/routes.ts'
 import { searchList, searchMains, searchProfiles } from '../../insight/search-list.ts'
-import { isError } from '../../insight/summary-view.ts'
+import { isError, nameOfWork } from '../../insight/summary-view.ts'
 import type { Inspected, SubjectView } from '../../panels/subject-view.ts'
 import { formatCount } from '../../profile/format.ts'
 import { isToken } from '../../profile/json.ts'
@@ -268,9 +268,10 @@ function explainNoFailure(other: ProfileSummary | undefined): string {
 
 function writeRoute(statistics: RouteStatistics): string {
   const { errorRate, percentiles, queryCounts, requests, slowest } = describeStatistics(statistics)
-  const { errors, route, worst } = statistics
+  const { errors, worst } = statistics
+  const name = nameOfWork(statistics)
   const facts = [
-    `${route === null ? 'no route' : toSpan(route)}: ${requests}`,
+    `${name === '' ? 'no route' : toSpan(name)}: ${requests}`,
     percentiles,
     queryCounts,
     errors === 0 ? '' : `${formatCount(errors, 'error')} (${errorRate})`,

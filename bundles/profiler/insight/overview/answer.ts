@@ -6,7 +6,7 @@ import { formatCount, readHeader, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ConsoleMethod } from '../../subjects/console/data.ts'
-import { readResponseContent } from '../../subjects/exchange/read.ts'
+import { readOperation, readResponseContent } from '../../subjects/exchange/read.ts'
 import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
 import { readRouteLog } from '../../subjects/router/read.ts'
@@ -36,7 +36,7 @@ export function findReason(profile: Profile): Reason | undefined {
   if (refusal !== undefined) return { ...refusal, details: refusal.words }
   const words = describeRouting(profile)
   if (hasThrown(profile)) return describeException(profile, words)
-  const { detail } = readProblem(profile)
+  const { detail = readOperation(profile)?.errors[0]?.message } = readProblem(profile)
   const known = words ?? (detail === undefined ? undefined : [toValue(detail, messageLimit)])
   return known && { words: known, details: known, panel: words === undefined ? 'request' : 'router' }
 }
@@ -146,7 +146,7 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Describes the worst problem of a request that was answered: an exception that was handled, a failed query or call, a logged error, the
+ * Describes the worst problem of a request that was answered: an error of its operation, an exception that was handled, a failed query or call, a logged error, the
  * worst finding (one in the panel of the cause comes first), a call that was refused, or a logged warning.
  */
 export function findTrouble(
@@ -154,6 +154,8 @@ export function findTrouble(
   cause: string | undefined,
 ): Sentence | undefined {
   const { exception } = profile.summary
+  const failed = describeFailedOperation(profile)
+  if (failed !== undefined) return failed
   const ofError = findings.find(({ place }) => place?.panel === 'exception')
   if (ofError !== undefined) return ['finding: ', toValue(ofError.title, nameLimit)]
   if (exception !== null) return ['exception: ', toValue(exception, nameLimit)]
@@ -175,6 +177,18 @@ function describeRefusedInput(profile: Profile): Sentence | undefined {
   const words = describeInput(readRefused(profile).at(-1))
   const link = profileLink(profile.summary.token, 'validation')
   return words && [{ text: 'input refused', link }, ': ', ...words]
+}
+
+/** An error in the response of an operation, such as GraphQL's: its status says nothing. */
+function describeFailedOperation(profile: Profile): Sentence | undefined {
+  const { errors = [], names = [] } = readOperation(profile) ?? {}
+  const [first, ...others] = errors
+  if (first === undefined) return undefined
+  const link = `${profileLink(profile.summary.token, 'request')}#operation-errors`
+  const text = names.length === 1 ? 'the operation failed' : `${formatCount(errors.length, 'operation')} failed`
+  const at = first.path === '' ? [] : [' at ', toValue(first.path, nameLimit)]
+  const more = others.length === 0 ? [] : [`, and ${formatCount(others.length, 'more error')}`]
+  return [{ text, link }, ...at, ': ', toValue(first.message.replace(/\.$/, ''), messageLimit), ...more]
 }
 
 function describeFailedQuery(profile: Profile): Sentence | undefined {

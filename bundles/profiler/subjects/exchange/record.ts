@@ -25,7 +25,8 @@ import { type ContentCopier, copyForm, copyHeaders, createCopier } from '../../r
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
 import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
-import type { ProfiledSession, RedirectData, RequestData, SessionUseData } from './data.ts'
+import type { ProfiledSession, RedirectData, RequestData, ResponseData, SessionUseData } from './data.ts'
+import { findOperation, nameOperation } from './operation.ts'
 
 /** The request and its response, and the session that they use. */
 export const exchangeSubject: RecordedSubject = {
@@ -60,6 +61,12 @@ export function createRequestCollector(redactor: Redactor, debugGate: Pick<Debug
       const body = describeBody(request, redactor)
       if (body !== undefined) data.body = body
       return data
+    },
+    settle({ request: { method, url }, response }, { request, response: answer }) {
+      // The names of the collectors are those of the types.
+      const parts = { request: request as RequestData | undefined, response: answer as ResponseData | undefined }
+      const found = findOperation({ method, url, status: response?.status ?? 0, ...parts })
+      return found === undefined ? {} : { operation: nameOperation(found), operationErrors: found.errors.length }
     },
   } satisfies CollectorOf<'request'>
 }

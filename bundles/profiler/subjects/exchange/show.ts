@@ -39,7 +39,8 @@ import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import type { ProfiledSession, RedirectData, ResponseData, SessionUseData } from './data.ts'
-import { readForwarded } from './read.ts'
+import { nameOperation } from './operation.ts'
+import { readForwarded, readOperation } from './read.ts'
 
 /** The request and its response, with cookies, the session, and the redirects to this request. */
 export const exchangeView: SubjectView = {
@@ -60,6 +61,7 @@ export const exchangeView: SubjectView = {
       ...writePairs('Attributes', request?.attributes, limit),
       ...writeRedirects(redirects, limit),
       '## Response',
+      ...writePairs('Errors of the operation', viewOperation(profile)?.pairs, limit),
       `Body: ${describeSize(response, profile.summary)}`,
       ...writePairs('Headers', response?.headers, limit),
       ...writeContentBlocks('Content', response?.content, limit),
@@ -170,6 +172,7 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
     removedHeaders: findRemovedHeaders(origins),
     forwardedTo: viewForwarded(responseHeaders, children, editor),
     requestId: collectors.request?.id ?? '',
+    operation: viewOperation(profile) ?? false,
     trace: viewTrace(profile),
     ...views,
   }
@@ -185,6 +188,19 @@ function divideOrigins(rows: readonly OriginRow[]) {
 
 /** Fewer rows are as short as the row that folds them. */
 const leastFolded = 2
+
+/** The operation, and its errors with their places. */
+function viewOperation(profile: Profile) {
+  const operation = readOperation(profile)
+  if (operation === undefined) return undefined
+  const pairs = operation.errors.map(({ message, path }) => [path === '' ? '–' : path, message] as const)
+  return {
+    protocol: operation.protocol,
+    name: nameOperation(operation),
+    pairs,
+    errors: toPairRows(pairs).map(toValueRow),
+  }
+}
 
 /** A link to the trace in the timeline; `false` without a trace. */
 function viewTrace({ collectors: { request }, summary }: Profile): object | false {

@@ -19,7 +19,7 @@ import {
   usualDirection,
 } from '../../insight/routes.ts'
 import { type RowFacts, searchMains } from '../../insight/search-list.ts'
-import { isError, toSummaryView } from '../../insight/summary-view.ts'
+import { isError, nameOfWork, toSummaryView } from '../../insight/summary-view.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import {
   formatCount,
@@ -133,16 +133,17 @@ function createColumns(
 }
 
 function viewRoute(report: RouteReport, whole: number, known: RouteCollection, editor: EditorLinks) {
-  const { count, distribution, failed, p50, p95, p99, route, total, worst } = report
+  const { count, distribution, failed, operation, p50, p95, p99, route, total, worst } = report
   const { methods, pattern } = route === null ? { methods: '', pattern: '' } : nameRoute(known, route)
   const { mostQueries, queries, ...texts } = describeStatistics(report)
   return {
     ...texts,
-    name: route ?? '',
+    name: nameOfWork(report),
+    operation: operation ?? '',
     place: route !== null && editor.viewRoute(route),
     methods,
     pattern,
-    link: route === null ? listLink({ status_code: '404' }) : routeLink(route),
+    link: linkOf(report),
     // Of the total time of all routes, in percent.
     share: (whole === 0 ? 0 : (100 * total) / whole).toFixed(1),
     // A dash with too few requests.
@@ -192,23 +193,31 @@ function describeChange(label: string, change: RouteChange | null, format: (valu
 /** The requests in each list of the page. */
 const listLength = 5
 
+/** The page of a route and operation. Without a route there is none: the list has its requests. */
+function linkOf({ operation, route }: Pick<RouteReport, 'operation' | 'route'>): string {
+  if (route !== null) return routeLink(route, operation)
+  return listLink(operation === null ? { status_code: '404' } : { operation })
+}
+
 const textLimit = 120
 
-/** Renders the page of the route that the parameter `name` names; 404 if the application has no such route. */
+/** Renders the page of the route that the parameter `name` names, or of one `operation` of it; 404 if the application has no such route. */
 export async function renderRoute(
   request: Request,
   app: Pick<ProfilerApplication, 'assets' | 'editor' | 'inspector' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
   const name = request.query.get('name') ?? ''
-  const details = await gatherRoute(app.storage, await app.inspector(), name)
+  const operation = request.query.get('operation')
+  const details = await gatherRoute(app.storage, await app.inspector(), name, operation)
   const isUnknown = details === undefined && app.routes.find(name) === undefined
   const model = {
-    title: name,
+    title: nameOfWork({ operation, route: name }),
     name,
+    operation,
     newest: toPosition(details?.newest ?? ''),
     heading: nameRoute(app.routes, name),
     place: app.editor.viewRoute(name),
-    listLink: listLink({ route: name }),
+    listLink: listLink({ route: name, ...(operation !== null && { operation }) }),
     // A stream loads the page once more when it opens, which would be a second 404.
     liveLink: isUnknown ? '' : liveLink({ route: name }),
     details: details === undefined ? false : viewDetails(details),

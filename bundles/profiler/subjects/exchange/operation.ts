@@ -1,0 +1,214 @@
+import { type BodyData, type ContentData, readFormParts } from '../../profile/content.ts'
+import { readHeader } from '../../profile/format.ts'
+import { isObject, type JsonObject } from '../../profile/json.ts'
+import type { RequestData, ResponseData } from './data.ts'
+import { nameDocument } from './graphql-document.ts'
+
+/**
+ * What a request does inside of its protocol, as its path, its body and its response say: `query Books` of GraphQL. A request
+ * that only looks alike has none.
+ */
+export interface Operation {
+  readonly protocol: 'GraphQL' | 'JSON-RPC' | 'MCP' | 'tRPC' | 'gRPC' | 'Connect' | 'SOAP'
+  /** The different names of a batch, in their order. */
+  readonly names: readonly string[]
+  /** How many operations a batch has; 1 without a batch. */
+  readonly count: number
+  /** Errors in the response, whatever its status. */
+  readonly errors: readonly OperationError[]
+}
+
+/** An error of an operation. */
+export interface OperationError {
+  /** Masked. */
+  readonly message: string
+  /** Where in the operation, such as `books.0.author`, or the name of a call of a batch; empty if it is not known. */
+  readonly path: string
+}
+
+/** A request and its response, as they are stored. */
+export interface StoredExchange {
+  readonly method: string
+  readonly url: string
+  readonly status: number
+  readonly request: RequestData | undefined
+  readonly response: ResponseData | undefined
+}
+
+type Found = Omit<Operation, 'count' | 'names'> & { readonly all: readonly string[] }
+
+/** Finds the operation of a request. Never throws: stored data has any shape. */
+export function findOperation(exchange: StoredExchange): Operation | undefined {
+  const { method, request, url } = exchange
+  const isPlain = request?.body === undefined && request?.query === undefined && !url.includes('/trpc/')
+  if (isPlain || (method !== 'GET' && method !== 'POST')) return undefined
+  const found =
+    readGraphql(exchange) ?? readJsonRpc(exchange) ?? readTrpc(exchange) ?? readRpc(exchange) ?? readSoap(exchange)
+  return found && { ...found, names: [...new Set(found.all)], count: found.all.length }
+}
+
+/** The name of an operation for people: `query Books`, `tools/call search`, `user.byId and 2 more`. */
+export function nameOperation({ count, names }: Pick<Operation, 'count' | 'names'>): string {
+  const shown = names.slice(0, namesShown).join(', ')
+  if (names.length > namesShown) return `${shown}, and ${names.length - namesShown} more`
+  return count === names.length ? shown : `${shown} (${count} in all)`
+}
+
+const namesShown = 3
+
+/** The most operations of a batch, and the most errors of one, that are read. */
+const itemLimit = 100
+
+/** GraphQL over HTTP (its draft of 2025), batches, persisted documents, and the specification of multipart requests. */
+function readGraphql({ method, request, response, status }: StoredExchange): Found | undefined {
+  const requests = method === 'GET' ? readQuery(request) : readItems(readBodyValue(request?.body))
+  const all = requests.flatMap(each => nameGraphql(each) ?? [])
+  if (all.length === 0 || all.length < requests.length) return undefined
+  const results = readItems(readJson(response?.content))
+  // A gateway may refuse the request in another form. An answer that is no result says that the request was none of GraphQL.
+  if (status < 300 && results.some(result => !('data' in result || 'errors' in result))) return undefined
+  if (status < 300 && response?.content?.json !== undefined && results.length === 0) return undefined
+  return { protocol: 'GraphQL', all, errors: results.flatMap(({ errors }) => readItems(errors).map(toGraphqlError)) }
+}
+
+function readQuery(request: RequestData | undefined): JsonObject[] {
+  const fields = Object.fromEntries(request?.query ?? [])
+  return 'query' in fields || 'extensions' in fields || 'documentId' in fields
+    ? [{ ...fields, extensions: parse(fields.extensions) }]
+    : []
+}
+
+function nameGraphql({ documentId, extensions, operationName, query }: JsonObject): string | undefined {
+  const name = typeof operationName === 'string' && operationName !== '' ? operationName : undefined
+  if (typeof query === 'string' && query !== '') return nameDocument(query, name)
+  const { persistedQuery } = isObject(extensions) ? extensions : {}
+  const id = isObject(persistedQuery) ? persistedQuery.sha256Hash : documentId
+  return typeof id === 'string' ? `persisted ${name ?? id.replace(/^sha256:/, '').slice(0, idLength)}` : undefined
+}
+
+const idLength = 8
+
+function toGraphqlError({ message, path }: JsonObject): OperationError {
+  return { message: toText(message), path: Array.isArray(path) ? path.join('.') : '' }
+}
+
+/** JSON-RPC 2.0 and its use by MCP, whose calls have the name of a tool, a prompt or a resource. */
+function readJsonRpc({ request, response }: StoredExchange): Found | undefined {
+  const messages = readItems(request?.body?.json?.[0])
+  const calls = messages.filter(({ method }) => typeof method === 'string')
+  if (calls.length === 0 || messages.some(({ jsonrpc }) => jsonrpc !== '2.0')) return undefined
+  const names = new Map(calls.map(call => [call.id, nameCall(call)]))
+  const isMcp = calls.some(({ method }) => mcpMethod.test(String(method)))
+  const errors = readItems(readJson(response?.content)).flatMap(({ error, id, result }) => {
+    const path = calls.length > 1 ? (names.get(id) ?? '') : ''
+    if (isObject(error)) return { message: toText(error.message), path }
+    const [text] = isMcp && isObject(result) && result.isError === true ? readItems(result.content) : []
+    return text === undefined ? [] : { message: toText(text.text), path }
+  })
+  return { protocol: isMcp ? 'MCP' : 'JSON-RPC', all: calls.map(nameCall), errors }
+}
+
+const mcpMethod =
+  /^(?:initialize|(?:notifications|tools|prompts|resources|completion|logging|sampling|elicitation|roots)\/\w[\w/]*)$/
+
+function nameCall({ method, params }: JsonObject): string {
+  const { name, uri } = isObject(params) && mcpMethod.test(String(method)) ? params : {}
+  const subject = [name, uri].find(value => typeof value === 'string')
+  return subject === undefined ? String(method) : `${method} ${subject}`
+}
+
+/** Procedures of tRPC 10 and 11: the path has their names, and the response its own form. */
+function readTrpc({ method, request, response, url }: StoredExchange): Found | undefined {
+  const [, folder = '', last = ''] = /^[^?#]*?(\/trpc)?\/([^/?#]+)(?:[?#]|$)/.exec(url) ?? []
+  const fields = new Map(request?.query ?? [])
+  const isBatch = fields.get('batch') === '1'
+  if (folder === '' && !isBatch) return undefined
+  const results = readItems(readJson(response?.content))
+  const isKnown = results.length > 0 && results.every(({ error, result }) => isObject(result) || isObject(error))
+  const isStream = readHeader(response, 'content-type').some(type => type.startsWith('text/event-stream'))
+  if (!isKnown && !(folder !== '' && isStream)) return undefined
+  const kind = method === 'POST' ? 'mutation' : isStream && !isBatch ? 'subscription' : 'query'
+  const procedures = (isBatch ? decode(last).split(',') : [decode(last)]).slice(0, itemLimit)
+  const errors = results.flatMap(({ error }, index) => {
+    if (!isObject(error)) return []
+    // A transformer, such as superjson, wraps the error.
+    const { message } = isObject(error.json) ? error.json : error
+    return { message: toText(message), path: procedures.length > 1 ? (procedures[index] ?? '') : '' }
+  })
+  return { protocol: 'tRPC', all: procedures.map(name => `${kind} ${name}`), errors }
+}
+
+/** gRPC, gRPC-web and Connect: the path ends with the service and its method. */
+function readRpc({ request, response, status, url }: StoredExchange): Found | undefined {
+  const isGrpc = /^application\/grpc\b/.test(request?.body?.type ?? '')
+  const isConnect =
+    /^application\/connect\+/.test(request?.body?.type ?? '') ||
+    readHeader(request, 'connect-protocol-version').length > 0 ||
+    request?.query?.some(([name, value]) => name === 'connect' && value === 'v1') === true
+  const [, name] = /\/((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*\/[A-Za-z_]\w*)(?:[?#]|$)/.exec(url) ?? []
+  if (name === undefined || !(isGrpc || isConnect)) return undefined
+  if (isGrpc) {
+    const [code = '0'] = readHeader(response, 'grpc-status')
+    const [message = ''] = readHeader(response, 'grpc-message')
+    return {
+      protocol: 'gRPC',
+      all: [name],
+      errors: code === '0' ? [] : [{ message: decode(message) || code, path: '' }],
+    }
+  }
+  const [error] = status < 400 ? [] : readItems(readJson(response?.content))
+  const errors = typeof error?.code === 'string' ? [{ message: toText(error.message ?? error.code), path: '' }] : []
+  return { protocol: 'Connect', all: [name], errors }
+}
+
+/** SOAP 1.1 and 1.2: XML is not recorded, so the header has to name the action. */
+function readSoap({ request, response }: StoredExchange): Found | undefined {
+  const { type = '' } = request?.body ?? {}
+  if (!/^(?:text\/xml|application\/soap\+xml)\b/.test(type)) return undefined
+  const [contentType = ''] = readHeader(request, 'content-type')
+  const [header = ''] = readHeader(request, 'soapaction')
+  const action = header.replaceAll('"', '') || (/;\s*action="?([^";]+)/.exec(contentType)?.[1] ?? '')
+  const name = /[^/#:]+$/.exec(action)?.[0]
+  if (name === undefined) return undefined
+  const [, fault] = soapFault.exec(response?.content?.text ?? '') ?? []
+  return { protocol: 'SOAP', all: [name], errors: fault === undefined ? [] : [{ message: fault.trim(), path: '' }] }
+}
+
+const soapFault =
+  /<(?:[\w.-]{1,40}:)?Fault\b[\s\S]{0,2000}?<(?:faultstring|(?:[\w.-]{1,40}:)?Text)\b[^>]{0,200}>([^<]{1,1000})</
+
+/** The JSON of a body, or of the field of a form that has the operations of a multipart request. */
+function readBodyValue(body: BodyData | undefined): unknown {
+  if (body?.form === undefined) return body?.json?.[0]
+  const fields = new Map(readFormParts(body).map(({ content, field }) => [field, content]))
+  return fields.has('map') ? parse(fields.get('operations')) : undefined
+}
+
+function readJson(content: ContentData | undefined): unknown {
+  return content?.json?.[0]
+}
+
+/** The objects of a batch, or the only one. */
+function readItems(value: unknown): JsonObject[] {
+  return (Array.isArray(value) ? value.slice(0, itemLimit) : [value]).filter(isObject)
+}
+
+function parse(text: unknown): unknown {
+  try {
+    return typeof text === 'string' ? JSON.parse(text) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' && value !== '' ? value : 'no message'
+}

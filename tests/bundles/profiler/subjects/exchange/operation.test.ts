@@ -1,0 +1,315 @@
+import { Response } from 'sinfonietta'
+import { t } from 'tap'
+import { nameOperation } from '#bundles/profiler/subjects/exchange/operation.ts'
+import { readOperation } from '#bundles/profiler/subjects/exchange/read.ts'
+import { createProfiledKernel, type ProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+/** A request, and what its protocol says of it. */
+interface Example {
+  readonly of: string
+  /** By default a POST. */
+  readonly to: string
+  /** A value is sent as JSON. */
+  readonly body?: unknown
+  readonly type?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly answer?: unknown
+  readonly answerHeaders?: Readonly<Record<string, string>>
+  readonly status?: number
+  /** `null`: no operation. */
+  readonly is: string | null
+  readonly errors?: readonly (readonly [path: string, message: string])[]
+}
+
+const data = { data: { books: [] } }
+const rpc = (id: number, result: unknown) => ({ jsonrpc: '2.0', id, result })
+const call = (id: number, method: string, params: unknown = {}) => ({ jsonrpc: '2.0', id, method, params })
+const boundary = 'border'
+const multipart = (fields: Readonly<Record<string, string>>) =>
+  `${Object.entries(fields)
+    .map(([name, text]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`)
+    .join('')}--${boundary}--\r\n`
+const fault = (text: string) =>
+  `<?xml version="1.0"?><s:Envelope xmlns:s="u"><s:Body><s:Fault><faultcode>s:Client</faultcode><faultstring>${text}</faultstring></s:Fault></s:Body></s:Envelope>`
+
+const examples: readonly Example[] = [
+  { of: 'a name', to: '/graphql', body: { query: 'query Books { books { title } }' }, answer: data, is: 'query Books' },
+  { of: 'no name', to: '/api', body: { query: '{ books(first: 3) { title } }' }, answer: data, is: 'query { books }' },
+  { of: 'aliases', to: '/g', body: { query: '{ a: x b: y z w }' }, answer: data, is: 'query { x, y, z, … }' },
+  {
+    of: 'one of several, with fragments, comments and defaults',
+    to: '/g',
+    body: {
+      query:
+        '# all\nfragment F on Book { title }\nquery A { a }\nmutation B($in: In! = {a: [1, "}"]}) @live { b(in: $in) { ...F } }',
+      operationName: 'B',
+    },
+    answer: data,
+    is: 'mutation B',
+  },
+  { of: 'a GET', to: `GET /graphql?query=${encodeURIComponent('query Q { a }')}`, answer: data, is: 'query Q' },
+  {
+    of: 'a batch',
+    to: '/g',
+    body: [{ query: 'query A { a }' }, { query: 'query B { b }' }, { query: 'query A { a }' }],
+    answer: [data, { errors: [{ message: 'No b', path: ['b', 0, 'c'] }], data: null }, data],
+    is: 'query A, query B (3 in all)',
+    errors: [['b.0.c', 'No b']],
+  },
+  {
+    of: 'a persisted document',
+    to: '/g',
+    body: { operationName: 'Books', extensions: { persistedQuery: { version: 1, sha256Hash: 'ab'.repeat(32) } } },
+    answer: { errors: [{ message: 'PersistedQueryNotFound' }] },
+    is: 'persisted Books',
+    errors: [['', 'PersistedQueryNotFound']],
+  },
+  {
+    of: 'a persisted document in a GET',
+    to: `GET /g?operationName=Books&extensions=${encodeURIComponent('{"persistedQuery":{"sha256Hash":"0badcafe"}}')}`,
+    answer: data,
+    is: 'persisted Books',
+  },
+  {
+    of: 'a trusted document',
+    to: '/g',
+    body: { documentId: 'sha256:0badcafe11' },
+    answer: data,
+    is: 'persisted 0badcafe',
+  },
+  {
+    of: 'multipart',
+    to: '/g',
+    type: `multipart/form-data; boundary=${boundary}`,
+    body: multipart({
+      operations: '{"query":"mutation Upload($f: Upload!) { upload(f: $f) }"}',
+      map: '{"0":["variables.f"]}',
+    }),
+    answer: data,
+    is: 'mutation Upload',
+  },
+  {
+    of: 'refused by a gateway',
+    to: '/g',
+    body: { query: 'query A { a }' },
+    status: 401,
+    answer: { error: 'no' },
+    is: 'query A',
+  },
+  {
+    of: 'an error of the request',
+    to: '/g',
+    body: { query: 'query A { nope }' },
+    status: 400,
+    answer: { errors: [{ message: 'Cannot query field "nope".' }] },
+    is: 'query A',
+    errors: [['', 'Cannot query field "nope".']],
+  },
+  {
+    of: 'masked values',
+    to: '/g',
+    body: { query: 'mutation { login(password: "hunter2") { ok } }' },
+    answer: data,
+    is: 'mutation { login }',
+  },
+  { of: 'another answer', to: '/search', body: { query: '{ books }' }, answer: { hits: [] }, is: null },
+  { of: 'words', to: '/search', body: { query: 'query of words' }, answer: data, is: null },
+  { of: 'SQL', to: '/search', body: { query: 'SELECT * FROM books' }, answer: data, is: null },
+  { of: 'JSON in a text', to: '/search', body: { query: '{ "match": { "a": 1 } }' }, answer: data, is: null },
+  { of: 'an object', to: '/search', body: { query: { match: { a: 1 } } }, answer: data, is: null },
+  { of: 'a schema', to: '/g', body: { query: 'type A { b: Int }' }, answer: data, is: null },
+  { of: 'nothing', to: '/g', body: { query: '{}' }, answer: data, is: null },
+  { of: 'a GET of words', to: 'GET /search?query=query', answer: data, is: null },
+
+  { of: 'a call', to: '/rpc', body: call(1, 'add', [1, 2]), answer: rpc(1, 3), is: 'add' },
+  {
+    of: 'a batch of calls',
+    to: '/rpc',
+    body: [call(1, 'add'), call(2, 'sub'), call(3, 'add')],
+    answer: [rpc(1, 3), { jsonrpc: '2.0', id: 2, error: { code: -32601, message: 'Method not found' } }, rpc(3, 1)],
+    is: 'add, sub (3 in all)',
+    errors: [['sub', 'Method not found']],
+  },
+  {
+    of: 'a tool',
+    to: '/mcp',
+    body: call(1, 'tools/call', { name: 'search' }),
+    answer: rpc(1, {}),
+    is: 'tools/call search',
+  },
+  {
+    of: 'a tool that fails',
+    to: '/mcp',
+    body: call(1, 'tools/call', { name: 'search' }),
+    answer: rpc(1, { isError: true, content: [{ type: 'text', text: 'No index' }] }),
+    is: 'tools/call search',
+    errors: [['', 'No index']],
+  },
+  {
+    of: 'a resource',
+    to: '/mcp',
+    body: call(1, 'resources/read', { uri: 'file:///a' }),
+    answer: rpc(1, {}),
+    is: 'resources/read file:///a',
+  },
+  {
+    of: 'a notification',
+    to: '/mcp',
+    body: { jsonrpc: '2.0', method: 'notifications/initialized' },
+    status: 202,
+    is: 'notifications/initialized',
+  },
+  { of: 'an answer of the client', to: '/mcp', body: rpc(1, {}), status: 202, is: null },
+  { of: 'another version', to: '/rpc', body: { jsonrpc: '1.0', method: 'add' }, answer: {}, is: null },
+  { of: 'a method alone', to: '/pay', body: { method: 'card' }, answer: {}, is: null },
+
+  {
+    of: 'a procedure',
+    to: 'GET /trpc/user.byId?input=%7B%22id%22%3A1%7D',
+    answer: { result: { data: 1 } },
+    is: 'query user.byId',
+  },
+  { of: 'a procedure without input', to: 'GET /api/trpc/users', answer: { result: { data: [] } }, is: 'query users' },
+  {
+    of: 'a mutation',
+    to: '/trpc/user.add',
+    body: { name: 'Ada' },
+    answer: { result: { data: 1 } },
+    is: 'mutation user.add',
+  },
+  {
+    of: 'a batch of procedures',
+    to: 'GET /api/user.byId,post.list?batch=1&input=%7B%7D',
+    status: 207,
+    answer: [{ result: { data: 1 } }, { error: { json: { message: 'No posts', code: -32004 } } }],
+    is: 'query user.byId, query post.list',
+    errors: [['post.list', 'No posts']],
+  },
+  {
+    of: 'an unknown procedure',
+    to: '/trpc/nope',
+    body: {},
+    status: 404,
+    answer: { error: { message: 'No procedure', code: -32004 } },
+    is: 'mutation nope',
+    errors: [['', 'No procedure']],
+  },
+  { of: 'a folder of this name', to: 'GET /trpc/readme', answer: { title: 'tRPC' }, is: null },
+  { of: 'another batch', to: 'GET /mails?batch=1', answer: [{ id: 1 }], is: null },
+
+  {
+    of: 'gRPC-web',
+    to: '/shop.v1.Orders/Get',
+    type: 'application/grpc-web+proto',
+    body: 'xx',
+    is: 'shop.v1.Orders/Get',
+  },
+  {
+    of: 'gRPC-web that fails',
+    to: '/shop.v1.Orders/Get',
+    type: 'application/grpc-web-text',
+    body: 'xx',
+    answerHeaders: { 'grpc-status': '5', 'grpc-message': 'no%20order' },
+    is: 'shop.v1.Orders/Get',
+    errors: [['', 'no order']],
+  },
+  {
+    of: 'Connect',
+    to: '/shop.v1.Orders/Get',
+    headers: { 'connect-protocol-version': '1' },
+    body: { id: 1 },
+    answer: { id: 1 },
+    is: 'shop.v1.Orders/Get',
+  },
+  {
+    of: 'a GET of Connect',
+    to: 'GET /shop.v1.Orders/Get?connect=v1&encoding=json&message=%7B%7D',
+    answer: {},
+    is: 'shop.v1.Orders/Get',
+  },
+  {
+    of: 'Connect that fails',
+    to: '/shop.v1.Orders/Get',
+    headers: { 'connect-protocol-version': '1' },
+    body: { id: 1 },
+    status: 404,
+    answer: { code: 'not_found', message: 'no order' },
+    is: 'shop.v1.Orders/Get',
+    errors: [['', 'no order']],
+  },
+  { of: 'JSON to such a path', to: '/shop.v1.Orders/Get', body: { id: 1 }, answer: {}, is: null },
+
+  {
+    of: 'SOAP 1.1',
+    to: '/ws',
+    type: 'text/xml',
+    headers: { soapaction: '"urn:shop#GetOrder"' },
+    body: '<a/>',
+    is: 'GetOrder',
+  },
+  {
+    of: 'SOAP 1.2',
+    to: '/ws',
+    type: 'application/soap+xml; charset=utf-8; action="http://shop/Orders/GetOrder"',
+    body: '<a/>',
+    is: 'GetOrder',
+  },
+  {
+    of: 'a fault',
+    to: '/ws',
+    type: 'text/xml',
+    headers: { soapaction: 'GetOrder' },
+    body: '<a/>',
+    status: 500,
+    answer: fault('No order'),
+    answerHeaders: { 'content-type': 'text/xml' },
+    is: 'GetOrder',
+    errors: [['', 'No order']],
+  },
+  { of: 'XML', to: '/ws', type: 'text/xml', body: '<a/>', is: null },
+]
+
+async function ask(kernel: ProfiledKernel, example: Example, next: (example: Example) => void) {
+  const { body, headers = {}, to, type } = example
+  const [method = '', target = ''] = to.startsWith('GET ') ? ['GET', to.slice(4)] : ['POST', to]
+  const content = type === undefined ? JSON.stringify(body) : String(body)
+  next(example)
+  const sent =
+    body === undefined ? {} : { body: content, headers: { 'content-type': type ?? 'application/json', ...headers } }
+  return kernel.profileOf(await kernel.client.request(method, target, { headers, ...sent }))
+}
+
+t.test('an operation is named by its protocol, and a request that only looks alike has none', async t => {
+  let current: Example | undefined
+  const kernel = await createProfiledKernel(t, {
+    register({ routes }) {
+      routes.add({
+        name: 'any',
+        path: '/{*rest}',
+        async controller(request) {
+          if (request.method === 'POST') {
+            await (/^multipart/.test(request.body.contentType) ? request.body.formData() : request.body.bytes())
+          }
+          const { answer, answerHeaders = {}, status = 200 } = current ?? {}
+          const options = { status, headers: answerHeaders }
+          return typeof answer === 'object'
+            ? Response.json(answer, options)
+            : new Response(String(answer ?? ''), options)
+        },
+      })
+    },
+  })
+  const wrong: unknown[] = []
+  for (const example of examples) {
+    const profile = await ask(kernel, example, next => {
+      current = next
+    })
+    const found = readOperation(profile)
+    const errors = found?.errors.map(({ message, path }) => [path, message]) ?? []
+    const { operation, operationErrors } = profile.summary
+    const expected = [example.is, example.is, (example.errors ?? []).length, example.errors ?? []]
+    const actual = [operation, found === undefined ? null : nameOperation(found), operationErrors, errors]
+    if (JSON.stringify(actual) !== JSON.stringify(expected)) wrong.push({ of: example.of, actual, expected })
+  }
+  t.strictSame(wrong, [])
+})
