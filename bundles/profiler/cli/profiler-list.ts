@@ -183,7 +183,7 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
     name: 'text',
     parameter: 'text',
     value: 'text',
-    description: 'a part of the URL, the route or the controller, in any case',
+    description: 'a part of the URL, the operation, the route or the controller, in any case',
   },
   {
     name: 'only',
@@ -193,6 +193,12 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
   },
   { name: 'token', parameter: 'token', value: 'text', description: 'a part of the token' },
   { name: 'route', parameter: 'route', value: 'text', description: 'a part of the name of the route' },
+  {
+    name: 'operation',
+    parameter: 'operation',
+    value: 'text',
+    description: 'a part of the operation, such as "query Books" of GraphQL',
+  },
   {
     name: 'queries',
     parameter: 'queries',

@@ -462,6 +462,8 @@ export function createSearchForm(
     types: types.map(([value, label]) => toOption(value, label, type)),
     machines: hasMachines ? [toOption('', 'Any', machine), ...choices(machines, machine)] : [],
     routes: listMostFrequent(mains.map(({ route }) => route)).toSorted(),
+    // Most applications have none.
+    operations: listMostFrequent([parameters.operation ?? null, ...mains.map(({ operation }) => operation)]).toSorted(),
     route,
     start: boundOf('from'),
     end: boundOf('until'),

@@ -227,6 +227,7 @@ t.test('percentiles are measured values', async t => {
   t.strictSame(gatherStatistics(summaries), [
     {
       route: 'somewhere',
+      operation: null,
       count: 200,
       total: 20_100,
       p50: 100,
