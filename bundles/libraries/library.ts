@@ -19,7 +19,7 @@ export interface Library {
   readonly from?: string
   /** The parts that are not seen, in Markdown. */
   readonly notSeen?: string
-  /** The packages of a library that has a channel, each with a file that all its versions load. */
+  /** Of a library with versions that are too old: its packages, each with a file that all its versions load. */
   readonly files?: Readonly<Record<string, string>>
   /** The last part of the name of its instrumentation of OpenTelemetry, if it is not its own name. */
   readonly instrumentation?: string

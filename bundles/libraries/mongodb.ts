@@ -20,6 +20,7 @@ export const mongodb: Library = {
   reports: 'queries',
   seenBy: 'patch',
   from: '6',
+  files: { mongodb: 'lib/index.js' },
   notSeen: 'values: `find users { filter: { name: ? } }`',
   changes: {
     // The other files of the package read the function from these exports for each call.

@@ -14,12 +14,13 @@ t.test('a version that is too old to report its queries is named once, when the 
     }
   }
   const cwd = t.testdir({
-    'app.mjs': "import 'ioredis'\nimport 'redis'\nimport '@redis/client'\nimport 'mysql2'\nimport './again.cjs'",
+    'app.mjs': "import 'ioredis'\nimport 'redis'\nimport '@redis/client'\nimport 'mysql2'\nimport 'mongodb'\nimport './again.cjs'",
     'again.cjs': "require('ioredis')",
     node_modules: {
       ioredis: library('5.3.0', 'built/index.js'),
       redis: library('3.1.2', 'index.js'),
       '@redis': { client: library('5.12.0', 'dist/index.js') },
+      mongodb: library('5.9.2', 'lib/index.js'),
       mysql2: library('3.19.1', 'lib/connection.js'),
       unused: { node_modules: { ioredis: library('4.0.0', 'built/index.js') } },
     },
@@ -29,6 +30,7 @@ t.test('a version that is too old to report its queries is named once, when the 
   const named = stderr.match(/\S+ \S+ does not report its queries; \S+ does\./g) ?? []
   t.strictSame(named.sort(), [
     'ioredis 5.3.0 does not report its queries; 5.11 does.',
+    'mongodb 5.9.2 does not report its queries; 6 does.',
     'mysql2 3.19.1 does not report its queries; 3.20 does.',
     'redis 3.1.2 does not report its queries; 5.12 does.',
   ])
