@@ -14,7 +14,8 @@ t.test('a version that is too old to report its queries is named once, when the 
     }
   }
   const cwd = t.testdir({
-    'app.mjs': "import 'ioredis'\nimport 'redis'\nimport '@redis/client'\nimport 'mysql2'\nimport 'mongodb'\nimport './again.cjs'",
+    'app.mjs':
+      "import 'ioredis'\nimport 'redis'\nimport '@redis/client'\nimport 'mysql2'\nimport 'mongodb'\nimport './again.cjs'",
     'again.cjs': "require('ioredis')",
     node_modules: {
       ioredis: library('5.3.0', 'built/index.js'),
