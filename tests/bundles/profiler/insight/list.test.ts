@@ -150,7 +150,7 @@ t.test('the filter of findings counts all stored profiles, or says of how many i
   const wanted = parseListRequest(new URLSearchParams('only=findings'))
   // A slow disk.
   const find = async (token: string) => {
-    await new Promise(resolve => setTimeout(resolve, 5))
+    await new Promise(resolve => setTimeout(resolve, 15))
     return storage.find(token)
   }
   const facts = readFacts({ find })
