@@ -14,4 +14,4 @@ export type {
   InspectedProfile,
   RuleFinding,
   Severity,
-} from '../../kernel/contracts/profiler-contract.ts'
+} from '../../kernel/contracts/collectors.ts'

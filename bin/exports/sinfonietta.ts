@@ -27,9 +27,9 @@ export type {
   Foundation,
   Routes,
 } from '../../kernel/bundle.ts'
+export type { ExplainConnection, Explainer } from '../../kernel/contracts/collectors.ts'
 export { dump } from '../../kernel/contracts/dump.ts'
 export type { HealthCheck } from '../../kernel/contracts/health-check.ts'
-export type { ExplainConnection, Explainer } from '../../kernel/contracts/profiler-contract.ts'
 export type {
   Queries,
   QueryEnd,

@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule } from '../../kernel/contracts/collectors.ts'
 import { describeHiddenRoute, findHiddenRoutes, type HiddenRoute } from '../../lib/routing/hidden-routes.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 

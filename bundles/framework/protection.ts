@@ -1,5 +1,5 @@
 import type { Application } from '../../kernel/bundle.ts'
-import type { FindingRule } from '../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule } from '../../kernel/contracts/collectors.ts'
 import { RequestEvent, ResponseEvent } from '../../kernel/events.ts'
 import { type HttpError, withoutStack } from '../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'

@@ -3,9 +3,6 @@ import type { Request } from '../../lib/http/request.ts'
 import { describeValue, isKeyed, readProperty } from '../../lib/text/describe-value.ts'
 import { findShapeMistakes } from '../../lib/text/mistakes.ts'
 import { KERNEL_COLLECTOR_TAKEN, KERNEL_CONTRIBUTION_INVALID } from '../errors.ts'
-import { type CommandSource, type ConsoleCommand, commandPoint } from './console-command.ts'
-import type { ExtensionPoint } from './extension-point.ts'
-import { type HealthCheck, healthCheckPoint } from './health-check.ts'
 import {
   type Collector,
   collectorPoint,
@@ -13,7 +10,10 @@ import {
   explainerPoint,
   type FindingRule,
   findingRulePoint,
-} from './profiler-contract.ts'
+} from './collectors.ts'
+import { type CommandSource, type ConsoleCommand, commandPoint } from './console-command.ts'
+import type { ExtensionPoint } from './extension-point.ts'
+import { type HealthCheck, healthCheckPoint } from './health-check.ts'
 
 /** The lists of an application to which bundles add objects. */
 export interface Contributions {

@@ -1,7 +1,7 @@
 import { readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { findEdits } from '#bin/application/edits.ts'
+import { findEdits } from '#bin/profiling/find-edits.ts'
 
 const begin = Date.parse('2026-11-20T12:00Z')
 const minute = 60_000

@@ -1,4 +1,4 @@
-import type { Severity } from '../../../kernel/contracts/profiler-contract.ts'
+import type { Severity } from '../../../kernel/contracts/collectors.ts'
 import type { Durations } from '../insight/durations.ts'
 import { type Finding, linkToFinding, linkToPlace, writeAdvice, writeProblem } from '../insight/findings/finding.ts'
 import { summarizeProfile } from '../insight/overview/overview.ts'

@@ -1,4 +1,4 @@
-import type { Collector, CollectorToolbarItem } from '../../../kernel/contracts/profiler-contract.ts'
+import type { Collector, CollectorToolbarItem } from '../../../kernel/contracts/collectors.ts'
 import { formatValue, toRows, toValueRow } from '../profile/format.ts'
 import { profileLink } from '../profile/links.ts'
 import type { SubjectView } from './subject-view.ts'

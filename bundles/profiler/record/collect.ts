@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Collector } from '../../../kernel/contracts/profiler-contract.ts'
+import type { Collector } from '../../../kernel/contracts/collectors.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'

@@ -1,4 +1,4 @@
-import type { Collector } from '../../../kernel/contracts/profiler-contract.ts'
+import type { Collector } from '../../../kernel/contracts/collectors.ts'
 import { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
 import { guard, reportFailures } from '../../../lib/guard.ts'
 import type { Request } from '../../../lib/http/request.ts'

@@ -1,4 +1,4 @@
-import type { CollectedRequest } from '../../../kernel/contracts/profiler-contract.ts'
+import type { CollectedRequest } from '../../../kernel/contracts/collectors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
 import { readClock, readTime } from '../../../lib/own-globals.ts'

@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule } from '../../../kernel/contracts/collectors.ts'
 import {
   failedCallRule,
   failedQueryRule,

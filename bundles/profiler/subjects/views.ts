@@ -1,4 +1,4 @@
-import type { Collector } from '../../../kernel/contracts/profiler-contract.ts'
+import type { Collector } from '../../../kernel/contracts/collectors.ts'
 import { createCollectorView } from '../panels/collected.ts'
 import { findingsView } from '../panels/findings.ts'
 import { overviewView } from '../panels/overview.ts'

@@ -1,4 +1,4 @@
-import type { FindingPlace, RuleFinding, Severity } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingPlace, RuleFinding, Severity } from '../../../../kernel/contracts/collectors.ts'
 import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import { formatCaller } from '../../profile/callers.ts'
 import { type EventNode, findBundle, findSite, readEventTree } from '../../profile/event-tree.ts'

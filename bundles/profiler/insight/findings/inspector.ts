@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding, Severity } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule, RuleFinding, Severity } from '../../../../kernel/contracts/collectors.ts'
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { profilerRules } from '../../subjects/rules.ts'

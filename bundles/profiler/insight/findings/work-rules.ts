@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import type { ValueTree } from '../../../../lib/redact/value-tree.ts'

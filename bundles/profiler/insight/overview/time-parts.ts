@@ -1,4 +1,4 @@
-import type { FindingPlace } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingPlace } from '../../../../kernel/contracts/collectors.ts'
 import { type EventNode, findBundle, findKernelGaps, readEventTree, readHandledTime } from '../../profile/event-tree.ts'
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'

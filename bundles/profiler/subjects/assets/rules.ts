@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule } from '../../../../kernel/contracts/collectors.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { formatCount } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'

@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule } from '../../../../kernel/contracts/collectors.ts'
 import { findCode, isAwaited } from '../../insight/findings/finding.ts'
 import { type EventNode, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatShare } from '../../profile/format.ts'

@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { findThrowFrame, readExceptions, type StoredException } from '../../profile/exceptions.ts'
 import { shorten, toOneLine } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'

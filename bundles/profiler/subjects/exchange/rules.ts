@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import { type Coding, isCompressible, preferredCoding } from '../../../../lib/http/negotiation.ts'
 import { isBodiless } from '../../../../lib/http/response.ts'

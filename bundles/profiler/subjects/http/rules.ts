@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import { describePlaces, findRuns } from '../../insight/findings/finding.ts'
 import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'

@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule } from '../../../../kernel/contracts/collectors.ts'
 import { describePlaces } from '../../insight/findings/finding.ts'
 import { formatNumber, shorten, toOneLine } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'

@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { describePlaces, findCode } from '../../insight/findings/finding.ts'
 import { findKernelGaps, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatPlace } from '../../profile/format.ts'

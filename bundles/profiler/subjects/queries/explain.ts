@@ -1,4 +1,4 @@
-import type { ExplainConnection } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { ExplainConnection } from '../../../../kernel/contracts/collectors.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { readStatement } from '../../../../lib/sql/statement.ts'
 import { isDocumentStore, readTokens } from '../../../../lib/sql/tokens.ts'

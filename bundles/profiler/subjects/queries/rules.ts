@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/profiler-contract.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { isCache } from '../../../../lib/sql/tokens.ts'
 import { describePlaces, findRuns } from '../../insight/findings/finding.ts'
