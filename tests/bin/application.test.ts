@@ -331,7 +331,7 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   t.strictSame(noted().parameters, [...defaults, '--jobs=1', 'tests/deep/other.test.ts'])
   writeFileSync(path.join(alone, 'instrumentation.ts'), '')
   t.equal(await runApplicationTests(alone, [path.join(alone, 'tests/deep')], { isDirect: true }), 3)
-  t.match(noted().parameters, [/^--node-arg=--import=file:.+\/dist\/bin\/instrument-tests\.js$/, ...defaults])
+  t.match(noted().parameters, [/^--node-arg=--import=file:.+\/dist\/bin\/testing\/instrument-tests\.js$/, ...defaults])
   t.strictSame(await capture(t, () => runApplicationTests(alone, [], { isDirect: false })), [
     1,
     'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\nNode 22.18 and later run the sources as they are.\n',

@@ -53,12 +53,15 @@ t.test('new profiles appear by themselves, but not while the list is in use', ne
 t.test('the list filters while one types, and stays live with its filter', needsBrowser, async t => {
   const { ask, complaints, page, url } = await open(t)
   await ask('/partnership')
-  await page.getByLabel('URL, route or controller').pressSequentially('partner')
+  await page.getByLabel('URL, operation, route or controller').pressSequentially('partner')
   await page.waitForURL(/text=partner/)
   t.match(page.url(), `${url}/_profiler/`)
   t.equal(await rows(page).count(), 1)
-  t.equal(await page.getByLabel('URL, route or controller').inputValue(), 'partner')
-  t.ok(await page.getByLabel('URL, route or controller').evaluate(input => input.matches(':focus')), 'one can go on')
+  t.equal(await page.getByLabel('URL, operation, route or controller').inputValue(), 'partner')
+  t.ok(
+    await page.getByLabel('URL, operation, route or controller').evaluate(input => input.matches(':focus')),
+    'one can go on',
+  )
   await page.getByText('Live', { exact: true }).waitFor()
   await ask('/star-photo-booth')
   const wanted = await ask('/partnership?again')

@@ -1,4 +1,4 @@
-import { type BodyData, type ContentData, readFormParts } from '../../profile/content.ts'
+import type { BodyData, ContentData } from '../../profile/content.ts'
 import { readHeader } from '../../profile/format.ts'
 import { isObject, type JsonObject } from '../../profile/json.ts'
 import type { RequestData, ResponseData } from './data.ts'
@@ -180,7 +180,7 @@ const soapFault =
 /** The JSON of a body, or of the field of a form that has the operations of a multipart request. */
 function readBodyValue(body: BodyData | undefined): unknown {
   if (body?.form === undefined) return body?.json?.[0]
-  const fields = new Map(readFormParts(body).map(({ content, field }) => [field, content]))
+  const fields = new Map(body.form)
   return fields.has('map') ? parse(fields.get('operations')) : undefined
 }
 
