@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { findOldLibraries, openFrameworks, openLibraries } from '../../bundles/libraries/libraries.ts'
-import { changeFiles } from '../../bundles/libraries/library.ts'
+import { openFrameworks, openLibraries } from '../../bundles/libraries/libraries.ts'
 import { home } from '../../bundles/profiler/profile/links.ts'
 import { ServerRecorder } from '../../bundles/profiler/server-recorder.ts'
 import { profilerSettings } from '../../bundles/profiler/settings.ts'
@@ -45,7 +44,6 @@ export async function profileProcess(
   const { logger, recorder } = services
   storage.check().catch(error => logger.warning('Profiles cannot be stored.', { exception: error }))
   await openLibraries(directory)
-  changeFiles(findOldLibraries(sentence => logger.warning(sentence)))
   const [, program] = process.argv
   await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
   const answer = answerLate(async () => (await import('./profile-viewer.ts')).bootViewer(services), logger)

@@ -19,6 +19,7 @@ import {
 export const ioredis: Library = {
   name: 'ioredis',
   reports: 'queries',
+  isCache: true,
   seenBy: 'channel',
   from: '5.11',
   files: { ioredis: 'built/index.js' },

@@ -10,7 +10,7 @@ import { fastify } from './fastify.ts'
 import { hono } from './hono.ts'
 import { ioredis } from './ioredis.ts'
 import { koa } from './koa.ts'
-import { changeFiles, type FileChanges, type Library } from './library.ts'
+import { changeFiles, type Library } from './library.ts'
 import { mongodb } from './mongodb.ts'
 import { mysql2 } from './mysql2.ts'
 import { nest } from './nest.ts'
@@ -18,6 +18,7 @@ import { nodeRedis } from './node-redis.ts'
 import { pg } from './pg.ts'
 import { postgres } from './postgres.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
+import { noteUnseen } from './unseen.ts'
 
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
 export const libraries: readonly Library[] = [
@@ -50,6 +51,7 @@ export async function openLibraries(
     for (const [name, open] of Object.entries(library.opens ?? {}))
       await openOnce(name.startsWith('node:') ? name : findPackage(directory, name), open)
     if (findPackage(directory, library.name) !== undefined) openFiles(library)
+    findUnseen(directory, library)
   }
 }
 
@@ -132,18 +134,19 @@ export function watchLibraries({
   }
 }
 
-/** Passes a sentence for each library whose version is too old to be seen, once, when the application loads it. */
-export function findOldLibraries(report: (sentence: string) => void): FileChanges {
-  const changes: Record<string, FileChanges[string]> = {}
-  for (const { files = {}, from = '' } of libraries) {
-    for (const [name, file] of Object.entries(files)) {
-      changes[`node_modules/${name}/${file}`] = (_, loaded) => {
+/** Notes versions that are too old to be seen, when the application loads one of the packages of a library. */
+function findUnseen(directory: string, { files = {}, from = '', isCache = false }: Library): void {
+  for (const [name, file] of Object.entries(files)) {
+    const end = `node_modules/${name}/${file}`
+    if (opened.has(end) || findPackage(directory, name) === undefined) continue
+    opened.add(end)
+    changeFiles({
+      [end]: (_, loaded) => {
         const version = readVersion(loaded.slice(0, -file.length))
-        if (!isAtLeast(version, from)) report(`${name} ${version} does not report its queries; ${from} does.`)
-      }
-    }
+        if (!isAtLeast(version, from)) noteUnseen({ name, version, first: from, isCache })
+      },
+    })
   }
-  return changes
 }
 
 function readVersion(folder: string): string {

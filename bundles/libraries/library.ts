@@ -13,6 +13,8 @@ export interface Library {
   readonly name: string
   /** Its queries go to `kernel/contracts/queries.ts`; the functions that a framework calls, with the route, to `kernel/contracts/functions.ts`. */
   readonly reports: 'queries' | 'functions'
+  /** Whether its queries are commands of a cache. */
+  readonly isCache?: boolean
   /** By its own diagnostics channel, or by a patch when it is loaded. */
   readonly seenBy: 'channel' | 'patch'
   /** The first version that is seen, if there are earlier ones that are not. */

@@ -12,6 +12,7 @@ import { countValues, describeRedis, type RedisBatch, type RedisCommand, toValue
 export const nodeRedis: Library = {
   name: 'node-redis',
   reports: 'queries',
+  isCache: true,
   seenBy: 'channel',
   from: '5.12',
   // Before version 4, all of it was in the package `redis`.

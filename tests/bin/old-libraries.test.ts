@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { t } from 'tap'
 import { runProcess } from '#tests/support/start-process.ts'
+import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
 const { NODE_ENV: _, NODE_OPTIONS: __, PROFILER_VIEWER: ___, ...environment } = process.env
@@ -28,11 +29,34 @@ t.test('a version that is too old to report its queries is named once, when the 
   })
   const command = [process.execPath, '--import', preload, 'app.mjs']
   const { stderr } = await runProcess(t, command, { cwd, env: { ...environment, PROFILER_PORT: '0' } })
-  const named = stderr.match(/\S+ \S+ does not report its queries; \S+ does\./g) ?? []
+  const pattern = /[\w@/-]+ [\d.]+ does not report its (?:commands|queries); \S+ does\./g
+  const named = stderr.match(pattern) ?? []
   t.strictSame(named.sort(), [
-    'ioredis 5.3.0 does not report its queries; 5.11 does.',
+    'ioredis 5.3.0 does not report its commands; 5.11 does.',
     'mongodb 5.9.2 does not report its queries; 6 does.',
     'mysql2 3.19.1 does not report its queries; 3.20 does.',
-    'redis 3.1.2 does not report its queries; 5.12 does.',
+    'redis 3.1.2 does not report its commands; 5.12 does.',
   ])
+
+  const source = `
+    import http from 'node:http'
+    import 'mysql2'
+    const server = http.createServer(async (_, reply) => {
+      await import('ioredis')
+      reply.end()
+    })
+    server.listen(0, '127.0.0.1', () => console.log(JSON.stringify([server.address().port])))
+    process.stdin.on('end', () => process.exit()).resume()`
+  const { url, viewer } = await startProfiled(t, source, {}, cwd)
+  const read = async (target: string) => {
+    await fetch(`${url}${target}`)
+    const { summary } = await findProfile(viewer, target)
+    const pages = ['database', 'cache'].flatMap(panel =>
+      ['', '.md'].map(async form => (await fetch(`${viewer}/_profiler/${summary.token}${form}?panel=${panel}`)).text()),
+    )
+    return (await Promise.all(pages)).map(page => page.match(pattern)?.[0])
+  }
+  const database = 'mysql2 3.19.1 does not report its queries; 3.20 does.'
+  const cache = 'ioredis 5.3.0 does not report its commands; 5.11 does.'
+  t.strictSame(await read('/first'), [database, database, cache, cache])
 })

@@ -86,10 +86,12 @@ export class Recording {
       logger,
       signals,
     })
-    // Edits are facts about the process.
-    signals.on('files.changed', () => {
-      facts = undefined
-    })
+    // Edits and libraries are facts about the process.
+    for (const change of ['files.changed', 'library.unseen'] as const) {
+      signals.on(change, () => {
+        facts = undefined
+      })
+    }
     context.enable()
     const { profiler } = this
     this.findTrace = (request = context.current) => profiler.find(request)

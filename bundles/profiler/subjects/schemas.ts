@@ -9,7 +9,7 @@ import { redirectsSchema, requestSchema, responseSchema, sessionSchema } from '.
 import { httpSchema } from './http/data.ts'
 import { loggerSchema } from './logs/data.ts'
 import { memorySchema } from './memory/data.ts'
-import { queriesSchema } from './queries/data.ts'
+import { queriesProcessSchema, queriesSchema } from './queries/data.ts'
 import { routerProcessSchema, routerSchema } from './router/data.ts'
 import { templatesSchema } from './templates/data.ts'
 import { lateSchema, timeSchema } from './time/data.ts'
@@ -46,6 +46,7 @@ export const collectorSchemas = {
 export const processSchemas = {
   events: eventsProcessSchema,
   router: routerProcessSchema,
+  queries: queriesProcessSchema,
   server: serverProcessSchema,
   config: configProcessSchema,
 }

@@ -4,6 +4,7 @@ import {
   amount,
   check,
   count,
+  flag,
   indexedList,
   list,
   maybe,
@@ -11,6 +12,7 @@ import {
   number,
   oneOf,
   pairs,
+  text,
 } from '../../profile/schema.ts'
 
 /** The queries of a request: calls of databases and caches. */
@@ -52,6 +54,19 @@ const query = v.object({
   batch: maybe(check.count),
   /** Which transaction of the request it is part of, from 1; absent if it is not known. */
   transaction: maybe(check.count),
+})
+
+export const queriesProcessSchema = v.object({
+  /** The loaded libraries whose versions are too old to report their queries. */
+  unseen: list(
+    v.object({
+      name: text,
+      version: text,
+      /** The first version that reports them. */
+      first: text,
+      isCache: flag,
+    }),
+  ),
 })
 
 /** Queries refer to one another by their index: one without a system or a text is replaced. */

@@ -1,6 +1,7 @@
 import { readStatement } from '../../../../lib/sql/statement.ts'
 import { isCache, isDocumentStore, readTokens } from '../../../../lib/sql/tokens.ts'
 import { type Caller, type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
+import { describeUnseen } from '../../../libraries/unseen.ts'
 import { formatNumber, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
@@ -75,6 +76,12 @@ export interface StoredQueries {
   readonly omitted: number
   readonly database: QueryGroup
   readonly cache: QueryGroup
+}
+
+/** Describes the libraries of databases or caches that were loaded, and do not report their queries. */
+export function listUnseen(kind: StoredQuery['kind'], { process }: Pick<Profile, 'process'>): readonly string[] {
+  const unseen = process.queries?.unseen ?? []
+  return unseen.filter(({ isCache }) => isCache === (kind === 'cache')).map(describeUnseen)
 }
 
 /** Reads the queries of a profile: empty lists if nothing was recorded. */

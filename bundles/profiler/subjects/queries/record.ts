@@ -13,6 +13,7 @@ import { cut, maskAndCut, type TextMasker } from '../../../../lib/redact/masking
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isCache } from '../../../../lib/sql/tokens.ts'
 import { type Caller, Callers, type Running } from '../../../../lib/stack/callers.ts'
+import { describeUnseen, onUnseenLibrary, unseenLibraries } from '../../../libraries/unseen.ts'
 import { formatCount, roundTime } from '../../profile/format.ts'
 import { coveredWorkTime, endOf, isAwaitedSystem, type Period, type Stopped, stopsOf } from '../../profile/work.ts'
 import type { FindRunning } from '../../record/code-places.ts'
@@ -27,6 +28,12 @@ import { controlOperations, leastWait, operationOf, slowQuery } from './read.ts'
 
 /** The queries of databases and caches. */
 export const queriesSubject: RecordedSubject = {
+  observeProcess: ({ logger, signals }) => [
+    onUnseenLibrary(library => {
+      logger.warning(describeUnseen(library))
+      signals.emit('library.unseen', library)
+    }),
+  ],
   createCollectors: ({ redactor }) => [createQueriesCollector(redactor)],
   observeRequests({ directory, queries, redactor }, { findRunning, findTrace }) {
     const callers = new Callers(directory)
@@ -335,6 +342,7 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
       const traced = stops.length === 0 ? undefined : queryPart.find(trace)
       return traced === undefined ? {} : { queryTime: traced.time('database', stops) }
     },
+    describeProcess: () => ({ unseen: unseenLibraries }),
     hasWorked(trace, since) {
       const { more, queries = [] } = queryPart.find(trace) ?? {}
       const isLate = queries.some(({ end = -Infinity, start }) => Math.max(start, end) > since)

@@ -31,6 +31,7 @@ import {
   countQueries,
   endsTransaction,
   lacksValues,
+  listUnseen,
   operationOf,
   type QueryGroup,
   type QuerySet,
@@ -69,6 +70,7 @@ export async function viewQueries(
   return {
     isEmpty: queries.length === 0,
     isCache: kind === 'cache',
+    unseen: listUnseen(kind, profile),
     panel: kind,
     table: `${kind}-queries`,
     action: profileLink(profile.summary.token),

@@ -8,7 +8,15 @@ import { formatCount, formatDuration, formatNumber } from '../../profile/format.
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { workTime } from '../../profile/work.ts'
-import { countFailedQueries, countQueries, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
+import {
+  countFailedQueries,
+  countQueries,
+  listUnseen,
+  type QuerySet,
+  readQueries,
+  type StoredQuery,
+  shapeOf,
+} from './read.ts'
 import {
   countOmitted,
   type Kind,
@@ -84,7 +92,7 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
     template: 'profiler/panels/queries',
     stored: ['queries'],
 
-    hasContent: ({ profile }) => readQueries(profile)[kind].queries.length > 0,
+    hasContent: ({ profile }) => readQueries(profile)[kind].queries.length > 0 || listUnseen(kind, profile).length > 0,
 
     badge({ profile }) {
       const failed = countFailedQueries(kind, profile).count
@@ -104,9 +112,12 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
 
     toMarkdown({ profile }, limit) {
       const { queries, shapes } = readQueries(profile)[kind]
-      if (queries.length === 0) return []
+      const unseen = listUnseen(kind, profile)
+      if (queries.length + unseen.length === 0) return []
+      const head = [`## ${label}`, ...unseen]
+      if (queries.length === 0) return head
       return [
-        `## ${label}`,
+        ...head,
         listMetrics(kind, profile)
           .map(({ name, value }) => `${name}: ${value}`)
           .join('; '),

@@ -1,0 +1,39 @@
+declare module '../../lib/signals.ts' {
+  interface SignalMap {
+    /** The application has loaded a version of a library whose queries are not seen. */
+    'library.unseen': UnseenLibrary
+  }
+}
+
+/** A library whose version is too old to report its queries. */
+export interface UnseenLibrary {
+  readonly name: string
+  readonly version: string
+  /** The first version that reports them. */
+  readonly first: string
+  readonly isCache: boolean
+}
+
+/** Writes that a library is not seen. */
+export function describeUnseen({ first, isCache, name, version }: UnseenLibrary): string {
+  return `${name} ${version} does not report its ${isCache ? 'commands' : 'queries'}; ${first} does.`
+}
+
+const unseen: UnseenLibrary[] = []
+const listeners = new Set<(library: UnseenLibrary) => void>()
+
+/** The loaded libraries whose versions are too old to be seen. */
+export const unseenLibraries: readonly UnseenLibrary[] = unseen
+
+/** Passes each library that is too old to be seen, now or when it is loaded, until the returned function is called. */
+export function onUnseenLibrary(listener: (library: UnseenLibrary) => void): () => void {
+  for (const library of unseen) listener(library)
+  listeners.add(listener)
+  return () => void listeners.delete(listener)
+}
+
+/** Notes a library that is too old to be seen. */
+export function noteUnseen(library: UnseenLibrary): void {
+  unseen.push(library)
+  for (const listener of listeners) listener(library)
+}
