@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Foundation } from '../../kernel/bundle.ts'
 import type { Queries } from '../../kernel/contracts/queries.ts'
+import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
 import { findLoaded, findPackage } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
 import { Callers } from '../../lib/stack/callers.ts'
@@ -18,7 +19,6 @@ import { nodeRedis } from './node-redis.ts'
 import { pg } from './pg.ts'
 import { postgres } from './postgres.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
-import { noteUnseen } from './unseen.ts'
 
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
 export const libraries: readonly Library[] = [

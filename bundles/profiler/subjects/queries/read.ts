@@ -1,7 +1,7 @@
+import { describeUnseen } from '../../../../kernel/contracts/unseen-libraries.ts'
 import { readStatement } from '../../../../lib/sql/statement.ts'
 import { isCache, isDocumentStore, readTokens } from '../../../../lib/sql/tokens.ts'
 import { type Caller, type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
-import { describeUnseen } from '../../../libraries/unseen.ts'
 import { formatNumber, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'

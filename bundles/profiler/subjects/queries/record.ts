@@ -5,6 +5,7 @@ import type {
   QueryResult,
   QueryStart,
 } from '../../../../kernel/contracts/queries.ts'
+import { describeUnseen, onUnseenLibrary, unseenLibraries } from '../../../../kernel/contracts/unseen-libraries.ts'
 import { flattenError, rememberStatement } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { readClock } from '../../../../lib/own-globals.ts'
@@ -13,7 +14,6 @@ import { cut, maskAndCut, type TextMasker } from '../../../../lib/redact/masking
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isCache } from '../../../../lib/sql/tokens.ts'
 import { type Caller, Callers, type Running } from '../../../../lib/stack/callers.ts'
-import { describeUnseen, onUnseenLibrary, unseenLibraries } from '../../../libraries/unseen.ts'
 import { formatCount, roundTime } from '../../profile/format.ts'
 import { coveredWorkTime, endOf, isAwaitedSystem, type Period, type Stopped, stopsOf } from '../../profile/work.ts'
 import type { FindRunning } from '../../record/code-places.ts'
