@@ -20,8 +20,7 @@ process.stdin.on('end', () => process.exit()).resume()
 
 function startExpress(t: Test, program: string, flags = '') {
   const folder = t.testdir({ node_modules: {}, 'package.json': JSON.stringify({ dependencies: { express: '*' } }) })
-  const options = flags === '' ? {} : { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${flags}` }
-  return startProfiled(t, program, { PROFILER_TOOLBAR: '1', ...options }, folder)
+  return startProfiled(t, program, { PROFILER_TOOLBAR: '1', NODE_OPTIONS: flags }, folder)
 }
 
 /** The first sentence of a profile. */
@@ -38,6 +37,7 @@ const takers: Readonly<Record<string, readonly [code: string, flags: string, pat
   rejections: [`process.on('unhandledRejection', () => {})`, '', ['/rejected']],
   warn: ['', '--unhandled-rejections=warn', ['/rejected']],
   none: ['', '--unhandled-rejections none', ['/rejected']],
+  quoted: ['', '"--unhandled-rejections=warn"', ['/rejected']],
   strict: [`process.on('uncaughtException', () => {})`, '--unhandled-rejections=strict', ['/rejected']],
 }
 

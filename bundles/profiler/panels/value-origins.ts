@@ -148,7 +148,9 @@ export function createHeaderRows(headers: readonly Row[], origins: ChangeOrigins
 /** Creates the rows of a request's attributes. */
 export function createAttributeRows(pairs: Pairs, origins: ChangeOrigins, isSubRequest: boolean): OriginRow[] {
   const rows = toPairRows(pairs)
-  const others = viewOther(isSubRequest ? 'the caller of the sub-request' : 'there from the start')
+  const others = isSubRequest
+    ? viewOther('the caller of the sub-request')
+    : { ...viewOther(''), how: 'there from the start' }
   const isComplete = origins.isComplete && rows.length <= attributeLimit
   return withIds(
     'attribute',

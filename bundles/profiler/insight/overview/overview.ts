@@ -17,6 +17,7 @@ import { compareWithUsual, type Durations, measureDurations, type TimeRatio } fr
 import { linkToPlace } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { readProcessStart } from '../since-edit.ts'
+import { nameOfWork } from '../summary-view.ts'
 import { findReason, findTrouble, hasThrown, type Reason } from './answer.ts'
 import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
 import { divideTime, stopped, type TimePart } from './time-parts.ts'
@@ -263,10 +264,11 @@ function fit(versions: readonly Sentence[]): readonly OverviewPart[] {
 const targetLimit = 60
 
 function describeSubject({ summary }: Profile): Sentence {
-  const { controller, method, parent, url } = summary
+  const { controller, method, operation, parent, url } = summary
   const [path = ''] = toTarget(url).split(/[?#]/, 1)
   const name = parent === null || controller === null ? `${method} ${toReadableUrl(path)}` : controller
-  return [...(parent === null ? [] : ['Sub-request ']), toValue(name, targetLimit)]
+  const subject = nameOfWork({ route: name, operation })
+  return [...(parent === null ? [] : ['Sub-request ']), toValue(subject, targetLimit)]
 }
 
 function describeEnding(profile: Profile): Sentence {

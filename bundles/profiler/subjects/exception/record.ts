@@ -197,8 +197,11 @@ function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logge
 
 const rejected = 'unhandledRejection'
 
-/** With these modes of `--unhandled-rejections`, the process goes on after a rejection, whether or not it has a listener. */
-const lenientMode = /--unhandled-rejections[= ](?:none|warn)(?= |$)/
+/**
+ * With these modes of `--unhandled-rejections`, the process goes on after a rejection, whether or not it has a listener. `NODE_OPTIONS` may
+ * have quotes.
+ */
+const lenientMode = /--unhandled-rejections"?[= ]"?(?:none|warn)(?=[\s"]|$)/
 
 /**
  * Adds the rejections that do not end the process to the profiles of their requests. A listener of ours would keep the process alive that a

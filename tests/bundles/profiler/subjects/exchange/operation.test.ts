@@ -1,7 +1,13 @@
 import { Response } from 'sinfonietta'
 import { t } from 'tap'
+import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
+import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
+import { findRelatives } from '#bundles/profiler/insight/relatives.ts'
+import { gatherStatistics } from '#bundles/profiler/insight/routes.ts'
+import { recognizeSlow } from '#bundles/profiler/insight/search-list.ts'
 import { nameOperation } from '#bundles/profiler/subjects/exchange/operation.ts'
 import { readOperation } from '#bundles/profiler/subjects/exchange/read.ts'
+import { createProfile, createSummary } from '#tests/support/create-profile.ts'
 import { createProfiledKernel, type ProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 /** A request, and what its protocol says of it. */
@@ -312,4 +318,46 @@ t.test('an operation is named by its protocol, and a request that only looks ali
     if (JSON.stringify(actual) !== JSON.stringify(expected)) wrong.push({ of: example.of, actual, expected })
   }
   t.strictSame(wrong, [])
+})
+
+t.test('requests are alike, slow and counted by their operation, and a sentence names it', async t => {
+  const ask = (operation: string | null, duration: number, index: number) =>
+    createSummary({ operation, duration, token: `00000${index}`, route: 'POST /graphql', method: 'POST', time: index })
+  const all = [
+    ...[60, 61, 62, 63, 64].map((duration, index) => ask('query Report', duration, index)),
+    ...[2, 2, 2, 2, 60].map((duration, index) => ask('query Books', duration, index + 5)),
+  ]
+  const last = createProfile(
+    {
+      request: {
+        headers: [],
+        body: { type: 'application/json', state: 'read', json: [{ query: 'query Books { books }' }] },
+      },
+      response: {
+        headers: [],
+        content: { json: [{ errors: [{ message: 'No author.', path: ['books', 7] }, { message: 'x' }] }] },
+      },
+    },
+    all.at(-1),
+  )
+  const { earlier } = findRelatives(all, last)
+  const isSlow = recognizeSlow(all)
+  t.strictSame(
+    {
+      groups: gatherStatistics(all).map(({ count, operation, p50, route }) => [route, operation, count, p50]),
+      earlier: earlier.map(({ operation }) => operation),
+      slow: all.filter(isSlow).map(({ token }) => token),
+      sentence: toPlainText(summarizeProfile({ profile: last, earlier, findings: [] }).sentence),
+    },
+    {
+      groups: [
+        ['POST /graphql', 'query Report', 5, 62],
+        ['POST /graphql', 'query Books', 5, 2],
+      ],
+      earlier: Array.from({ length: 4 }, () => 'query Books'),
+      slow: ['000009'],
+      sentence:
+        'POST /somewhere · query Books took 60 ms; the operation failed at books.7: No author, and 1 more error.',
+    },
+  )
 })
