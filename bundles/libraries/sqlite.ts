@@ -1,5 +1,5 @@
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
-import { createRequire, isBuiltin } from 'node:module'
+import { createRequire } from 'node:module'
 import type { QueryEnd } from '../../kernel/contracts/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
@@ -65,7 +65,6 @@ function openLoadedSqlite(): void {
  * statements of templates itself (`createTagStore`).
  */
 export function openNodeSqlite(): void {
-  if (!isBuiltin('node:sqlite')) return
   const { moduleLoadList } = process as unknown as { readonly moduleLoadList: readonly string[] }
   let seen = 0
   const check = () => {

@@ -124,11 +124,6 @@ export class Queries {
     this.#observer = observers.length > 1 ? { begin: (query, below) => beginAll(observers, query, below) } : first
   }
 
-  /** Whether there is an observer. */
-  get areObserved(): boolean {
-    return this.#observer !== undefined
-  }
-
   /** Whether an observer records the queries of a request: else a source need not look for their details. */
   isRecorded(request: Request): boolean {
     return this.#observers.some(observer => observer.isRecorded?.(request))

@@ -155,6 +155,7 @@ t.test('of quick saves, also during a start, the last one counts, and no other v
   save('last')
   rmSync(inCopy('wait'))
   await answers('last')
+  await until(() => answered.has('last'))
   isOver = true
   await load
   t.strictSame([...answered], ['fourth', 'fifth', 'last'])
