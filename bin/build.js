@@ -1,6 +1,6 @@
 // Builds the package itself, in its repository. This file runs before any other file is compiled.
 import { spawnSync } from 'node:child_process'
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 
 const root = path.join(import.meta.dirname, '..')
@@ -11,7 +11,10 @@ export function prepare() {
   if (existsSync(path.join(root, 'dist/bin/application/sources.js'))) return true
   if (existsSync(compiler)) {
     console.error('Compiling all sources …')
-    return spawnSync(process.execPath, [compiler, '--build'], { stdio: ['ignore', 2, 2], cwd: root }).status === 0
+    const { status } = spawnSync(process.execPath, [compiler, '--build'], { stdio: ['ignore', 2, 2], cwd: root })
+    // The mark of a whole build: see `sources.ts`.
+    if (status === 0) writeFileSync(path.join(root, 'dist/.compiled'), '')
+    return status === 0
   }
   console.error('There is neither a dist/ nor a compiler: run "npm ci", then "npm run build".')
   return false
