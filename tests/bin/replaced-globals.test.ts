@@ -206,8 +206,8 @@ async function run(t: Test, options: readonly string[]) {
   for (const [index, name] of Object.keys(replacements).entries()) {
     const begin = Date.now()
     await ask(port, '/replace')
-    const answer = await ask(port, `/work/${index}`, 'body')
-    await until(() => output.stdout.includes(`late work of /work/${index}\n`))
+    const answer = await ask(port, `/task/${index}`, 'body')
+    await until(() => output.stdout.includes(`late work of /task/${index}\n`))
     // The page may fail. Without promises, or what the compression of Node uses, its error is one of the process.
     if (viewer !== undefined && !/romise|concat/.test(name)) await askPage(viewer)
     await ask(port, '/restore')
@@ -220,7 +220,7 @@ async function run(t: Test, options: readonly string[]) {
       stored = await list()
       return stored.some(({ url }) => url.endsWith(`/again/${index}`))
     })
-    const found = stored.find(({ url }) => url.endsWith(`/work/${index}`))
+    const found = stored.find(({ url }) => url.endsWith(`/task/${index}`))
     if (found === undefined) lost.push(name)
     else if (found.time < begin - 1 || found.time > Date.now() || found.duration < 1) falseTimes.push([name, found])
   }
