@@ -66,8 +66,8 @@ export class Callers {
     beginCapture(limit)
     captureStackTrace(captured, below)
     const sites = endCapture()
-    // The library has called this code in another way.
-    if (sites.length === 0 && below !== this.find) return this.find()
+    // The library has called this code in another way. V8 then leaves out all frames but those of WebAssembly.
+    if (below !== this.find && sites.every(isAssembly)) return this.find()
     return this.#findIn(sites, limit, below)
   }
 
@@ -289,6 +289,10 @@ function set(prepare: typeof Error.prepareStackTrace, limit: number): void {
   } catch {
     // The place is not known.
   }
+}
+
+function isAssembly(site: NodeJS.CallSite): boolean {
+  return site.getFileName()?.startsWith('wasm:') === true
 }
 
 /** The frames below a running function, the innermost first. No source map is read. */

@@ -1,8 +1,6 @@
 import { t } from 'tap'
 import { findStartingFetch, watchSignals } from '#bundles/profiler/subjects/http/record.ts'
 
-// A program of its own: if a process has called fetch before the watch begins, the dispatcher of Node.js is not known.
-
 /** Replaces the global fetch by one that asks whether the call is limited. */
 function replaceFetch(calls: (boolean | undefined)[]): () => void {
   const { fetch } = globalThis
@@ -36,15 +34,27 @@ t.test('a call of fetch may be limited by a global dispatcher of the application
   const calls: (boolean | undefined)[] = []
   t.teardown(replaceFetch(calls))
   t.teardown(watchSignals())
-  const key = Symbol.for('undici.globalDispatcher.1')
+  t.ok(globalThis.Request, 'Node.js loads its dispatcher with it, as packages do before the first call')
+  const key = [2, 1].map(at => Symbol.for(`undici.globalDispatcher.${at}`)).find(each => each in globalThis) ?? ''
   await fetch('http://a/')
   const dispatcher: unknown = Reflect.get(globalThis, key)
   t.ok(dispatcher, 'Node.js has one')
-  Reflect.set(globalThis, key, {})
-  await fetch('http://a/')
+  class Agent {
+    constructor(options: object) {
+      Object.assign(this, { [Symbol('options')]: { connect: undefined, ...options } })
+    }
+    dispatch(): void {}
+  }
+  const composed = new Proxy(new Agent({}), {
+    get: (agent, key) => (key === 'dispatch' ? () => {} : Reflect.get(agent, key)),
+  })
+  for (const each of [{}, new Agent({ headersTimeout: 500 }), composed, new Agent({})]) {
+    Reflect.set(globalThis, key, each)
+    await fetch('http://a/')
+  }
   Reflect.set(globalThis, key, dispatcher)
   await fetch('http://a/')
-  t.strictSame(calls, [false, true, false])
+  t.strictSame(calls, [false, true, true, true, false, false])
 })
 
 t.test('a kernel that is closed twice does not end the watch of another', async t => {

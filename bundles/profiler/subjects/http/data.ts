@@ -43,7 +43,7 @@ export const httpSchema = v.object({
       caller: maybe(caller),
       /** The span that the call named as the parent of the work for it (W3C Trace Context). */
       spanId: maybe(check.text),
-      /** The request as it was sent; node:http of Node 20 reports no body. */
+      /** The request as it was sent. */
       request: maybe(messageSchema),
       response: maybe(messageSchema),
     }),

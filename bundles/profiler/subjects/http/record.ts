@@ -1,6 +1,8 @@
+import { Agent, ClientRequest } from 'node:http'
 import { parseTraceParent } from '../../../../kernel/contracts/trace-context.ts'
 import { guard, listenTo, subscribeChannels } from '../../../../lib/guard.ts'
 import { observeMethod } from '../../../../lib/observe-calls.ts'
+import { isAtLeast } from '../../../../lib/optional-packages.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type Caller, Callers, createCallerSearch, type Running } from '../../../../lib/stack/callers.ts'
@@ -135,6 +137,10 @@ class CallWatch {
     return call
   }
 
+  has(request: object): boolean {
+    return this.#calls.has(request)
+  }
+
   find(request: object): TracedCall | undefined {
     return this.#calls.get(request)
   }
@@ -219,12 +225,12 @@ function findLength(headers: readonly unknown[]): number | undefined {
 
 /** The part of a message of node:http that is read. */
 interface HttpMessage {
-  readonly request: ClientRequest
+  readonly request: SentRequest
   readonly response: IncomingResponse
   readonly error: unknown
 }
 
-interface ClientRequest {
+interface SentRequest {
   readonly method: string
   readonly protocol: string
   readonly host: string
@@ -250,21 +256,31 @@ interface IncomingResponse {
   once(event: 'close', listener: () => void): void
 }
 
-/**
- * Records calls of node:http and node:https until the returned function is called. Node 20 reports a request when all
- * of it was sent, so its body is not known; Node 22 and later report it when it is created.
- */
+/** Before Node 22.12, `http.client.request.created` is not published: a new request is passed to its agent, or gets its connection. */
+const newRequests = isAtLeast(process.versions.node, '22.12')
+  ? []
+  : ([
+      [Agent.prototype, 'addRequest', (_: unknown, [request]: unknown[]) => request],
+      [ClientRequest.prototype, 'onSocket', (request: unknown) => request],
+    ] as const)
+
+/** Records calls of node:http and node:https until the returned function is called. */
 function watchNodeHttp(calls: CallWatch): () => void {
-  const begin = (request: ClientRequest): TracedCall | undefined =>
+  const begin = (request: SentRequest): TracedCall | undefined =>
     calls.begin(request, () => ({ client: 'node:http', method: request.method, url: urlOf(request) }))
-  return subscribeChannels({
-    'http.client.request.created': listenTo<HttpMessage>(({ request }) => {
-      const call = begin(request)
-      if (call === undefined) return
-      const take = (chunk: unknown, encoding: unknown) => takeSent(call, request, chunk, encoding)
-      observe(request, 'write', take)
-      observe(request, 'end', take)
-    }),
+  const beginNew = (request: SentRequest) => {
+    if (calls.has(request)) return
+    const call = begin(request)
+    if (call === undefined) return
+    const take = (chunk: unknown, encoding: unknown) => takeSent(call, request, chunk, encoding)
+    observe(request, 'write', take)
+    observe(request, 'end', take)
+  }
+  const restores = newRequests.map(([prototype, name, find]) =>
+    observeMethod(prototype, name, (self, args) => void beginNew(find(self, args) as SentRequest)),
+  )
+  const unsubscribe = subscribeChannels({
+    'http.client.request.created': listenTo<HttpMessage>(({ request }) => beginNew(request)),
     'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
       const call = begin(request)
       if (call?.sentMessage === undefined) call?.noteSent(flattenHeaders(request.getHeaders()))
@@ -296,22 +312,25 @@ function watchNodeHttp(calls: CallWatch): () => void {
       begin(request)?.fail(error, request.destroyed || request.res?.destroyed === true),
     ),
   })
+  return () => {
+    for (const restore of [unsubscribe, ...restores]) restore()
+  }
 }
 
 /** Whether no timeout of a call of node:http is seen, and no signal: it listens to the end of a call with a signal. */
-function isUnlimited(request: ClientRequest): boolean {
+function isUnlimited(request: SentRequest): boolean {
   return request.timeout === undefined && request.listenerCount('timeout') + request.listenerCount('close') === 0
 }
 
 /** The headers do not change after the first chunk. */
-function takeSent(call: TracedCall, request: ClientRequest, chunk: unknown, encoding: unknown): void {
+function takeSent(call: TracedCall, request: SentRequest, chunk: unknown, encoding: unknown): void {
   if (call.sentMessage === undefined) call.noteSent(flattenHeaders(request.getHeaders()))
   const isEncoded = typeof chunk === 'string' && typeof encoding === 'string' && Buffer.isEncoding(encoding)
   call.sentMessage?.take(isEncoded ? Buffer.from(chunk, encoding) : chunk)
 }
 
 /** With a proxy the path is the whole URL. */
-function urlOf(request: ClientRequest): string {
+function urlOf(request: SentRequest): string {
   const { host, path, protocol } = request
   return /^https?:/.test(path) ? path : `${protocol}//${request.getHeader('host') ?? host}${path}`
 }
@@ -358,17 +377,18 @@ export function watchSignals(): () => void {
   }
 }
 
-/** Where undici, also that of Node.js, has the dispatcher of the calls without one of their own. */
-const globalDispatcher = Symbol.for('undici.globalDispatcher.1')
+/** Where undici has the dispatcher of the calls without one of their own; that of Node.js reads one of both. */
+const globalDispatcher = Symbol.for(`undici.globalDispatcher.${isAtLeast(process.versions.undici ?? '0', '8') ? 2 : 1}`)
 
-const readDispatcher = (): unknown => Reflect.get(globalThis, globalDispatcher)
-
-/** `undefined` until it is loaded, and if there was another one before it. */
-let dispatcherOfNode: unknown
-
-function loadDispatcher(): void {
-  // The undici of Node.js is loaded with its first class. It keeps the dispatcher of the application.
-  if (readDispatcher() === undefined && globalThis.Request) dispatcherOfNode = readDispatcher()
+/** Whether it is a dispatcher of undici without any option of the application: without one, Node.js makes it with the first call. */
+function isDefault(dispatcher: object | undefined): boolean {
+  if (dispatcher === undefined) return true
+  const prototype = Object(Object.getPrototypeOf(dispatcher))
+  const key = Object.getOwnPropertySymbols(dispatcher).find(({ description }) => description === 'options')
+  // A dispatcher with interceptors has another method.
+  const isAgent = prototype.constructor?.name === 'Agent' && Reflect.get(dispatcher, 'dispatch') === prototype.dispatch
+  const options: unknown[] = Object.values(Object(key && Reflect.get(dispatcher, key)))
+  return isAgent && options.every(value => value === undefined || value === Infinity)
 }
 
 function patch(): () => void {
@@ -387,8 +407,6 @@ function patch(): () => void {
 }
 
 const describeFetch = guard('fetch', (values: Parameters<typeof fetch>, below: Running): StartingFetch => {
-  // Node.js loads it with the first call, too. Other dispatchers than this one are those of the application.
-  loadDispatcher()
   const signal = findSignal(...values)
   return { isLimited: isLimited(signal, ...values), signal, below }
 })
@@ -400,6 +418,5 @@ function findSignal(...[input, init]: Parameters<typeof fetch>): AbortSignal | u
 
 /** A dispatcher may have a timeout. */
 function isLimited(signal: AbortSignal | undefined, ...[, init]: Parameters<typeof fetch>): boolean {
-  const dispatcher = init?.dispatcher ?? readDispatcher()
-  return signal !== undefined || dispatcher !== dispatcherOfNode
+  return signal !== undefined || !isDefault(init?.dispatcher ?? Reflect.get(globalThis, globalDispatcher))
 }

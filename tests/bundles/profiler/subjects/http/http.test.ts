@@ -1,6 +1,15 @@
 import { channel } from 'node:diagnostics_channel'
-import { Agent, createServer, get, request as httpRequest, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import {
+  Agent,
+  type ClientRequest,
+  createServer,
+  get,
+  request as httpRequest,
+  type RequestListener,
+  type Server,
+} from 'node:http'
+import { type AddressInfo, connect, type NetConnectOpts } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { type Test, t } from 'tap'
 import { toHar } from '#bundles/profiler/export/har.ts'
@@ -126,23 +135,36 @@ t.test('a call of node:http is recorded when it is sent', async t => {
   t.match(later, { method: 'PUT', caller: { file: /http\.test\.[jt]s$/ }, spanId: '00f067aa0ba902b7' })
 })
 
-t.test('since Node 22, a call of node:http is recorded when it is created', async t => {
-  const { url } = await listen(t)
-  const kernel = await createProfiledKernel(t, {
-    handlers: {
-      '/page': async () => {
-        await new Promise(resolve => {
-          const request = get(`${url}/new`, response => response.resume().on('close', resolve))
-          channel('http.client.request.created').publish({ request })
-        })
-        return done()
+t.test(
+  'a call of node:http is placed where it is created, with any agent, also if it waits for a connection',
+  async t => {
+    const { url } = await listen(t)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    t.teardown(() => agent.destroy())
+    const create: Readonly<Record<string, () => ClientRequest>> = {
+      plain: () => get(url),
+      alone: () => httpRequest(url, { agent: false }),
+      connected: () => httpRequest(url, { createConnection: options => connect(options as NetConnectOpts) }),
+      first: () => httpRequest(url, { agent }),
+      waiting: () => httpRequest(url, { agent }),
+      withFields: () => httpRequest(url, { headers: ['host', 'a', 'x', 'y'] }),
+    }
+    const kernel = await createProfiledKernel(t, {
+      handlers: {
+        '/page': async () => {
+          const sent = Object.values(create).map(each => each().end())
+          for (const [response] of await Promise.all(sent.map(each => once(each, 'response')))) response.resume()
+          return done()
+        },
       },
-    },
-  })
-  const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
-  t.equal(calls.length, 1)
-  t.match(calls, [{ status: 200, caller: { file: /http\.test\.[jt]s$/ } }])
-})
+    })
+    const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
+    t.strictSame(
+      calls.map(({ caller }) => caller?.function.replace(/^.*[. ]/, '')),
+      Object.keys(create),
+    )
+  },
+)
 
 t.test('the size of a response is its Content-Length, or the number of received bytes', async t => {
   const { url } = await listen(t)

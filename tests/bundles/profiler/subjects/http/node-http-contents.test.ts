@@ -1,4 +1,3 @@
-import { channel } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { type ClientRequest, createServer, type IncomingMessage, type RequestListener, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,11 +23,8 @@ const echo: RequestListener = (request, response) => {
   request.pipe(response)
 }
 
-/** Node 20 does not report a new request. */
 function create(url: string, type = 'text/plain'): ClientRequest {
-  const created = request(url, { method: 'POST', headers: { 'content-type': type } })
-  if (process.version.startsWith('v20.')) channel('http.client.request.created').publish({ request: created })
-  return created
+  return request(url, { method: 'POST', headers: { 'content-type': type } })
 }
 
 async function receive(sent: ClientRequest): Promise<IncomingMessage> {
