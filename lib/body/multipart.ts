@@ -252,7 +252,26 @@ export async function parseMultipart(
   }
 }
 
-function boundaryOf({ contentType = '' }: BodySource): string {
+/**
+ * Reads a form that is in memory: its parts that are complete, if it was cut. Its files have no path.
+ * @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400) BODY_CHARSET_UNSUPPORTED (415)
+ */
+export function readMultipart(bytes: Uint8Array, contentType: string | undefined): FormData {
+  const form = new FormData()
+  const content = new ByteCollector()
+  for (const event of new MultipartSplitter(boundaryOf({ contentType })).push(bytes)) {
+    if (event.kind === 'content') content.append(event.bytes)
+    if (event.kind !== 'end') continue
+    const { fileName, name, type } = event.head
+    const size = content.length
+    const part = content.take()
+    const file = fileName === undefined ? undefined : new UploadedFile({ name: fileName, type, size, path: '' })
+    form.append(name, file ?? decodeUtf8(part, otherCharsetOf(type)))
+  }
+  return form
+}
+
+function boundaryOf({ contentType = '' }: Pick<BodySource, 'contentType'>): string {
   const boundary = parseParameters(contentType)?.get('boundary')
   if (boundary === undefined) throw new BODY_FORM_INVALID(['its content type names no boundary'])
   // RFC 2046, 5.1.1

@@ -6,6 +6,7 @@ import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import { decodeUtf8 } from '../../../lib/body/body-source.ts'
 import { type FormData, parseForm } from '../../../lib/body/form-data.ts'
+import { readMultipart } from '../../../lib/body/multipart.ts'
 import { RequestBody } from '../../../lib/body/request-body.ts'
 import { Headers } from '../../../lib/http/headers.ts'
 import { type Connection, Request } from '../../../lib/http/request.ts'
@@ -280,7 +281,8 @@ class ServerExchange implements ObservedExchange {
     if (isByStream) trace.response = readSentHead(this.#reply as Http2ServerResponse)
     else {
       const encoding = trace.response?.headers.get('content-encoding') ?? ''
-      trace.page = { body: bytes, encoding, whole: length, isStreamed: this.#isStreamed }
+      const endFields = readEndFields(this.#reply)
+      trace.page = { body: bytes, encoding, whole: length, isStreamed: this.#isStreamed, endFields }
     }
     const { isSent, streamError } = judgeEnding({
       message: this.#message,
@@ -318,6 +320,13 @@ function readHead(reply: ServerReply): Response {
 function readSentHead({ stream }: Http2ServerResponse): Response | undefined {
   const { ':status': status, ...fields } = stream.sentHeaders ?? {}
   return typeof status === 'number' ? new Response(null, { status, headers: showFields(fields) }) : undefined
+}
+
+/** Reads the fields after the body. Node keeps the text of those of HTTP/1 in a property. */
+function readEndFields(reply: ServerReply): [string, string][] {
+  if (reply instanceof Http2ServerResponse) return showFields(reply.stream.sentTrailers ?? {})
+  const { _trailer: text } = reply as { readonly _trailer?: unknown }
+  return typeof text === 'string' && text !== '' ? parseHead(`\r\n${text}`) : []
 }
 
 function parseHead(text: string): [string, string][] {
@@ -412,14 +421,13 @@ class ObservedBody extends RequestBody {
   #reading: readonly [start: number, end: number] | undefined
   #isIgnored = false
   #form: FormData | undefined
+  readonly #type: string | undefined
 
   constructor(message: ServerMessage, headers: Headers) {
     const length = headers.get('content-length')
-    super({
-      stream: message,
-      length: length === null ? undefined : Number(length),
-      contentType: headers.get('content-type') ?? undefined,
-    })
+    const contentType = headers.get('content-type') ?? undefined
+    super({ stream: message, length: length === null ? undefined : Number(length), contentType })
+    this.#type = contentType
   }
 
   /** Whether the parser has passed nothing on. */
@@ -449,18 +457,21 @@ class ObservedBody extends RequestBody {
     if (this.#isIgnored) return { bytes: undefined, form: undefined }
     if (!this.#isComplete) return { bytes: undefined, form: undefined, received: length }
     const reading = this.#reading && { reading: this.#reading }
-    if (!isWhole) return { bytes: undefined, form: undefined, size: length, ...reading }
+    if (this.contentType === 'multipart/form-data')
+      this.#form ??= readForm(() => readMultipart(this.#copy.bytes, this.#type))
+    if (!isWhole) return { bytes: undefined, form: this.#form, size: length, ...reading }
     const { bytes } = this.#copy
-    if (this.contentType === 'application/x-www-form-urlencoded') this.#form ??= readForm(bytes)
+    if (this.contentType === 'application/x-www-form-urlencoded')
+      this.#form ??= readForm(() => parseForm(decodeUtf8(bytes), fieldLimit))
     return { bytes, form: this.#form, ...reading }
   }
 }
 
 const fieldLimit = 1000
 
-function readForm(bytes: Uint8Array): FormData | undefined {
+function readForm(parse: () => FormData): FormData | undefined {
   try {
-    return parseForm(decodeUtf8(bytes), fieldLimit)
+    return parse()
   } catch {
     return undefined
   }

@@ -114,6 +114,8 @@ export interface SentContent {
 const workLimit = 200
 const workEachSecond = 20
 
+const noText = 'Only text is stored.'
+
 /** Characters that are parsed or decoded. */
 const readLimit = 262_144
 
@@ -161,8 +163,8 @@ export class ContentCopier {
 
   #copy(sent: SentContent, type: string): Partial<ContentData> {
     const { body, encoding, whole = 0 } = sent
-    if (body.length === 0) return { note: isText(type) ? 'Not stored: too many bodies of calls.' : noteOf(type) }
-    if (!(isText(type) || (type === '' && typeof body === 'string'))) return { note: noteOf(type), ...digestOf(sent) }
+    if (body.length === 0) return { note: isText(type) ? 'Not stored: too many bodies of calls.' : noText }
+    if (!(isText(type) || (type === '' && typeof body === 'string'))) return { note: noText, ...digestOf(sent) }
     const given = readText(sent)
     const text = given === undefined ? undefined : (sent.hide?.(given) ?? given)
     if (given === undefined || text === undefined)
@@ -189,12 +191,28 @@ export class ContentCopier {
     const beginning = text.slice(0, contentLimit + margin)
     const isMarkup = type.includes('ml')
     const given = isMarkup && isCut ? withoutHalfTag(beginning) : beginning
-    const safe = isMarkup ? maskMarkup(given, this.#redactor) : this.#redactor.text(given)
+    const safe = isMarkup ? maskMarkup(given, this.#redactor) : this.#redactor.text(this.#maskLines(given, type))
     if (!isCut) return { text: safe }
     const end = Math.min(contentLimit, Math.max(0, safe.length - margin))
     return { text: safe.slice(0, end).toWellFormed(), isCut: true, ...digestOf(sent) }
   }
+
+  /** Masks the values of a stream by their names. */
+  #maskLines(text: string, type: string): string {
+    if (!isStream(type) && !isJsonType(type)) return text
+    const copier = new MaskingCopier(this.#redactor, contentBounds)
+    return text.replace(jsonLine, (line: string, before = '', json: string) => {
+      try {
+        return `${before}${JSON.stringify(copier.value('', JSON.parse(json)))}`
+      } catch {
+        return line
+      }
+    })
+  }
 }
+
+/** A line of JSON, or the data of an event that is JSON. */
+const jsonLine = /^(data: ?)?([[{].*)$/gm
 
 /** Without the end of its last tag, a field with a long value is not recognised. */
 function withoutHalfTag(markup: string): string {
@@ -211,15 +229,13 @@ export function copyForm(fields: Iterable<readonly [string, unknown]>, copier: M
 
 /** Whether content of a media type is text that can be read. */
 export function isText(type: string): boolean {
-  return (
-    /^text\/(?!event-stream)|^application\/(?:xml|xhtml\+xml|javascript|graphql|x-ndjson)$|\+xml$/.test(type) ||
-    isJsonType(type) ||
-    isForm(type)
-  )
+  const isOther = /^text\/|^application\/(?:xml|xhtml\+xml|javascript|graphql)$|\+xml$/.test(type)
+  return isOther || isStream(type) || isJsonType(type) || isForm(type)
 }
 
-function noteOf(type: string): string {
-  return type === 'text/event-stream' ? 'The events of a stream are not stored.' : 'Only text is stored.'
+/** Whether content of a media type has values of JSON, line by line: events, the parts of a GraphQL result, or JSON lines. */
+function isStream(type: string): boolean {
+  return /^(?:text\/event-stream|multipart\/mixed|application\/(?:x-ndjson|jsonl))$/.test(type)
 }
 
 function isForm(type: string): boolean {

@@ -23,6 +23,8 @@ interface NotedPage {
   readonly whole?: number
   /** Of another server: whether the body was written in pieces. */
   readonly isStreamed?: boolean
+  /** The fields that were sent after it. */
+  readonly endFields?: readonly (readonly [name: string, value: string])[]
 }
 
 /** The data that is recorded in memory while a request runs. The profile is made of it. */

@@ -222,8 +222,12 @@ function planBody(body: BodyData | undefined, contentType: string): PlannedBody 
   if (body.type === 'multipart/form-data' || files.length > 0) {
     const boundary = parseParameters(contentType)?.get('boundary')
     if (boundary === undefined || (form.length === 0 && files.length === 0)) return missing(body)
-    const lost =
-      files.length === 0 ? [] : [`${formatCount(files.length, 'file')} will be empty: file contents are not stored.`]
+    const lost = [
+      ...(body.note === undefined ? [] : [body.note]),
+      ...(files.length === 0
+        ? []
+        : [`${formatCount(files.length, 'file')} will be empty: file contents are not stored.`]),
+    ]
     return describe(encodeMultipart(boundary, readFormParts(body)).toString(), lost)
   }
   return form.length > 0 ? describe(serializeForm(form), []) : missing(body)

@@ -61,6 +61,8 @@ export const responseSchema = v.object({
   largeCookies: maybe(pairs),
   /** As it was before compression, without the profiler's toolbar; absent of a stream and of the profiler's error page. */
   content: maybe(contentSchema),
+  /** The fields after the body: trailers of HTTP, or the last message of gRPC-web and Connect. Absent without one. */
+  trailers: maybe(pairs),
 })
 
 export const sessionSchema = v.object({

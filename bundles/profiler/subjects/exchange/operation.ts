@@ -39,8 +39,9 @@ type Found = Omit<Operation, 'count' | 'names'> & { readonly all: readonly strin
 
 /** Finds the operation of a request. Never throws: stored data has any shape. */
 export function findOperation(exchange: StoredExchange): Operation | undefined {
-  const { method, request, url } = exchange
-  const isPlain = request?.body === undefined && request?.query === undefined && !url.includes('/trpc/')
+  const { method, request, response, url } = exchange
+  const isPlain =
+    request?.body === undefined && request?.query === undefined && !url.includes('/trpc/') && !isTrpc(response)
   if (isPlain || (method !== 'GET' && method !== 'POST')) return undefined
   const found =
     readGraphql(exchange) ?? readJsonRpc(exchange) ?? readTrpc(exchange) ?? readRpc(exchange) ?? readSoap(exchange)
@@ -64,11 +65,14 @@ function readGraphql({ method, request, response, status }: StoredExchange): Fou
   const requests = method === 'GET' ? readQuery(request) : readItems(readBodyValue(request?.body))
   const all = requests.flatMap(each => nameGraphql(each) ?? [])
   if (all.length === 0 || all.length < requests.length) return undefined
-  const results = readItems(readJson(response?.content))
+  const results = readAnswers(response?.content)
   // A gateway may refuse the request in another form. An answer that is no result says that the request was none of GraphQL.
-  if (status < 300 && results.some(result => !('data' in result || 'errors' in result))) return undefined
+  if (status < 300 && results.some(result => !['data', 'errors', 'hasNext'].some(name => name in result)))
+    return undefined
   if (status < 300 && response?.content?.json !== undefined && results.length === 0) return undefined
-  return { protocol: 'GraphQL', all, errors: results.flatMap(({ errors }) => readItems(errors).map(toGraphqlError)) }
+  // The parts of a result that come later.
+  const parts = results.flatMap(result => [result, ...readItems(result.incremental), ...readItems(result.completed)])
+  return { protocol: 'GraphQL', all, errors: parts.flatMap(({ errors }) => readItems(errors).map(toGraphqlError)) }
 }
 
 function readQuery(request: RequestData | undefined): JsonObject[] {
@@ -99,7 +103,7 @@ function readJsonRpc({ request, response }: StoredExchange): Found | undefined {
   if (calls.length === 0 || messages.some(({ jsonrpc }) => jsonrpc !== '2.0')) return undefined
   const names = new Map(calls.map(call => [call.id, nameCall(call)]))
   const isMcp = calls.some(({ method }) => mcpMethod.test(String(method)))
-  const errors = readItems(readJson(response?.content)).flatMap(({ error, id, result }) => {
+  const errors = readAnswers(response?.content).flatMap(({ error, id, result }) => {
     const path = calls.length > 1 ? (names.get(id) ?? '') : ''
     if (isObject(error)) return { message: toText(error.message), path }
     const [text] = isMcp && isObject(result) && result.isError === true ? readItems(result.content) : []
@@ -117,25 +121,31 @@ function nameCall({ method, params }: JsonObject): string {
   return subject === undefined ? String(method) : `${method} ${subject}`
 }
 
-/** Procedures of tRPC 10 and 11: the path has their names, and the response its own form. */
+/** Procedures of tRPC 10 and 11: the path has their names. The response has a header of version 11, or its own form. */
 function readTrpc({ method, request, response, url }: StoredExchange): Found | undefined {
   const [, folder = '', last = ''] = /^[^?#]*?(\/trpc)?\/([^/?#]+)(?:[?#]|$)/.exec(url) ?? []
-  const fields = new Map(request?.query ?? [])
-  const isBatch = fields.get('batch') === '1'
-  if (folder === '' && !isBatch) return undefined
-  const results = readItems(readJson(response?.content))
-  const isKnown = results.length > 0 && results.every(({ error, result }) => isObject(result) || isObject(error))
+  const isBatch = new Map(request?.query ?? []).get('batch') === '1'
+  const isNamed = isTrpc(response)
+  if (last === '' || !(isNamed || folder !== '' || isBatch)) return undefined
+  const answers = readAnswers(response?.content)
+  const results = answers.filter(({ error, result }) => isObject(result) || isObject(error))
   const isStream = readHeader(response, 'content-type').some(type => type.startsWith('text/event-stream'))
+  const isKnown = isNamed || (results.length > 0 && results.length === answers.length)
   if (!isKnown && !(folder !== '' && isStream)) return undefined
   const kind = method === 'POST' ? 'mutation' : isStream && !isBatch ? 'subscription' : 'query'
   const procedures = (isBatch ? decode(last).split(',') : [decode(last)]).slice(0, itemLimit)
   const errors = results.flatMap(({ error }, index) => {
     if (!isObject(error)) return []
     // A transformer, such as superjson, wraps the error.
-    const { message } = isObject(error.json) ? error.json : error
-    return { message: toText(message), path: procedures.length > 1 ? (procedures[index] ?? '') : '' }
+    const { data, message } = isObject(error.json) ? error.json : error
+    const named = isObject(data) && typeof data.path === 'string' ? data.path : procedures[index]
+    return { message: toText(message), path: procedures.length > 1 ? (named ?? '') : '' }
   })
   return { protocol: 'tRPC', all: procedures.map(name => `${kind} ${name}`), errors }
+}
+
+function isTrpc(response: ResponseData | undefined): boolean {
+  return readHeader(response, 'vary').some(value => value.includes('trpc-accept'))
 }
 
 /** gRPC, gRPC-web and Connect: the path ends with the service and its method. */
@@ -147,18 +157,24 @@ function readRpc({ request, response, status, url }: StoredExchange): Found | un
     request?.query?.some(([name, value]) => name === 'connect' && value === 'v1') === true
   const [, name] = /\/((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*\/[A-Za-z_]\w*)(?:[?#]|$)/.exec(url) ?? []
   if (name === undefined || !(isGrpc || isConnect)) return undefined
-  if (isGrpc) {
-    const [code = '0'] = readHeader(response, 'grpc-status')
-    const [message = ''] = readHeader(response, 'grpc-message')
-    return {
-      protocol: 'gRPC',
-      all: [name],
-      errors: code === '0' ? [] : [{ message: decode(message) || code, path: '' }],
-    }
-  }
-  const [error] = status < 400 ? [] : readItems(readJson(response?.content))
-  const errors = typeof error?.code === 'string' ? [{ message: toText(error.message ?? error.code), path: '' }] : []
-  return { protocol: 'Connect', all: [name], errors }
+  return isGrpc
+    ? { protocol: 'gRPC', all: [name], errors: readGrpcErrors(response) }
+    : { protocol: 'Connect', all: [name], errors: readConnectErrors(response, status) }
+}
+
+/** The status is a trailer, or a header if there is no body. */
+function readGrpcErrors(response: ResponseData | undefined): OperationError[] {
+  const ends = [response, response && { headers: response.trailers ?? [] }]
+  const [code = '0'] = ends.flatMap(end => readHeader(end, 'grpc-status'))
+  const [message = ''] = ends.flatMap(end => readHeader(end, 'grpc-message'))
+  return code === '0' ? [] : [{ message: decode(message) || `status ${code}`, path: '' }]
+}
+
+/** The end of a stream has its error; another call fails with a status of HTTP. */
+function readConnectErrors(response: ResponseData | undefined, status: number): OperationError[] {
+  const ends = (response?.trailers ?? []).filter(([name]) => name === 'error').map(([, error]) => error)
+  const [error] = status < 400 ? readItems(ends) : readAnswers(response?.content)
+  return typeof error?.code === 'string' ? [{ message: toText(error.message ?? error.code), path: '' }] : []
 }
 
 /** SOAP 1.1 and 1.2: XML is not recorded, so the header has to name the action. */
@@ -184,9 +200,16 @@ function readBodyValue(body: BodyData | undefined): unknown {
   return fields.has('map') ? parse(fields.get('operations')) : undefined
 }
 
-function readJson(content: ContentData | undefined): unknown {
-  return content?.json?.[0]
+/** The objects of a response: of JSON, or of a stream of events, of lines or of parts. */
+function readAnswers(content: ContentData | undefined): JsonObject[] {
+  if (content?.json !== undefined) return readItems(content.json[0])
+  const lines = (content?.text ?? '').matchAll(/^(?:data: ?)?([[{].*)$/gm)
+  // A batch of tRPC has its results in lists within lists.
+  return readItems([...lines].slice(0, lineLimit).flatMap(([, line]) => [parse(line)].flat(nesting)))
 }
+
+const lineLimit = 1000
+const nesting = 5
 
 /** The objects of a batch, or the only one. */
 function readItems(value: unknown): JsonObject[] {

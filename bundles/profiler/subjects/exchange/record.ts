@@ -27,6 +27,7 @@ import { replayAttribute } from '../../record/recording-policy.ts'
 import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
 import type { ProfiledSession, RedirectData, RequestData, ResponseData, SessionUseData } from './data.ts'
 import { findOperation, nameOperation } from './operation.ts'
+import { readTrailers } from './trailers.ts'
 
 /** The request and its response, and the session that they use. */
 export const exchangeSubject: RecordedSubject = {
@@ -87,6 +88,7 @@ function copyAttributes({ attributes }: Request, copier: MaskingCopier): Pairs {
 const parseLimit = 262_144
 
 const tooLarge = 'Too large to be stored.'
+const onlyBeginning = 'Only its beginning was stored: the body is large.'
 
 /** More than the application accepts by default. */
 const fieldLimit = 1000
@@ -102,7 +104,11 @@ export function describeBody({ body, headers, parent }: Request, redactor: Redac
   const announced = headers.get('content-length')
   const length = bytes?.length ?? size ?? (announced === null ? null : Number(announced))
   if (parent !== undefined) return { type, length, state: 'parent' }
-  if (form !== undefined) return { type, length, state: 'read', ...describeForm(form, redactor) }
+  if (form !== undefined) {
+    // Another server has received more than is kept of it.
+    const note = bytes === undefined && size !== undefined ? { note: onlyBeginning } : {}
+    return { type, length, state: 'read', ...describeForm(form, redactor), ...note }
+  }
   if (bytes !== undefined) return { type, length, state: 'read', ...describeBytes(body.contentType, bytes, redactor) }
   if (size !== undefined) return { type, length, state: 'read', note: tooLarge }
   // The client has announced more than it has sent.
@@ -152,6 +158,7 @@ export function createResponseCollector(redactor: Redactor, contents: ContentCop
       if (response === undefined) return undefined
       const content = copyContent(trace, response, redactor, contents)
       const largeCookies = findLargeCookies(response, redactor)
+      const trailers = readTrailers(trace.page, response.headers.get('content-type') ?? '')
       return {
         headers: copyHeaders(response.headers, createCopier(redactor)),
         size: sizeOf(trace, response, content),
@@ -161,6 +168,7 @@ export function createResponseCollector(redactor: Redactor, contents: ContentCop
         ...(response instanceof EventStream && { events: response.sentEvents }),
         ...(largeCookies.length > 0 && { largeCookies }),
         ...(content !== undefined && { content }),
+        ...(trailers.length > 0 && { trailers: createCopier(redactor).pairs(trailers) }),
       }
     },
     // It is not known how much of a text the client has got before it has left.

@@ -64,6 +64,7 @@ export const exchangeView: SubjectView = {
       ...writePairs('Errors of the operation', viewOperation(profile)?.pairs, limit),
       `Body: ${describeSize(response, profile.summary)}`,
       ...writePairs('Headers', response?.headers, limit),
+      ...writePairs('Trailers', response?.trailers, limit),
       ...writeContentBlocks('Content', response?.content, limit),
       ...writeSession(session, limit),
     ]
@@ -258,6 +259,7 @@ function viewResponse(response: ResponseData | undefined, headers: readonly Row[
     contentType: contentType || 'n/a',
     size: describeSize(response, summary),
     cookies: headers.filter(({ name }) => isNamed(name, 'set-cookie')).map(({ value }) => readSetCookie(value)),
+    trailers: toPairRows(response?.trailers).map(toValueRow),
   }
 }
 

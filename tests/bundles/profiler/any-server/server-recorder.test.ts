@@ -62,7 +62,7 @@ const answers: Readonly<Record<string, readonly [unknown, (reply: ServerResponse
   ],
   '/odd': [{ size: null, sent: 3 }, reply => reply.writeHead(200, { ...html, 'content-encoding': 'odd' }).end('abc')],
   '/events': [
-    { size: 9, isStreamed: true, sent: 9, content: { note: 'The events of a stream are not stored.' } },
+    { size: 9, isStreamed: true, sent: 9, content: { text: 'data: 1\n\n' } },
     reply => [reply.writeHead(200, { 'content-type': 'text/event-stream' }), reply.write('data: 1\n\n'), reply.end()],
   ],
 }
@@ -93,4 +93,93 @@ t.test('the size of a response of HTTP/2 is that of its body', async t => {
     t.match((await profileOf(path)).collectors.response, expected, path)
   }
   client.close()
+})
+
+const frame = (flags: number, text: string) => {
+  const head = Buffer.alloc(5, flags)
+  head.writeUInt32BE(Buffer.byteLength(text), 1)
+  return Buffer.concat([head, Buffer.from(text)])
+}
+const end = 'grpc-status: 5\r\ngrpc-message: none\r\n'
+const failed = JSON.stringify({ error: { code: 'not_found' }, metadata: { 'api-token': ['hunter22'] } })
+const web = [Buffer.concat([frame(0, 'one'), frame(0, 'two'), frame(0x80, end)])]
+const fields = [
+  ['grpc-status', '5'],
+  ['grpc-message', 'none'],
+]
+
+/** Content types, the bodies in their pieces, and the trailers. */
+const ends: Readonly<Record<string, readonly [type: string, body: readonly Buffer[], trailers: unknown]>> = {
+  '/web': ['application/grpc-web+proto', web, fields],
+  '/text': ['application/grpc-web-text', [frame(0, 'ab'), frame(0x80, end)].map(toBase64), fields],
+  '/connect': [
+    'application/connect+json',
+    [frame(0, '{}'), frame(2, failed)],
+    [
+      ['error', { code: 'not_found' }],
+      ['metadata', { 'api-token': '******' }],
+    ],
+  ],
+  '/compressed': ['application/grpc-web', [frame(0x81, end)], undefined],
+  '/cut': ['application/grpc-web', [frame(0x80, end).subarray(0, 12)], undefined],
+  '/none': ['application/grpc-web', [frame(0, end)], undefined],
+  '/other': ['application/octet-stream', web, undefined],
+}
+
+function toBase64(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.toString('base64'))
+}
+
+t.test('the trailers of a response are those of HTTP, or the last message of gRPC-web and Connect', async t => {
+  const answer = (url = '', reply: ServerResponse) => {
+    const [type = 'text/plain', body = [Buffer.from('a')]] = ends[url] ?? []
+    reply.writeHead(200, { 'content-type': type, trailer: 'x-sum' })
+    for (const piece of body) reply.write(piece)
+    if (url === '/http') reply.addTrailers({ 'x-sum': '12', 'x-api-token': 'hunter22' })
+    reply.end()
+  }
+  const { port, profileOf } = await recordServer(
+    t,
+    createServer((message, reply) => answer(message.url, reply)),
+  )
+  const masked = [
+    ['x-sum', '12'],
+    ['x-api-token', '******'],
+  ]
+  const all = { ...ends, '/http': ['', [], masked] } as typeof ends
+  const found: [string, unknown][] = []
+  for (const path of Object.keys(all)) {
+    await (await fetch(`http://127.0.0.1:${port}${path}`)).arrayBuffer()
+    const { collectors } = await profileOf(path, ({ summary }) => summary.outcome === 'complete')
+    found.push([path, collectors.response?.trailers])
+  }
+  t.strictSame(
+    found,
+    Object.entries(all).map(([path, [, , trailers]]) => [path, trailers]),
+  )
+})
+
+t.test('a form with files is recorded as far as it is kept', async t => {
+  const server = createServer((message, reply) => void message.resume().on('end', () => reply.end()))
+  const { port, profileOf } = await recordServer(t, server)
+  const send = async (path: string, size: number) => {
+    const form = new globalThis.FormData()
+    form.set('title', 'Ferries')
+    form.set('password', 'hunter22')
+    form.set('picture', new Blob(['a'.repeat(size)], { type: 'image/png' }), 'a.png')
+    await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body: form })
+    const { form: fields, files, note } = (await profileOf(path)).collectors.request?.body ?? {}
+    return { fields, files, note }
+  }
+  const fields = [
+    ['title', 'Ferries'],
+    ['password', '******'],
+  ]
+  t.strictSame(
+    [await send('/small', 3), await send('/large', 300_000)],
+    [
+      { fields, files: [{ field: 'picture', name: 'a.png', type: 'image/png', size: 3 }], note: undefined },
+      { fields, files: [], note: 'Only its beginning was stored: the body is large.' },
+    ],
+  )
 })

@@ -30,6 +30,8 @@ interface Example {
 const data = { data: { books: [] } }
 const rpc = (id: number, result: unknown) => ({ jsonrpc: '2.0', id, result })
 const call = (id: number, method: string, params: unknown = {}) => ({ jsonrpc: '2.0', id, method, params })
+const events = { 'content-type': 'text/event-stream' }
+const event = (value: unknown) => `event: next\ndata: ${JSON.stringify(value)}\n\n`
 const boundary = 'border'
 const multipart = (fields: Readonly<Record<string, string>>) =>
   `${Object.entries(fields)
@@ -118,6 +120,35 @@ const examples: readonly Example[] = [
     answer: data,
     is: 'mutation { login }',
   },
+  {
+    of: 'a subscription, whose events are masked',
+    to: '/g',
+    body: { query: 'subscription Ticks { ticks }' },
+    answer: event(data) + event({ errors: [{ message: 'No tick, password=hunter2', path: ['ticks'] }] }),
+    answerHeaders: events,
+    is: 'subscription Ticks',
+    errors: [['ticks', 'No tick, password=******']],
+  },
+  {
+    of: 'a result in parts',
+    to: '/g',
+    body: { query: 'query Books { books { title ... @defer { author } } }' },
+    answer: `\r\n---\r\n\r\n${JSON.stringify({ ...data, hasNext: true })}\r\n---\r\n\r\n${JSON.stringify({
+      incremental: [{ errors: [{ message: 'No author', path: ['books', 0, 'author'] }], data: null, path: [] }],
+      hasNext: false,
+    })}\r\n-----\r\n`,
+    answerHeaders: { 'content-type': 'multipart/mixed; boundary="-"' },
+    is: 'query Books',
+    errors: [['books.0.author', 'No author']],
+  },
+  {
+    of: 'other events',
+    to: '/g',
+    body: { query: '{ a }' },
+    answer: event({ token: 'a' }),
+    answerHeaders: events,
+    is: null,
+  },
   { of: 'another answer', to: '/search', body: { query: '{ books }' }, answer: { hits: [] }, is: null },
   { of: 'words', to: '/search', body: { query: 'query of words' }, answer: data, is: null },
   { of: 'SQL', to: '/search', body: { query: 'SELECT * FROM books' }, answer: data, is: null },
@@ -148,6 +179,16 @@ const examples: readonly Example[] = [
     to: '/mcp',
     body: call(1, 'tools/call', { name: 'search' }),
     answer: rpc(1, { isError: true, content: [{ type: 'text', text: 'No index' }] }),
+    is: 'tools/call search',
+    errors: [['', 'No index']],
+  },
+  {
+    of: 'a tool that fails in a stream of events',
+    to: '/mcp',
+    body: call(1, 'tools/call', { name: 'search' }),
+    answer:
+      event(call(1, 'notifications/progress')) + event(rpc(1, { isError: true, content: [{ text: 'No index' }] })),
+    answerHeaders: events,
     is: 'tools/call search',
     errors: [['', 'No index']],
   },
@@ -199,6 +240,28 @@ const examples: readonly Example[] = [
     answer: { error: { message: 'No procedure', code: -32004 } },
     is: 'mutation nope',
     errors: [['', 'No procedure']],
+  },
+  {
+    of: 'a procedure of a server of its own',
+    to: 'GET /user.byId',
+    answer: { result: { data: 1 } },
+    answerHeaders: { vary: 'trpc-accept, accept' },
+    is: 'query user.byId',
+  },
+  {
+    of: 'a subscription of procedures',
+    to: 'GET /ticks',
+    answer: 'event: connected\ndata: {}\n\ndata: 1\n\n',
+    answerHeaders: { ...events, vary: 'trpc-accept, accept' },
+    is: 'subscription ticks',
+  },
+  {
+    of: 'a batch in lines',
+    to: 'GET /user.byId,post.list?batch=1',
+    answer: `{"0":[[0],[null,0,0]],"1":[[0],[null,0,1]]}\n[1,0,[[{"error":{"message":"No posts","data":{"path":"post.list"}}}]]]\n`,
+    answerHeaders: { 'content-type': 'application/json', vary: 'trpc-accept, accept' },
+    is: 'query user.byId, query post.list',
+    errors: [['post.list', 'No posts']],
   },
   { of: 'a folder of this name', to: 'GET /trpc/readme', answer: { title: 'tRPC' }, is: null },
   { of: 'another batch', to: 'GET /mails?batch=1', answer: [{ id: 1 }], is: null },
