@@ -1,3 +1,5 @@
+import module from 'node:module'
+import { pathToFileURL } from 'node:url'
 import { isMainThread } from 'node:worker_threads'
 import { isRefused, refusal } from './profile-refusal.ts'
 
@@ -9,12 +11,21 @@ async function profile(): Promise<void> {
     process.stderr.write(`${refusal}\n`)
     return
   }
-  const { profileProcess } = await import('./profile.ts')
+  const { profileProcess } = (await load('profile.js')) as typeof import('./profile.ts')
   await profileProcess()
+}
+
+/** Not by its relative path: if this file is in a bundle, the others, and what they read, are in the package only. */
+async function load(file: string): Promise<unknown> {
+  const entry = pathToFileURL(module.createRequire(import.meta.url).resolve('sinfonietta/profile'))
+  return import(/* webpackIgnore: true */ new URL(`../profiling/${file}`, entry).href)
 }
 
 // Before the application: the address of the pages is known when its first request comes.
 await profile().catch(async error => {
-  const { describeFailure } = await import('../application/describe-failure.ts')
+  const failure = load('../application/describe-failure.js') as Promise<
+    typeof import('../application/describe-failure.ts')
+  >
+  const { describeFailure } = await failure.catch(() => ({ describeFailure: String }))
   process.stderr.write(`Nothing is profiled: ${describeFailure(error)}\n`)
 })
