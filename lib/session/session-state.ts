@@ -66,6 +66,10 @@ export class SessionState {
     return { createdAt, lastUsedAt, expiresAt: expiryOf(this.#place.times, createdAt, lastUsedAt) }
   }
 
+  get isStored(): boolean {
+    return this.#storedId !== undefined
+  }
+
   /** Whether there is something to save. */
   get isChanged(): boolean {
     return this.#contents.isChanged || this.#endedId !== undefined || this.#hasNewId
@@ -320,6 +324,15 @@ export type SessionMethod =
   | 'metadata'
   | 'regenerate'
   | 'invalidate'
+
+/** The methods that change nothing. */
+export const readingMethods: ReadonlySet<string> = new Set<SessionMethod>([
+  'get',
+  'has',
+  'all',
+  'peekFlashes',
+  'metadata',
+])
 
 /** One use of a session. */
 export interface SessionUse {

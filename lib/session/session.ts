@@ -71,6 +71,11 @@ export class Session {
     return this.#state?.isChanged ?? false
   }
 
+  /** Whether the store has the session, as far as this request knows. */
+  get isStored(): boolean {
+    return this.#state?.isStored ?? false
+  }
+
   /** The number of uses. A response that depends on the session must not be cached. */
   get useCount(): number {
     return this.#useCount

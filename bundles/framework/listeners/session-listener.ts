@@ -10,8 +10,8 @@ import type { HandedOutValues, LostChange } from '../../../lib/session/handed-ou
 import { Session } from '../../../lib/session/session.ts'
 import {
   createStatelessCheck,
+  readingMethods,
   type SessionCookie,
-  type SessionMethod,
   type SessionTimes,
   type SessionUse,
 } from '../../../lib/session/session-state.ts'
@@ -28,9 +28,6 @@ const responsePriority = -1000
 
 /** Milliseconds after a late change in which the application may save it itself. */
 const saveTime = 1000
-
-/** The methods of a session that only read. */
-const reading: ReadonlySet<SessionMethod> = new Set(['get', 'has', 'all', 'peekFlashes', 'metadata'])
 
 /** The services of the session listener. */
 export interface SessionListenerServices {
@@ -121,7 +118,7 @@ export class SessionListener {
     const onUse = (use: SessionUse) => {
       signals.emit('session.used', { request, use })
       check(use)
-      if (!this.#answered.has(request) || reading.has(use.method)) return
+      if (!this.#answered.has(request) || readingMethods.has(use.method)) return
       this.#answered.delete(request)
       this.#reportLost(session, use)
     }

@@ -6,6 +6,7 @@ import { charsetOf, isJsonType, mediaTypeOf } from '../../../lib/http/media-type
 import { readClock } from '../../../lib/own-globals.ts'
 import { maskMarkup } from '../../../lib/redact/mask-markup.ts'
 import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
+import { isFact } from '../../../lib/redact/prose.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { isSecretBeside, mask } from '../../../lib/redact/secret-names.ts'
 import type { ContentData } from '../profile/content.ts'
@@ -81,11 +82,12 @@ function copyValue(name: string, value: string, copier: MaskingCopier): unknown 
   }
 }
 
-/** The value of any cookie may identify its client. */
+/** The value of any cookie may identify its client, except a count such as `max_tokens=512`. */
 function maskCookie(pair: string): string {
   // A pair without a name is a value.
-  const name = pair.slice(0, pair.indexOf('=') + 1)
-  return pair === name ? pair : `${name}${mask}`
+  const end = pair.indexOf('=') + 1
+  const name = pair.slice(0, end)
+  return pair === name || isFact(pair.slice(0, end - 1).trim(), pair.slice(end)) ? pair : `${name}${mask}`
 }
 
 /** Masks the value, and keeps the attributes. */

@@ -78,10 +78,14 @@ export const sessionSchema = v.object({
       at: number,
       /** Places in the source, innermost call first. */
       trace: texts,
+      /** Whether its change is not in the store: it came after the session was saved, or the save has failed. Absent if it is, or if there is none. */
+      isLost: maybe(flag),
     }),
   ),
   /** The class of the store, such as `FileSessionStore`. Absent as `metadata`, and in profiles of 0.2. */
   store: maybe(text),
+  /** Whether the store has the session after the request. Absent of a sub-request, whose main request saves it later, and in profiles of 0.3. */
+  isStored: maybe(flag),
   /** Absent unless the session was started; times are milliseconds since 1970. Profiles of 0.1 have no `expiresAt`. */
   metadata: maybe(v.object({ createdAt: amount, lastUsedAt: amount, expiresAt: maybe(amount) })),
   attributes: maybe(check.object),

@@ -12,7 +12,7 @@ import { readTime } from '../../../../lib/own-globals.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isSecretBeside, mask, type NameTest } from '../../../../lib/redact/secret-names.ts'
-import type { SessionMethod } from '../../../../lib/session/session-state.ts'
+import { readingMethods, type SessionMethod } from '../../../../lib/session/session-state.ts'
 import type { Signals } from '../../../../lib/signals.ts'
 import { type Caller, Callers } from '../../../../lib/stack/callers.ts'
 import { formatFrame, locateFrame, parseStack } from '../../../../lib/stack/stack-frames.ts'
@@ -279,26 +279,44 @@ function isLong(name: string, value: string, isSecret: NameTest): boolean {
 function createSessionCollector(redactor: Redactor, directory: string): CollectorOf<'session'> {
   return {
     name: 'session',
+    // A session may be changed after the response, and be saved by the application.
+    collectsLate: true,
     collect(trace) {
       const { request } = trace
       const isStateless = request.attributes.get('_stateless') === true
       const useCount = request.requestedSession?.useCount ?? 0
       if (!isStateless && useCount === 0) return undefined
-      const uses = (usePart.find(trace) ?? []).map(use => describeUse(use, directory))
-      return { isStateless, useCount, uses, ...describeSession(request, redactor) }
+      const noted = usePart.find(trace) ?? []
+      const lost = findLost(noted, trace)
+      const uses = noted.map(use => ({ ...describeUse(use, directory), ...(lost.has(use) && { isLost: true }) }))
+      return { isStateless, useCount, uses, ...describeSession(trace, redactor) }
     },
   }
 }
 
+/** Whether the session is saved by now, or never will be. The main request saves that of a sub-request later. */
+function isSettled({ main, parent }: Trace): boolean {
+  return parent === undefined || main.endedAt !== undefined
+}
+
+/** The changes that are not in the store: all since the last use that found nothing to save. */
+function findLost(uses: readonly NotedSessionUse[], trace: Trace): ReadonlySet<NotedSessionUse> {
+  if (!isSettled(trace) || !trace.request.requestedSession?.isChanged) return new Set()
+  const from = uses.findLastIndex(({ hadChanges }) => !hadChanges)
+  return new Set(uses.slice(Math.max(0, from)).filter(({ method }) => !readingMethods.has(method)))
+}
+
 function describeSession(
-  { requestedSession }: Request,
+  trace: Trace,
   redactor: Redactor,
-): Pick<ProfiledSession, 'store' | 'metadata' | 'attributes' | 'flashes'> {
+): Pick<ProfiledSession, 'store' | 'isStored' | 'metadata' | 'attributes' | 'flashes'> {
+  const { requestedSession } = trace.request
   const seen = requestedSession?.peek()
   if (seen === undefined) return {}
   const { attributes, flashes, metadata } = seen
   return {
     store: requestedSession?.storeName,
+    ...(isSettled(trace) && { isStored: requestedSession?.isStored }),
     metadata,
     attributes: createCopier(redactor).record(attributes),
     flashes: createCopier(redactor).record(flashes),
@@ -322,6 +340,8 @@ interface NotedSessionUse {
   readonly caller: Caller | undefined
   /** The place in a library, if the application is not on the stack. */
   readonly callSite: Error | undefined
+  /** Whether there were unsaved changes before it. */
+  readonly hadChanges: boolean
 }
 
 /** The uses of the session by the request of a trace itself. */
@@ -343,7 +363,9 @@ function observeSessions(signals: Signals, findTrace: FindTrace, callers: Caller
     if (uses.length === useLimit) return
     const caller = callers.find()
     const callSite = caller === undefined ? captureCallSite() : undefined
-    uses.push({ method, at: trace.elapsed(), caller, callSite })
+    const hadChanges = request.requestedSession?.isChanged ?? false
+    uses.push({ method, at: trace.elapsed(), caller, callSite, hadChanges })
+    trace.touch()
   })
 }
 

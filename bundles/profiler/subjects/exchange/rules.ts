@@ -4,7 +4,9 @@ import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import { type Coding, isCompressible, preferredCoding } from '../../../../lib/http/negotiation.ts'
 import { isBodiless } from '../../../../lib/http/response.ts'
 import { packageName } from '../../../../lib/package.ts'
+import { isFact } from '../../../../lib/redact/prose.ts'
 import { isSecretName } from '../../../../lib/redact/secret-names.ts'
+import { readingMethods } from '../../../../lib/session/session-state.ts'
 import { parseFrames } from '../../../../lib/stack/stack-frames.ts'
 import { findCode } from '../../insight/findings/finding.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
@@ -133,14 +135,18 @@ export const insecureCookieRule: FindingRule<Profile> = {
 
 interface Cookie {
   readonly name: string
+  /** Masked, unless it is a count. */
+  readonly value: string
   /** Attributes by lower-case name. */
   readonly attributes: ReadonlyMap<string, string>
 }
 
 function parseCookie(field: string): Cookie {
   const [pair = '', ...attributes] = field.split(';')
+  const [name, value] = split(pair)
   return {
-    name: split(pair)[0],
+    name,
+    value,
     attributes: new Map(attributes.map(split).map(([name, value]) => [name.toLowerCase(), value])),
   }
 }
@@ -160,10 +166,10 @@ function isRemoved({ attributes }: Cookie, now: number): boolean {
 /** Names of cookies for CSRF protection: scripts of the site read them and send them in a header. */
 const forScripts = /[cx]srf/i
 
-function judgeCookie({ attributes, name }: Cookie, isSecure: boolean): RuleFinding[] {
+function judgeCookie({ attributes, name, value }: Cookie, isSecure: boolean): RuleFinding[] {
   const sameSite = attributes.get('samesite')?.toLowerCase()
   const hasSecure = attributes.has('secure')
-  const isCredential = isSecretName(name)
+  const isCredential = isSecretName(name) && !isFact(name, value)
   const isRefused = sameSite === 'none' && !hasSecure
   const flaws = [
     isRefused && 'SameSite=None without Secure, which browsers reject',
@@ -253,10 +259,10 @@ function findSetter(profile: Profile): { readonly setter: string } & Pick<RuleFi
   return { setter: profile.summary.controller ?? 'the controller' }
 }
 
-/** Methods of the session that change it. */
-const changing: ReadonlySet<string> = new Set([
-  ...['set', 'update', 'take', 'delete', 'clear', 'flash', 'regenerate', 'invalidate'],
-])
+/** Whether a use puts something into the session, or takes it out. To take no message changes nothing. */
+function isChange({ method }: SessionUseData): boolean {
+  return !readingMethods.has(method) && method !== 'flashes'
+}
 
 /** Finds sessions that were started for a client without one, and remained empty. */
 export const needlessSessionRule: FindingRule<Profile> = {
@@ -267,7 +273,7 @@ export const needlessSessionRule: FindingRule<Profile> = {
     // An existing session may have been read for its content.
     const isNew = metadata !== undefined && metadata.createdAt >= summary.time
     const isEmpty = [attributes, flashes].every(entries => Object.keys(entries).length === 0)
-    const isRead = uses.length > 0 && !uses.some(({ method }) => changing.has(method))
+    const isRead = uses.length > 0 && !uses.some(isChange)
     if (!isNew || !isEmpty || !isRead) return []
     const [first = ''] = uses.flatMap(({ trace }) => trace)
     return [
@@ -291,7 +297,9 @@ export const changedSessionRule: FindingRule<Profile> = {
   find({ collectors, summary }) {
     const { method, status } = summary
     if (!isRetrieval(method)) return []
-    const changes = (collectors.session?.uses ?? []).filter(({ method }) => changing.has(method) && method !== 'flash')
+    const changes = (collectors.session?.uses ?? []).filter(
+      use => isChange(use) && use.isLost !== true && use.method !== 'flash',
+    )
     const end = changes.find(({ method }) => method === 'invalidate')
     // A login at another site ends with a GET that redirects.
     const isStep = status >= 300 && status < 400
@@ -310,6 +318,29 @@ export const changedSessionRule: FindingRule<Profile> = {
         ...findUse(change),
         place: { panel: 'request', anchor: 'session' },
         evidence: { count: changes.length },
+      },
+    ]
+  },
+}
+
+/** Finds changes of the session that the store does not have, although the request has not failed because of it. */
+export const lostSessionChangeRule: FindingRule<Profile> = {
+  name: 'lost-session-change',
+  title: 'Session change lost',
+  find({ collectors, summary }) {
+    const lost = (collectors.session?.uses ?? []).filter(({ isLost }) => isLost === true)
+    const [first] = lost
+    // The error of a store, or of a session that is too large, says it itself.
+    if (first === undefined || summary.exception?.startsWith('SESSION_')) return []
+    return [
+      {
+        severity: 'error',
+        problem: `{call}${lost.length > 1 ? ` and ${formatCount(lost.length - 1, 'later change')}` : ''} came after the session was saved: the change is lost.`,
+        values: { call: `session.${first.method}()` },
+        advice: 'Change the session before the response, or call session.save() after the change.',
+        ...findUse(first),
+        place: { panel: 'request', anchor: 'session' },
+        evidence: { count: lost.length },
       },
     ]
   },

@@ -296,7 +296,9 @@ function viewSession(session: ProfiledSession | undefined, { route }: ProfileSum
 }
 
 /** The times of a session, and where it is stored, as far as they are known. */
-function listMetadata({ metadata, store = '' }: Partial<ProfiledSession> = {}) {
+function listMetadata({ isStored, metadata, store = '' }: Partial<ProfiledSession> = {}) {
+  // It would have had these times.
+  if (isStored === false) return [{ name: 'Stored', value: 'no' }]
   const times = [
     { name: 'Created', moment: metadata?.createdAt },
     { name: 'Last used', moment: metadata?.lastUsedAt },
@@ -308,12 +310,12 @@ function listMetadata({ metadata, store = '' }: Partial<ProfiledSession> = {}) {
   return [...times, ...(store === '' ? [] : [{ name: 'Store', value: store }])]
 }
 
-function viewUse({ at, method, trace }: SessionUseData, editor: EditorLinks): PanelModel {
+function viewUse({ at, isLost, method, trace }: SessionUseData, editor: EditorLinks): PanelModel {
   const [site = '', ...callers] = trace
   const [, call = '', place = site.replace(/^at /, '')] = /^at (.+) \((.+:\d+:\d+)\)$/s.exec(site) ?? []
   const [, file, line, column] = /^(.+):(\d+):(\d+)$/s.exec(place) ?? []
   return {
-    method,
+    method: isLost ? `${method} (lost)` : method,
     at: formatDuration(at),
     site: { ...editor.viewWhole(place, { file, line: Number(line), column: Number(column) }), call },
     callers: callers.join('\n'),
@@ -503,8 +505,8 @@ function writeSession(session: ProfiledSession | undefined, limit: number): stri
   ]
 }
 
-function writeUse({ at, method, trace: [site = ''] }: SessionUseData): string {
-  return `+${formatDuration(at)} ${toSpan(method)} ${toSpan(site)}`
+function writeUse({ at, isLost, method, trace: [site = ''] }: SessionUseData): string {
+  return `+${formatDuration(at)} ${toSpan(method)}${isLost ? ' (lost)' : ''} ${toSpan(site)}`
 }
 
 function toResponseItem({ children, editor, overview, profile, summary }: ToolbarProfile): ToolbarItem {

@@ -1,7 +1,16 @@
 import assert from 'node:assert'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
-import { type Application, type Bundle, Headers, Request, setCookie } from 'sinfonietta'
+import {
+  type Application,
+  type Bundle,
+  Headers,
+  Request,
+  RequestEvent,
+  ResponseEvent,
+  setCookie,
+  TerminateEvent,
+} from 'sinfonietta'
 import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { parseSummary } from '#bundles/profiler/profile/parse-profile.ts'
@@ -439,6 +448,64 @@ t.test('the session', async t => {
     t.match(session.uses, [{ method: 'update' }, { method: 'take' }])
     t.ok(session.uses.every(({ trace: [site = ''] }) => /record\.test\.(ts|js):\d+:\d+/.test(site)))
     t.strictSame(session.attributes, { visits: 1 })
+  })
+
+  t.test('a change that the store does not have is lost', async t => {
+    const change: Bundle = {
+      name: 'change',
+      register({ dispatcher, routes }) {
+        const set = ({ request }: { readonly request: Request }, path: string) =>
+          request.path === path ? request.session.set('x', 1) : undefined
+        dispatcher.on(
+          RequestEvent,
+          event => {
+            if (event.request.path === '/early') event.respond(Response.text('early'))
+          },
+          200,
+        )
+        dispatcher.on(ResponseEvent, event => set(event, '/early'))
+        dispatcher.on(ResponseEvent, event => set(event, '/saved'))
+        dispatcher.on(ResponseEvent, event => set(event, '/after'), -2000)
+        dispatcher.on(TerminateEvent, event => set(event, '/end'))
+        dispatcher.on(TerminateEvent, async event => {
+          await set(event, '/end-saved')
+          if (event.request.path === '/end-saved') await event.request.session.save()
+        })
+        for (const path of ['/saved', '/after', '/end', '/end-saved']) routes.get(path, path, () => Response.text(path))
+        routes.get('large', '/large', async ({ session }) => {
+          await session.set('x', 'x'.repeat(80_000))
+          return Response.text('large')
+        })
+        routes.get('both', '/both', async ({ session }) => {
+          await session.set('a', 1)
+          await session.save()
+          await session.set('b', 1)
+          await session.save()
+          return Response.stream(
+            Readable.from(
+              (async function* () {
+                await session.get('a')
+                await session.delete('a')
+                yield 'x'
+              })(),
+            ),
+          )
+        })
+      },
+    }
+    const { client, storedOf } = await createProfiledKernel(t, { directory: t.testdir(), bundles: [change] })
+    const read = async (path: string) => {
+      const { isStored, uses } = dataOf(
+        await storedOf(await client.get(path, { headers: { cookie: 'a=b' } })),
+        'session',
+      )
+      return [isStored, ...uses.map(({ isLost, method }) => (isLost ? `${method} lost` : method))]
+    }
+    t.strictSame(await read('/saved'), [true, 'set'])
+    t.strictSame(await read('/end-saved'), [true, 'set'])
+    t.strictSame(await read('/both'), [true, 'set', 'set', 'get', 'delete lost'])
+    t.strictSame(await read('/early'), [false], 'a session that is never stored')
+    for (const path of ['/after', '/end', '/large']) t.strictSame(await read(path), [false, 'set lost'], path)
   })
 
   t.test('a refused use on a stateless route is recorded', async t => {

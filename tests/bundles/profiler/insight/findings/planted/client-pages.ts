@@ -41,6 +41,31 @@ export function createClientPages(): Pages {
         return Response.redirect(pathOf('plain'))
       },
     },
+    'late-set': {
+      answer: 'lost-session-change',
+      async handle({ session }) {
+        await session.has('theme')
+        const send = async function* () {
+          yield 'one'
+          await session.set('theme', 'dark') // here: late-set
+          yield 'two'
+        }
+        return Response.stream(Readable.from(send()))
+      },
+    },
+    'late-set-and-save': {
+      answer: 'healthy',
+      method: 'POST',
+      async handle({ session }) {
+        const send = async function* () {
+          yield 'one'
+          await session.set('theme', 'dark')
+          await session.save()
+          yield 'two'
+        }
+        return Response.stream(Readable.from(send()))
+      },
+    },
     'shown-flashes': {
       answer: 'healthy',
       async handle({ session }) {
@@ -91,6 +116,10 @@ export function createClientPages(): Pages {
     // The listener of the bundle sets it.
     'listener-cookie': { answer: 'large-cookie', handle: page },
     'long-cookie': { answer: 'healthy', handle: () => withValue('basket', 'x'.repeat(2500)) },
+    'count-of-tokens': {
+      answer: 'healthy',
+      handle: () => withHeader('set-cookie', 'max_tokens=512; Path=/; SameSite=Lax'),
+    },
     'open-token': { answer: 'insecure-cookie', handle: () => withCookie('access_token', { httpOnly: false }) },
     'open-theme': { answer: 'healthy', handle: () => withCookie('theme', { httpOnly: false }) },
     'foreign-cookie': { answer: 'insecure-cookie', handle: () => withField('theme', 'dark', 'None') },
