@@ -38,6 +38,7 @@ export type {
   QueryResult,
   QueryStart,
 } from '../../kernel/contracts/queries.ts'
+export { profile } from '../../kernel/contracts/units.ts'
 export { type Controller, defineController, toController } from '../../kernel/controller.ts'
 export { isDebugOn } from '../../kernel/debug/debug-gate.ts'
 export {

@@ -30,6 +30,7 @@ import { createFilter, describeCount, searchList, searchProfiles } from '../insi
 import { type Badge, toSummaryView, withBadge } from '../insight/summary-view.ts'
 import { isToken } from '../profile/json.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
+import { nameOfUnit } from '../profile/units.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import type { ArmFile } from '../subjects/cpu/record.ts'
 import type { ProfilerApplication } from '../web/page.ts'
@@ -330,7 +331,7 @@ export function tokenArgument(
     description: `the token of a profile, or ${latest}`,
     async suggest() {
       const { summaries } = await storage.search({ filters: [mainRequests], limit: 20 })
-      const tokens = summaries.map(({ method, status, token, url }) => [token, `${status} ${method} ${url}`] as const)
+      const tokens = summaries.map(each => [each.token, `${toSummaryView(each).status} ${nameOfUnit(each)}`] as const)
       return [[latest, 'the latest request'], ...tokens]
     },
     ...changes,

@@ -2,8 +2,9 @@ import type { Caller } from '../../../lib/stack/callers.ts'
 import { type Finding, linkToFinding, splitSentence } from '../insight/findings/finding.ts'
 import { planReplay } from '../insight/replay/replay.ts'
 import { readExceptions, type StoredException } from '../profile/exceptions.ts'
-import { formatDuration, formatPlace } from '../profile/format.ts'
+import { capitalize, formatDuration, formatPlace } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
+import { nameOfUnit, unitOf } from '../profile/units.ts'
 import { hasConsole } from '../record/recording-policy.ts'
 import { toSpan } from './markdown-text.ts'
 
@@ -33,7 +34,7 @@ export function writeFindingPrompt(finding: Finding, profile: Profile): string {
     `Find the cause of this finding in the code, and correct it: ${title}.`,
     writeSentences(finding),
     [
-      `- Request: ${toSpan(`${summary.method} ${summary.url}`)}, ${formatDuration(summary.duration)}`,
+      `${writeUnit(profile)}, ${formatDuration(summary.duration)}`,
       ...writePlace(code),
       ...writeTools(profile, summary.token, rule),
     ].join('\n'),
@@ -45,14 +46,18 @@ export function writeFindingPrompt(finding: Finding, profile: Profile): string {
  * with the request; empty if none will be stored.
  */
 export function writeErrorPrompt(profile: Profile, token: string): string {
-  const { method, status, url } = profile.summary
+  const { status } = profile.summary
   const exceptions = readExceptions(profile)
   const response = status === 0 ? '' : `, response ${status}`
   return write([
     'Find the cause of this error in the code, and correct it:',
     exceptions.slice(0, exceptionLimit).map(writeException).join('\n'),
-    [`- Request: ${toSpan(`${method} ${url}`)}${response}`, ...writeTools(profile, token, 'exception')].join('\n'),
+    [`${writeUnit(profile)}${response}`, ...writeTools(profile, token, 'exception')].join('\n'),
   ])
+}
+
+function writeUnit({ summary }: Profile): string {
+  return `- ${capitalize(unitOf(summary).noun)}: ${toSpan(nameOfUnit(summary))}`
 }
 
 const exceptionLimit = 5

@@ -1,11 +1,12 @@
 import type { ListRequest } from '../insight/list-request.ts'
 import { describeStatistics, type RouteReport, type RoutesReport, type RoutesRequest } from '../insight/routes.ts'
 import { describeCount, type ListResult } from '../insight/search-list.ts'
-import { nameOfWork } from '../insight/summary-view.ts'
+import { nameOfWork, outcomes } from '../insight/summary-view.ts'
 import { formatCount, formatDuration, formatMoment, formatShare } from '../profile/format.ts'
 import { schemaVersion } from '../profile/json.ts'
 import { listDataLink, listLink, profileDataLink, routesDataLink, routesLink } from '../profile/links.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
+import { nameOfUnit, unitOf } from '../profile/units.ts'
 import { joinBlocks, toList, toSpan, writeCounts } from './markdown-text.ts'
 
 /** The JSON of a search result; `docs/reference/profile.md` describes it. */
@@ -85,16 +86,17 @@ export function listToMarkdown({ links, notes, records, total }: PublicList): st
 }
 
 function writeProfile({ isPinned, isStored, summary }: PublicListItem): string {
-  const { duration, exception, method, operation, outcome, parent, route, status, time, token, url } = summary
+  const { duration, exception, operation, outcome, parent, route, status, time, token } = summary
+  const { isExchange } = unitOf(summary)
   const facts = [
-    `${toSpan(token)} ${status === 0 ? 'no response' : status} ${toSpan(`${method} ${url}`)}`,
+    `${toSpan(token)} ${isExchange ? status || 'no response' : outcomes[outcome].word} ${toSpan(nameOfUnit(summary))}`,
     formatDuration(duration),
     formatMoment(time),
     ...(operation === null ? [] : [toSpan(operation)]),
     ...(route === null ? [] : [`route ${toSpan(route)}`]),
     ...writeCounts(summary, 'duration'),
     ...(exception === null ? [] : [toSpan(exception)]),
-    ...(outcome === 'complete' ? [] : [outcome]),
+    ...(outcome === 'complete' || !isExchange ? [] : [outcome]),
     ...writeCounts(summary, 'exception'),
     ...(parent === null ? [] : [`sub-request of ${toSpan(parent)}`]),
     ...(isPinned ? ['pinned'] : []),

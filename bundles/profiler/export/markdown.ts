@@ -2,8 +2,10 @@ import { statusText } from '../../../lib/http/response.ts'
 import { summarizeProfile } from '../insight/overview/overview.ts'
 import type { OverviewPart } from '../insight/overview/sentence.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
+import { outcomes } from '../insight/summary-view.ts'
 import { capitalize, formatBytes, formatDuration, formatMoment } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
+import { nameOfUnit, unitOf } from '../profile/units.ts'
 import { partsOf, subjectViews } from '../subjects/views.ts'
 import { joinBlocks, toJsonBlock, toList, toSpan, writeCounts } from './markdown-text.ts'
 
@@ -68,7 +70,9 @@ function writeData(name: string, data: unknown): string[] {
   return [`## ${toSpan(name)}`, toJsonBlock(data)]
 }
 
-function writeTitle({ method, status, url }: ProfileSummary): string {
+function writeTitle(summary: ProfileSummary): string {
+  const { method, outcome, status, url } = summary
+  if (!unitOf(summary).isExchange) return `# ${capitalize(outcomes[outcome].word)}: ${toSpan(nameOfUnit(summary))}`
   return `# ${status === 0 ? 'No response' : `${status} ${statusText(status)}`}: ${toSpan(`${method} ${url}`)}`
 }
 
@@ -84,7 +88,7 @@ function writeSummary({ children, isPinned, parent, profile }: ShownProfile): st
     ...writeCounts(summary, 'duration').map(capitalize),
     `Heap: ${formatBytes(memory)}`,
     `Outcome: ${outcome}`,
-    `Client: ${toSpan(ip)}`,
+    ...(ip === '' ? [] : [`Client: ${toSpan(ip)}`]),
     ...(operation === null ? [] : [`Operation: ${toSpan(operation)}`]),
     ...(route === null ? [] : [`Route: ${toSpan(route)}`]),
     ...(controller === null ? [] : [`Controller: ${toSpan(controller)}`]),

@@ -2,6 +2,7 @@ import { version } from '../../../lib/package.ts'
 import type { LogMark, TimelineSpan } from '../insight/timeline/request-spans.ts'
 import { toTarget } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
+import { nameOfUnit } from '../profile/units.ts'
 import { endOf, type Period } from '../profile/work.ts'
 import { readCpu, type StoredSample } from '../subjects/cpu/read.ts'
 import { readPauses } from '../subjects/memory/read.ts'
@@ -60,7 +61,7 @@ export function toTraceEvents(profile: Profile, { logs, root }: TimelineContent)
   ]
   return {
     traceEvents: [
-      describe('process_name', 0, { name: `${summary.method} ${toTarget(summary.url)}` }),
+      describe('process_name', 0, { name: nameOfUnit({ ...summary, url: toTarget(summary.url) }) }),
       ...names.flatMap((name, index) => [
         describe('thread_name', index + 1, { name }),
         describe('thread_sort_index', index + 1, { sort_index: index + 1 }),

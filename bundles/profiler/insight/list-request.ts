@@ -1,5 +1,6 @@
 import { toReadableUrl } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
+import { unitTypes } from '../profile/units.ts'
 import { matchFilter } from '../store/base-profile-storage.ts'
 import type { ProfileFilter, ProfileQuery, SummaryField } from '../store/profile-storage.ts'
 
@@ -51,8 +52,8 @@ export const sortableFields = [
 /** The order of a sort without the parameter `order`. */
 export const defaultOrder = 'desc'
 
-/** The types of profiles that the parameter `type` selects: by default requests, which include sub-requests. */
-export const profileTypes = ['request', 'sub-request', 'probe'] as const
+/** What the parameter `type` selects: by default all profiles but the probes of browsers. Requests include sub-requests. */
+export const profileTypes = [...unitTypes, 'sub-request', 'probe'] as const
 
 /** The names of the parameters: those of Symfony's profiler in its order, then additional ones. */
 export const searchParameters: readonly string[] = [
@@ -114,7 +115,7 @@ export function parseListRequest(given: URLSearchParams): ListRequest {
 type Parameters = Readonly<Record<string, string>>
 
 function readFilters(parameters: Parameters, mistakes: string[]): ProfileFilter[] {
-  const { content, error, exception, ip, machine, method, operation, route, token, type = 'request', url } = parameters
+  const { content, error, exception, ip, machine, method, operation, route, token, type, url } = parameters
   const filters: ProfileFilter[] = []
   const contain = (field: SummaryField, value: string | undefined) => {
     if (value !== undefined) filters.push({ field, test: 'contains', value })
@@ -135,14 +136,17 @@ function readFilters(parameters: Parameters, mistakes: string[]): ProfileFilter[
   filters.push(...readRange('queries', 'queries', parseCountRange, rangeHint, parameters, mistakes))
   const slower = readMilliseconds(parameters, mistakes)
   if (slower !== undefined) filters.push({ field: 'duration', test: 'from', value: slower })
-  // Another type, such as Symfony's `command`, has no profiles.
-  if (!profileTypes.some(known => known === type)) contain('type', type)
+  if (type !== undefined && !ofRequests.includes(type))
+    filters.push({ field: 'type', test: 'among', value: new Set([type]) })
   const from = readMoment('start', parameters, 'first', mistakes)
   const until = readMoment('end', parameters, 'last', mistakes)
   if (from !== undefined) filters.push({ field: 'time', test: 'from', value: from })
   if (until !== undefined) filters.push({ field: 'time', test: 'until', value: until })
   return filters
 }
+
+/** All profiles, and requests that their other fields distinguish. */
+const ofRequests: readonly string[] = ['all', 'sub-request', 'probe']
 
 /** Reads the conditions that no {@link ProfileFilter} expresses. */
 function readTests({ exception, text, type }: Parameters): ((summary: ProfileSummary) => boolean)[] {

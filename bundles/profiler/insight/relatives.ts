@@ -1,4 +1,5 @@
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import { unitOf } from '../profile/units.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
 import { type ProfileFilter, type ProfileStorage, readLimit, type StoredProfile } from '../store/profile-storage.ts'
 import { measureSpread } from './durations.ts'
@@ -175,6 +176,7 @@ const likenesses = [
 
 /** What two requests have in common, for people: `same path, another query`. */
 export function likenessOf(one: ProfileSummary, other: ProfileSummary): string {
+  if (!unitOf(one).isExchange) return one.route === other.route ? `same ${unitOf(one).noun}` : 'another route'
   if (one.method !== other.method) return 'another method'
   if (one.operation !== other.operation) return 'another operation'
   if (one.url === other.url) return 'same URL'

@@ -9,6 +9,7 @@ import {
 } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
 import { type Profile, type ProfileSummary, type SummaryCount, summaryCounts } from '../profile/profile.ts'
+import { unitOf } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { FileEdit } from '../subjects/config/data.ts'
 import { isAlikeRequest, readResponseHeaders } from './compare/comparison.ts'
@@ -185,7 +186,11 @@ function compareEndings({
   now,
   profiles: [{ summary: last }],
 }: ComparedVersions): EditChange[] {
-  const nameOf = ({ exception, status }: ProfileSummary) => [status || 'no response', exception ?? ''].join(' ').trim()
+  const nameOf = (ended: ProfileSummary) => {
+    const { exception, outcome, status } = ended
+    const ending = unitOf(ended).isExchange ? status || 'no response' : outcome
+    return [ending, exception ?? ''].join(' ').trim()
+  }
   const answerOf = (other: ProfileSummary) => nameOf(other.status === notModified ? { ...other, status: 200 } : other)
   if (before.some(other => answerOf(other) === answerOf(summary))) return []
   const tone = isFailure(summary) ? 'error' : isFailure(last) ? 'ok' : 'warning'

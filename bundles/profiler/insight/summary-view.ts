@@ -13,6 +13,7 @@ import {
 } from '../profile/format.ts'
 import { listLink, profileLink } from '../profile/links.ts'
 import { type Outcome, type ProfileSummary, summaryCounts } from '../profile/profile.ts'
+import { nameOfUnit, unitOf } from '../profile/units.ts'
 
 /** The colour of a status, badge or finding. */
 export type Tone = 'plain' | 'ok' | 'warning' | 'error'
@@ -29,17 +30,24 @@ export interface Badge {
 export interface SummaryView {
   readonly token: string
   readonly link: string
-  /** `404`, or a dash when there was no response. */
+  /** Of requests: only these have a status, a client and a URL. */
+  readonly isExchange: boolean
+  /** `request`, `job`. */
+  readonly noun: string
+  /** What it was and how it ended, for the title of a page: `404 GET /missing`, `failed job mail ship`. */
+  readonly title: string
+  /** `404`, or a dash when there was no response; of other work how it ended: `failed`. */
   readonly status: string
   /** The words of the status of a failed request: `Not Found`; empty for other requests. */
   readonly reason: string
   /** `Error 404 Not Found`, `200 OK`. */
   readonly statusText: string
   readonly tone: Tone
+  /** Empty of work that is no request, as is the address. */
   readonly method: string
   /** The URL. */
   readonly address: string
-  /** The path and query of the URL, decoded for reading, and what is done there: `/graphql · query Books`. */
+  /** The path and query of the URL, decoded for reading, and what is done there: `/graphql · query Books`. Of other work its kind and name. */
   readonly target: string
   /** Whether a link to the URL repeats the request. */
   readonly canBeVisited: boolean
@@ -75,16 +83,23 @@ const targetLimit = 500
 export function toSummaryView(summary: ProfileSummary): SummaryView {
   const machine = summary.machine ?? ''
   const { ip, method, operation, outcome, parent, status, token, url } = summary
+  const { isExchange, noun } = unitOf(summary)
+  const route = isExchange ? toReadableUrl(toTarget(url)) : nameOfUnit(summary)
+  const target = nameOfWork({ route: shorten(route, targetLimit), operation })
+  const ending = isExchange ? (status === 0 ? '–' : String(status)) : outcomes[outcome].word
   return {
     token,
     link: profileLink(token),
-    status: status === 0 ? '–' : String(status),
+    isExchange,
+    noun,
+    title: [ending, method, target].filter(part => part !== '').join(' '),
+    status: ending,
     reason: status >= 400 ? statusText(status) : '',
-    statusText: describeStatus(status),
+    statusText: isExchange ? describeStatus(status) : describeOutcome(summary),
     tone: toneOfSummary(summary),
     method,
     address: shorten(url, addressLimit),
-    target: nameOfWork({ route: shorten(toReadableUrl(toTarget(url)), targetLimit), operation }),
+    target,
     canBeVisited: /^(?:GET|HEAD)$/.test(method) && /^https?:\/\//.test(url) && url.length <= addressLimit,
     ip,
     ipLink: listLink({ ip }),
@@ -98,7 +113,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     queryTime: formatDuration(summary.queryTime),
     queryLink: profileLink(token, 'database'),
     memory: formatBytes(summary.memory),
-    outcome: outcomes[outcome].sentence,
+    outcome: describeOutcome(summary),
     badges: badgesOf(summary),
     isSubRequest: parent !== null,
     parent: parent ?? '',
@@ -121,13 +136,37 @@ export function nameOfWork({ operation, route }: Pick<ProfileSummary, 'operation
   return [route, operation].filter(part => part !== null).join(' · ')
 }
 
+interface OutcomeWords {
+  /** In the place of a status. */
+  readonly word: string
+  readonly sentence: string
+  readonly tone: Tone
+}
+
 /** A sentence and a colour for each outcome of a request. */
-export const outcomes: Readonly<Record<Outcome, { sentence: string; tone: Tone }>> = {
-  complete: { sentence: 'Completed', tone: 'plain' },
-  aborted: { sentence: 'The client closed the connection before the response was complete.', tone: 'warning' },
-  'stream-failed': { sentence: 'The server broke the response off before it was complete.', tone: 'error' },
-  crashed: { sentence: 'The process exited before this request, or work that it had begun, was over.', tone: 'error' },
-  unfinished: { sentence: 'Recorded before the request was complete.', tone: 'warning' },
+export const outcomes: Readonly<Record<Outcome, OutcomeWords>> = {
+  complete: { word: 'done', sentence: 'Completed', tone: 'plain' },
+  failed: { word: 'failed', sentence: 'Failed', tone: 'error' },
+  aborted: {
+    word: 'aborted',
+    sentence: 'The client closed the connection before the response was complete.',
+    tone: 'warning',
+  },
+  'stream-failed': {
+    word: 'broken',
+    sentence: 'The server broke the response off before it was complete.',
+    tone: 'error',
+  },
+  crashed: {
+    word: 'crashed',
+    sentence: 'The process exited before this request, or work that it had begun, was over.',
+    tone: 'error',
+  },
+  unfinished: { word: 'open', sentence: 'Recorded before the request was complete.', tone: 'warning' },
+}
+
+function describeOutcome(summary: ProfileSummary): string {
+  return outcomes[summary.outcome].sentence.replace('request', unitOf(summary).noun)
 }
 
 function describeStatus(status: number): string {
@@ -139,7 +178,9 @@ function describeStatus(status: number): string {
  * A failed request is an error, whatever its status; a browser probe is none.
  */
 function toneOfSummary(summary: ProfileSummary): Tone {
-  if (outcomes[summary.outcome].tone === 'error') return 'error'
+  const { tone } = outcomes[summary.outcome]
+  if (tone === 'error') return 'error'
+  if (!unitOf(summary).isExchange) return tone === 'plain' ? 'ok' : tone
   return isBrowserProbe(summary) ? 'plain' : toneOf(summary.status)
 }
 
@@ -159,9 +200,9 @@ export function isBrowserProbe({ route, status, url }: ProfileSummary): boolean 
   return probePath.test(toTarget(url).replace(/\?.*/, ''))
 }
 
-/** Whether a request failed on the server: a status of 500 or more, a failed stream or a crash. */
+/** Whether a request failed on the server: a status of 500 or more, a failed stream or a crash. Other work counts if it failed. */
 export function isError({ outcome, status }: ProfileSummary): boolean {
-  return status >= 500 || outcome === 'crashed' || outcome === 'stream-failed'
+  return status >= 500 || outcome === 'crashed' || outcome === 'failed' || outcome === 'stream-failed'
 }
 
 function badgesOf(summary: ProfileSummary): Badge[] {
@@ -169,7 +210,9 @@ function badgesOf(summary: ProfileSummary): Badge[] {
   const { exception, outcome, token } = summary
   const badges: Badge[] = []
   if (exception !== null) badges.push({ text: exception, tone: 'error', link: profileLink(token, 'exception') })
-  if (outcome !== 'complete') badges.push({ text: outcome.replace('-', ' '), tone: outcomes[outcome].tone })
+  // Other work has it in the place of a status.
+  if (outcome !== 'complete' && unitOf(summary).isExchange)
+    badges.push({ text: outcome.replace('-', ' '), tone: outcomes[outcome].tone })
   for (const { badge, field, panel } of summaryCounts) {
     if (badge !== undefined && summary[field] > 0)
       badges.push({ text: formatCount(summary[field], badge.one), tone: badge.tone, link: profileLink(token, panel) })

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { isCount, isToken, schemaVersion } from './json.ts'
 import { check } from './schema.ts'
+import { unitTypes } from './units.ts'
 
 const token = v.custom<string>(isToken)
 const count = v.custom<number>(isCount)
@@ -15,15 +16,20 @@ export const summarySchema = v.object({
   token,
   /** The token of the request that made this sub-request; `null` of a main request. */
   parent: v.nullable(token),
-  type: v.literal('request'),
-  /** The response was sent, the client has left, the stream has failed, the process has ended, or none of these so far. */
-  outcome: v.picklist(['complete', 'aborted', 'stream-failed', 'crashed', 'unfinished']),
+  type: v.picklist(unitTypes),
+  /**
+   * The response was sent, the client has left, the stream has failed, the process has ended, or none of these so far. Work that is no
+   * request is complete, or it has failed.
+   */
+  outcome: v.picklist(['complete', 'failed', 'aborted', 'stream-failed', 'crashed', 'unfinished']),
   /** 0 when there was no response. */
   status: count,
+  /** Empty if it is no request, as are the method and the URL. */
   ip: v.string(),
   method: v.string(),
   /** Secrets in it are masked. */
   url: v.string(),
+  /** The name of the route; of work that is no request, its kind and its name: `job mail ship`. Profiles with the same one are compared. */
   route: v.nullable(v.string()),
   controller: v.nullable(v.string()),
   /** What the request does inside of its protocol, such as `query Books` of GraphQL; `null` if it is of none that is known. Masked. */

@@ -2,6 +2,7 @@ import type { Route } from '../../../lib/routing/route.ts'
 import { toTarget } from './format.ts'
 import { isToken } from './json.ts'
 import type { Profile, ProfileSummary } from './profile.ts'
+import { unitOf } from './units.ts'
 
 /** All pages of the profiler are below this path. */
 export const home = '/_profiler/'
@@ -68,9 +69,13 @@ export const exportKinds = ['har', 'curl', 'fetch', 'trace', 'cpuprofile', 'html
 /** A kind of export. */
 export type ExportKind = (typeof exportKinds)[number]
 
-/** Lists the kinds of files that a profile can be exported as: without samples of the CPU, there is no CPU profile. */
-export function exportKindsOf({ collectors }: Profile): readonly ExportKind[] {
-  return exportKinds.filter(kind => kind !== 'cpuprofile' || collectors.cpu !== undefined)
+/** Lists the kinds of files that a profile can be exported as: without samples of the CPU, there is no CPU profile, and only of a request there are forms that repeat it. */
+export function exportKindsOf({ collectors, summary }: Profile): readonly ExportKind[] {
+  const { isExchange } = unitOf(summary)
+  return exportKinds.filter(kind => {
+    if (kind === 'cpuprofile') return collectors.cpu !== undefined
+    return isExchange || (kind !== 'har' && kind !== 'curl' && kind !== 'fetch')
+  })
 }
 
 /** A profile as a file. */

@@ -117,25 +117,26 @@ function runCollectors(trace: Trace, collectors: readonly ProfileCollector[]): R
 
 /** Makes the masked summary of a trace, without the fields that collectors count. */
 export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
-  const { controller, request, response } = trace
+  const { controller, request, response, type } = trace
+  const isRequest = type === 'request'
   const contentType = response?.headers.get('content-type') ?? null
   const destination = request.headers.get('sec-fetch-dest')
   return {
     token: trace.token,
     parent: trace.parent?.token ?? null,
-    type: 'request',
+    type,
     outcome: trace.outcome,
     status: response?.status ?? 0,
     // A server that listens on `::` sees the addresses of IPv4 within those of IPv6.
-    ip: request.clientIp.replace(/^::ffff:(?=\d+\.)/, ''),
-    method: request.method,
-    url: redactor.text(request.url),
+    ip: isRequest ? request.clientIp.replace(/^::ffff:(?=\d+\.)/, '') : '',
+    method: isRequest ? request.method : '',
+    url: isRequest ? redactor.text(request.url) : '',
     route: routeNameOf(trace, redactor),
     operation: null,
     controller: controller === undefined ? null : redactor.knownSecrets(controller),
     contentType: contentType === null ? null : redactor.knownSecrets(contentType),
     size: null,
-    client: clientOf(trace.main.request),
+    client: isRequest ? clientOf(trace.main.request) : null,
     machine: null,
     // Any client may send any text.
     destination: destination !== null && /^[a-z]{1,20}$/.test(destination) ? destination : null,

@@ -10,6 +10,7 @@ import { nextTurn, readClock, startTimer, stopTimer } from '../../../lib/own-glo
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import type { Profile } from '../profile/profile.ts'
+import type { UnitType } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { serializeProfile } from './collect.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
@@ -135,7 +136,7 @@ export class Profiler {
   }
 
   /** Begins the trace of a request that is to be recorded; a sub-request is recorded if its parent is. */
-  begin(request: Request): Trace | undefined {
+  begin(request: Request, type: UnitType = 'request'): Trace | undefined {
     const { isForProfiler, logger, policy } = this.#services
     const parent = this.find(request.parent)
     const isWanted =
@@ -151,7 +152,7 @@ export class Profiler {
     const isMain = request.parent === undefined
     // The sampling starts before the trace is created, so that the times of the trace do not include this start.
     const onTrace = isMain ? this.#startSample?.(request, token, this.#inFlight.length) : undefined
-    const trace = new Trace(token, request, parent)
+    const trace = new Trace(token, request, parent, type)
     trace.warm = this.#warm
     trace.isCold = this.#handled < coldRequests
     attachTrace(request, trace)
@@ -200,10 +201,22 @@ export class Profiler {
       trace.outcome = 'stream-failed'
       trace.addThrown(streamError)
     }
+    this.#end(trace)
+  }
+
+  /** Called when work that is no request has ended. Its profile is stored in the background. */
+  end(trace: Trace, outcome: 'complete' | 'failed'): void {
+    removeFrom(this.#inFlight, trace)
+    trace.outcome = outcome
+    this.#end(trace)
+  }
+
+  #end(trace: Trace): void {
     trace.endedAt = trace.elapsed()
     trace.onLate = this.#maker.updateSoon
     // The collectors are most of the cost of a profile.
     if (this.keeps(trace)) this.#maker.collect(trace)
+    const { response } = trace
     // The body of the response need not stay in memory until the profile is stored. That of a WebSocket has none.
     if (response != null && response.body !== null) trace.response = new Response(null, response)
     trace.page = undefined

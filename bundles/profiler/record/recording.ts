@@ -7,6 +7,7 @@ import { SecretPaths } from '../../../lib/routing/secret-paths.ts'
 import { setSourceReader } from '../../../lib/stack/callers.ts'
 import { isHelperCall, noteCall } from '../../../lib/stack/helpers.ts'
 import { findSource } from '../../../lib/stack/source-maps.ts'
+import { exchangeParts } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createCollectors } from '../subjects/recorded.ts'
 import { createRunningSearch, ListenerSites } from './code-places.ts'
@@ -23,6 +24,7 @@ import type {
 } from './recorded-subject.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import type { FindTrace, Trace } from './trace.ts'
+import { recordUnits } from './unit-recorder.ts'
 
 /** The parts of a recording that differ between applications. */
 interface RecordingParts {
@@ -73,11 +75,11 @@ export class Recording {
       isForProfiler,
       collect: trace => {
         collectors ??= [...this.collectors, ...process.collectors.map(collector => toMasked(collector, redactor))]
-        learnPath(secretPaths, trace)
-        return collectData(trace, collectors, redactor)
+        if (trace.type === 'request') learnPath(secretPaths, trace)
+        return collectData(trace, chooseFor(trace, collectors), redactor)
       },
-      collectLate: trace => collectLate(trace, this.collectors),
-      settle: trace => settleSummary(trace, this.collectors),
+      collectLate: trace => collectLate(trace, chooseFor(trace, this.collectors)),
+      settle: trace => settleSummary(trace, chooseFor(trace, this.collectors)),
       facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(this.collectors)))),
       onBegin: trace => {
         for (const listener of begun) listener(trace)
@@ -97,6 +99,7 @@ export class Recording {
     this.findTrace = (request = context.current) => profiler.find(request)
     const onBegin = (listener: (trace: Trace) => void) => void begun.push(guard('the resources of requests', listener))
     const services = { profiler, findTrace: this.findTrace, onBegin }
+    this.#stops.push(recordUnits({ profiler, context }))
     this.#stops.push(...subjects.flatMap(subject => observeProcess(subject, process, services) ?? []))
   }
 
@@ -143,6 +146,14 @@ const observeLibraries = guard(
   (subject: RecordedSubject, ...services: Parameters<NonNullable<RecordedSubject['observeLibraries']>>) =>
     subject.observeLibraries?.(...services),
 )
+
+/** Work that is no request has no exchange. */
+function chooseFor<Each extends { readonly name: string }>(
+  { type }: Trace,
+  collectors: readonly Each[],
+): readonly Each[] {
+  return type === 'request' ? collectors : collectors.filter(({ name }) => !exchangeParts.has(name))
+}
 
 /** The collector of another bundle may return secrets: its data is masked. */
 function toMasked(collector: Collector, redactor: Redactor): Collector<Trace> {

@@ -4,6 +4,7 @@ import type { Body, Response } from '../../../lib/http/response.ts'
 import { readClock, readTime } from '../../../lib/own-globals.ts'
 import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
+import type { UnitType } from '../profile/units.ts'
 import { EventTrace } from './event-trace.ts'
 
 /** The most errors of one request that are recorded. If listeners replace an error, each of its replacements is recorded, too. */
@@ -32,6 +33,7 @@ export class Trace implements CollectedRequest {
   readonly token: string
   readonly request: Request
   readonly parent: Trace | undefined
+  readonly type: UnitType
   /** Its sub-requests, in the order in which they began. */
   readonly children: Trace[] = []
   /** When the request began, in milliseconds since 1970. */
@@ -83,10 +85,12 @@ export class Trace implements CollectedRequest {
   /** The parts that subjects fill: see {@link TracePart}. */
   readonly parts: Record<string, object> = {}
 
-  constructor(token: string, request: Request, parent: Trace | undefined) {
+  /** Of work that is no request, `request` only carries the trace: nothing of it is recorded. */
+  constructor(token: string, request: Request, parent: Trace | undefined, type: UnitType = 'request') {
     this.token = token
     this.request = request
     this.parent = parent
+    this.type = type
     const actor = { token: this.main.token, start: this.start }
     this.events = new EventTrace(actor, request.attributes, parent?.events.beginSubRequest(token))
     parent?.children.push(this)

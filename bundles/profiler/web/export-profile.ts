@@ -87,7 +87,7 @@ async function toHtmlFile(shown: ExportedProfile, services: ExportServices): Pro
   }
   const summary = toSummaryView(profile.summary)
   const html = await view.render('profiler/file', {
-    title: `${summary.status} ${summary.method} ${summary.target}`,
+    title: summary.title,
     policy: `default-src 'none'; style-src '${hashOf(stylesheet)}'; base-uri 'none'; form-action 'none'`,
     stylesheet: new HtmlFragment(stylesheet),
     summary,

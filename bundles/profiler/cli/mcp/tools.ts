@@ -20,6 +20,7 @@ import { formatCount } from '../../profile/format.ts'
 import { isToken } from '../../profile/json.ts'
 import type { DataForm } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
+import { nameOfUnit } from '../../profile/units.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { type ProfileStorage, readLimit, type StoredProfile } from '../../store/profile-storage.ts'
 import { hasContent } from '../../web/pages/render-panel.ts'
@@ -298,7 +299,7 @@ async function inspectAll(
       const { rule, title } = finding
       const report = reports.get(rule) ?? { rule, title, examples: [] }
       reports.set(rule, report)
-      report.examples.push({ token: summary.token, request: `${summary.method} ${summary.url}`, finding })
+      report.examples.push({ token: summary.token, request: nameOfUnit(summary), finding })
     }
   }
   return [...reports.values()]

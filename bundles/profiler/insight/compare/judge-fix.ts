@@ -10,6 +10,7 @@ import {
   toOneLine,
 } from '../../profile/format.ts'
 import { type Outcome, type Profile, type ProfileSummary, summaryCounts } from '../../profile/profile.ts'
+import { unitOf } from '../../profile/units.ts'
 import { readCalls } from '../../subjects/http/read.ts'
 import { readQueries } from '../../subjects/queries/read.ts'
 import { findMedian } from '../durations.ts'
@@ -172,15 +173,17 @@ function judgeEnding(original: Profile, after: Versions, judge: Judge): FixVerdi
   return toFixed(listCautions(original, after), facts)
 }
 
-/** Outcomes of requests that have failed after their status was sent. A client that has left is no failure. */
+/** Outcomes of requests that have failed after their status was sent, and of other work. A client that has left is no failure. */
 const failures: Readonly<Partial<Record<Outcome, string>>> = {
+  failed: 'failed',
   'stream-failed': 'the stream broke off',
   crashed: 'the process has ended',
 }
 
 /** Whether a request has not succeeded. */
-export function isFailure({ exception, outcome, status }: ProfileSummary): boolean {
-  return exception !== null || status === 0 || status >= 400 || outcome in failures
+export function isFailure(summary: ProfileSummary): boolean {
+  const { exception, outcome, status } = summary
+  return exception !== null || (status === 0 && unitOf(summary).isExchange) || status >= 400 || outcome in failures
 }
 
 /** The kind of a status. A 304 is a success: the client had the page already. */

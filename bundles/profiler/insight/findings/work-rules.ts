@@ -7,6 +7,7 @@ import { readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatDuration, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { unitOf } from '../../profile/units.ts'
 import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs, type StoredLog } from '../../subjects/logs/read.ts'
 import { endsTransaction, readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
@@ -225,7 +226,8 @@ const textLength = 120
  */
 function findSwallowed<work extends Work>(profile: Profile, work: readonly work[]): work[] {
   const { duration, outcome, status } = profile.summary
-  if (outcome !== 'complete' || status === 0 || status >= 500) return []
+  const hasAnswer = status > 0 || !unitOf(profile.summary).isExchange
+  if (outcome !== 'complete' || !hasAnswer || status >= 500) return []
   const failed = work.filter(({ end = Infinity, error }) => error !== '' && end <= duration)
   if (failed.length === 0) return []
   const thrown = readExceptions(profile)

@@ -5,6 +5,7 @@ import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, readHeader, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { unitOf } from '../../profile/units.ts'
 import type { ConsoleMethod } from '../../subjects/console/data.ts'
 import { readOperation, readResponseContent } from '../../subjects/exchange/read.ts'
 import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
@@ -31,7 +32,8 @@ export interface Reason {
  */
 export function findReason(profile: Profile): Reason | undefined {
   const { outcome, status } = profile.summary
-  if (status > 0 && status < 400 && outcome === 'complete') return undefined
+  const hasAnswer = status > 0 || !unitOf(profile.summary).isExchange
+  if (hasAnswer && status < 400 && outcome === 'complete') return undefined
   const refusal = status >= 400 && status < 500 ? (findRefusal(profile) ?? readProblem(profile).refusal) : undefined
   if (refusal !== undefined) return { ...refusal, details: refusal.words }
   const words = describeRouting(profile)

@@ -11,6 +11,7 @@ import {
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { nameOfUnit, unitOf } from '../../profile/units.ts'
 import { coveredWorkTime, readDelays, readStops, type Work, type WorkKind, workTime } from '../../profile/work.ts'
 import { workKinds } from '../../subjects/work.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
@@ -105,6 +106,7 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
       return describeListener(part, profile, took)
     case 'controller': {
       const { controller } = profile.summary
+      if (!unitOf(profile.summary).isExchange) return took([], 'its own code')
       if (part.event === 'handler') return describeHandler(profile, took)
       return controller === null
         ? took([], 'the controller')
@@ -265,10 +267,18 @@ const targetLimit = 60
 
 function describeSubject({ summary }: Profile): Sentence {
   const { controller, method, operation, parent, url } = summary
+  if (!unitOf(summary).isExchange) return describeUnit(summary)
   const [path = ''] = toTarget(url).split(/[?#]/, 1)
   const name = parent === null || controller === null ? `${method} ${toReadableUrl(path)}` : controller
   const subject = nameOfWork({ route: name, operation })
   return [...(parent === null ? [] : ['Sub-request ']), toValue(subject, targetLimit)]
+}
+
+/** Such as `The job mail ship`: the name is recorded, the kind is not. */
+function describeUnit(summary: ProfileSummary): Sentence {
+  const { noun } = unitOf(summary)
+  const name = nameOfUnit(summary).slice(noun.length + 1)
+  return [`The ${noun} `, toValue(name, targetLimit)]
 }
 
 function describeEnding(profile: Profile): Sentence {
@@ -279,7 +289,9 @@ function describeEnding(profile: Profile): Sentence {
     return [isLate ? ` took ${time}, and ended the process later` : ` ended with the process after ${time}`]
   if (outcome === 'stream-failed') return [` broke off after ${time}`]
   if (outcome === 'aborted') return [` took ${time} and was aborted by the client`]
+  if (outcome === 'failed') return [` failed after ${time}`]
   if (outcome === 'unfinished') return [` was not complete after ${time}`]
+  if (!unitOf(profile.summary).isExchange) return [` took ${time}`]
   if (status === 0) return [` had no response after ${time}`]
   if (status >= 400)
     return [hasThrown(profile) ? ` failed with ${status} after ${time}` : ` was answered with ${status} in ${time}`]

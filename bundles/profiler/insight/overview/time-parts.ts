@@ -3,6 +3,7 @@ import { type EventNode, findBundle, findKernelGaps, readEventTree, readHandledT
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { unitOf } from '../../profile/units.ts'
 import {
   endOf,
   joinPeriods,
@@ -73,6 +74,7 @@ export function divideTime(profile: Profile): TimePart[] {
   const { isOfServer, nodes } = readEventTree(profile)
   const phases = new Set(nodes.filter(({ isOfFramework }) => isOfFramework).map(({ name }) => name))
   const parts = separateWaiting(moments, waits, {
+    isOfUnit: isOfUnit(profile),
     isOfFramework: ({ event }) => (event === '' ? isOfServer : phases.has(event)),
     isShared: profile.collectors.events?.isShared === true,
     own: readBlocks(profile)
@@ -99,7 +101,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   const inMilliseconds = (part: Claim['part'], start: number, end: number | undefined) =>
     add(part, start * 1000, end === undefined ? whole : end * 1000)
 
-  add(nodes.length === 0 ? unknown : isOfServer ? framework : kernel, 0)
+  add(isOfUnit(profile) ? unitPart : nodes.length === 0 ? unknown : isOfServer ? framework : kernel, 0)
   if (nodes.length > 0) inMilliseconds(sending, readHandledTime(profile), undefined)
   for (const { duration, name, start } of findKernelGaps(roots)) {
     if (name === 'controller') add(controller, start, duration === undefined ? whole : start + duration)
@@ -162,6 +164,8 @@ function part(kind: PartKind, label: string, panel: string): Claim['part'] {
   return { kind, of: kind, isShared: false, label, event: '', place: { panel } }
 }
 
+/** Work that is no request has no functions of a framework: the time that nothing else has is that of its own code. */
+const unitPart = part('controller', 'Own code', 'time')
 const unknown = part('unknown', 'Not recorded', 'time')
 const kernel = part('kernel', 'Kernel', 'time')
 const framework = part('kernel', 'Framework', 'time')
@@ -181,6 +185,10 @@ const own = part('own', 'Blocked by this request', 'memory')
 const unknownWork = part('blocked', 'Blocked by unknown work', 'memory')
 /** The process did not run. */
 export const stopped: Claim['part'] = part('blocked', 'Process did not run', 'memory')
+
+function isOfUnit({ summary }: Profile): boolean {
+  return !unitOf(summary).isExchange
+}
 
 function partOf(node: EventNode, profile: Profile): Claim['part'] {
   if (findBundle(node, profile) === 'profiler') return profiler
@@ -285,9 +293,11 @@ function separateWaiting(
   waits: readonly WaitingPeriod[],
   {
     isOfFramework,
+    isOfUnit,
     isShared,
     own,
   }: {
+    readonly isOfUnit: boolean
     readonly isOfFramework: (part: Pick<TimePart, 'event'>) => boolean
     readonly isShared: boolean
     readonly own: readonly Pick<Moment, 'start' | 'end'>[]
@@ -310,7 +320,7 @@ function separateWaiting(
     const busyParts = [...alone, ...parts.filter(({ kind }) => busyKinds.includes(kind))]
     const busy = busyParts.reduce((sum, { time }) => sum + time, 0)
     const divided = parts.flatMap((part): TimePart[] => {
-      const place = waitingPlaces[part.kind]
+      const place = isOfUnit && part.label === unitPart.label ? 'its own code' : waitingPlaces[part.kind]
       if (place === undefined || part.label === profiler.label) return [part]
       const others = wait.duration - busy - part.time
       const waited = Math.round(clamp(wait.idle - others, part.time))

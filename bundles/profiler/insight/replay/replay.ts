@@ -16,6 +16,7 @@ import { type BodyData, readFormParts, serializeForm } from '../../profile/conte
 import { formatCount, formatSize, formatText } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
+import { unitOf } from '../../profile/units.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { readServerAddress, replayAttribute } from '../../record/recording-policy.ts'
 import { within } from '../../store/base-profile-storage.ts'
@@ -81,6 +82,8 @@ export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' |
     const reason = 'A sub-request is a part of another request: replay the main request.'
     return { isPossible: false, reason, parent }
   }
+  const { isExchange, nouns } = unitOf(summary)
+  if (!isExchange) return { isPossible: false, reason: `Only requests can be replayed, not ${nouns}.`, parent: '' }
   const parts = splitUrl(url)
   if (parts === undefined) return { isPossible: false, reason: 'The recorded URL is not valid.', parent: '' }
 

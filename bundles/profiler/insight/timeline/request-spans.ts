@@ -10,6 +10,7 @@ import {
 import { toTarget } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { nameOfUnit } from '../../profile/units.ts'
 import {
   endOf,
   joinPeriods,
@@ -137,10 +138,10 @@ interface WaitingRequest {
 
 /** Creates the empty span of a main request. */
 function toWaitingRequest(profile: Profile): WaitingRequest {
-  const { controller, duration, method, token, url } = profile.summary
+  const { controller, duration, token } = profile.summary
   const handled = duration * 1000
   const holder = createSpan({
-    name: `${method} ${toTarget(url)}`,
+    name: nameOfUnit({ ...profile.summary, url: toTarget(profile.summary.url) }),
     category: 'request',
     periods: [{ start: 0, duration: handled }],
   })

@@ -33,6 +33,7 @@ import {
 } from '../../profile/format.ts'
 import { listChangeLink, listDataLink, listLink, liveLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
+import { unitOf } from '../../profile/units.ts'
 import { clientOf } from '../../record/collect.ts'
 import type { RecordingPolicy } from '../../record/recording-policy.ts'
 import type { StorageUsage } from '../../store/profile-storage.ts'
@@ -199,7 +200,7 @@ const filterLabels: Readonly<Record<string, string>> = {
 function listActiveFilters(wanted: ListRequest) {
   return Object.entries(filterLabels).flatMap(([name, label]) => {
     const value = wanted.parameters[name]
-    if (value === undefined || (name === 'type' && value === 'request')) return []
+    if (value === undefined || (name === 'type' && value === 'all')) return []
     return { label, value: name === 'pinned' ? '' : shorten(value, labelLimit), link: linkTo(wanted, { [name]: '' }) }
   })
 }
@@ -334,11 +335,10 @@ const notStored: Badge = { text: 'not stored', tone: 'warning' }
 
 /** Chooses the columns for the content of a list. `hasMachines` is whether the store has profiles of several machines. */
 function selectColumns(summaries: readonly ProfileSummary[], hasMachines = false) {
-  const differ = (read: (summary: ProfileSummary) => string) => new Set(summaries.map(read)).size > 1
   return {
-    hasRoutes: summaries.some(({ route }) => route !== null),
+    hasRoutes: summaries.some(summary => unitOf(summary).isExchange && summary.route !== null),
     hasMachines,
-    hasHosts: differ(({ url }) => hostOf(url)),
+    hasHosts: new Set(summaries.flatMap(({ url }) => hostOf(url) || [])).size > 1,
     hasQueries: summaries.some(({ queries }) => queries > 0),
   }
 }
@@ -363,12 +363,16 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
     const { duration, outcome, queryTime, token, url } = summary
     // Its badge counts the sub-requests without a row: they are on another page, or do not match.
     const shown = { ...summary, subRequests: summary.subRequests - (listed.get(token) ?? 0) }
+    const { isExchange } = unitOf(summary)
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
     const findings = toFindings(token, facts?.get(summary)?.badge)
     const name = shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit)
     return {
       ...view,
       address: shorten(view.address, addressLimit),
+      statusLink: isExchange ? `${profileLink(token, 'request')}#response` : profileLink(token),
+      // It repeats the name of work that is no request.
+      route: isExchange ? view.route : '',
       target: shorten(view.target, labelLimit),
       ...columns,
       level: depth === 0 ? '' : `level-${Math.min(depth, 4)}`,
@@ -433,9 +437,14 @@ const orders = [
 ] as const
 
 const types = [
-  ['request', 'All requests'],
+  ['all', 'All'],
+  ['request', 'Requests'],
   ['sub-request', 'Sub-requests'],
   ['probe', 'Probes of browsers'],
+  ['job', 'Jobs'],
+  ['message', 'Messages'],
+  ['task', 'Tasks'],
+  ['command', 'Commands'],
 ] as const
 
 /** A longer list would make the page heavy. */
@@ -449,7 +458,7 @@ export function createSearchForm(
   { isFiltering, isPinned, marks, parameters, query }: ListRequest,
   mains: readonly ProfileSummary[] = [],
 ) {
-  const { machine = '', method = '', route = '', sort = '', type = 'request' } = parameters
+  const { machine = '', method = '', route = '', sort = '', type = 'all' } = parameters
   const boundOf = (wanted: 'from' | 'until') => {
     const bound = query.filters.find(({ field, test }) => field === 'time' && test === wanted)
     return bound === undefined ? '' : toInputValue(Number(bound.value))
@@ -474,7 +483,7 @@ export function createSearchForm(
       ...(orders.some(([value]) => value === sort) ? [] : [toOption(sort, sort, sort)]),
     ],
     kept: keptNames.flatMap(name => (parameters[name] === undefined ? [] : { name, value: parameters[name] })),
-    isFiltering: isFiltering || isPinned || marks.length > 0 || type !== 'request',
+    isFiltering: isFiltering || isPinned || marks.length > 0 || type !== 'all',
   }
 }
 

@@ -56,7 +56,7 @@ export async function renderPalette(
     ...listRoutes(app),
     ...recent.summaries.map(toSummaryView).map(({ duration, link, method, status, target, token }) => ({
       group: 'Profile',
-      label: `${method} ${target}`,
+      label: `${method} ${target}`.trim(),
       hint: `${status} · ${duration} · ${token}`,
       link,
     })),

@@ -69,7 +69,7 @@ export async function renderProfile(
   const rendered = panel && (await renderPanel(panel, shown, request, app))
   const summary = toSummaryView(profile.summary)
   const model = {
-    title: `${summary.status} ${summary.method} ${summary.target}`,
+    title: summary.title,
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
     summary,
     badges: toHeadBadges(profile, toBadge(findings)),
@@ -77,7 +77,7 @@ export async function renderProfile(
     controllerPlace: app.editor.viewController(summary.controller),
     routePlace: app.editor.viewFile(app.editor.findRoute(readMatchedRoute(profile))),
     answerPlace: viewAnswer(profile, app.editor),
-    readyTime: formatDuration(readHandledTime(profile)),
+    readyTime: summary.isExchange ? formatDuration(readHandledTime(profile)) : '',
     ...describeRelatives(found, wanted || undefined, app.editor),
     latest: latestLink(wanted || undefined),
     alternates: alternatesOf(form => profileDataLink(token, form, panel?.name)),

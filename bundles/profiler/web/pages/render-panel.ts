@@ -11,6 +11,7 @@ import type { Inspected, PanelProfile, PanelServices, SubjectView } from '../../
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { exchangeParts, unitOf } from '../../profile/units.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../page.ts'
 
@@ -83,15 +84,18 @@ export function createMenu(
   current: SubjectView | undefined,
 ): MenuEntry[] {
   const long = listLongPanels(shown.profile)
-  return panels.map(panel => ({
-    label: panel.label,
-    // The page stays where it is: the panel begins below the head.
-    link: `${profileLink(shown.profile.summary.token, panel.name)}#panel`,
-    isCurrent: panel === current,
-    isEmpty: !hasContent(panel, shown),
-    isLong: long.includes(panel.name),
-    badges: badgesOf(panel, shown),
-  }))
+  const { isExchange } = unitOf(shown.profile.summary)
+  return panels
+    .filter(({ name }) => isExchange || !exchangeParts.has(name))
+    .map(panel => ({
+      label: panel.label,
+      // The page stays where it is: the panel begins below the head.
+      link: `${profileLink(shown.profile.summary.token, panel.name)}#panel`,
+      isCurrent: panel === current,
+      isEmpty: !hasContent(panel, shown),
+      isLong: long.includes(panel.name),
+      badges: badgesOf(panel, shown),
+    }))
 }
 
 /** A panel with this share of the time is an answer to where the time went. */
@@ -149,7 +153,8 @@ interface ReplayButton {
   readonly isDirect: boolean
 }
 
-/** Creates the replay button of a profile. */
-export function toReplayButton(profile: Profile): ReplayButton {
+/** Creates the replay button of a profile; `false` for work that is no request. */
+export function toReplayButton(profile: Profile): ReplayButton | false {
+  if (!unitOf(profile.summary).isExchange) return false
   return { link: replayLink(profile.summary.token), isDirect: isDirect(planReplay(profile)) }
 }

@@ -1,0 +1,45 @@
+/** The kinds of work that have profiles. */
+export const unitTypes = ['request', 'command', 'job', 'message', 'task'] as const
+
+/** A kind of work that has profiles. */
+export type UnitType = (typeof unitTypes)[number]
+
+/** What a kind of work is called, and what it has. */
+export interface Unit {
+  readonly noun: string
+  readonly nouns: string
+  /** Whether a client has asked for it over HTTP: then it has a method, a URL and a response, and can be replayed. */
+  readonly isExchange: boolean
+}
+
+const units: Readonly<Record<UnitType, Unit>> = {
+  request: { noun: 'request', nouns: 'requests', isExchange: true },
+  command: { noun: 'command', nouns: 'commands', isExchange: false },
+  job: { noun: 'job', nouns: 'jobs', isExchange: false },
+  message: { noun: 'message', nouns: 'messages', isExchange: false },
+  task: { noun: 'task', nouns: 'tasks', isExchange: false },
+}
+
+/** The description of the kind of a profile. */
+export function unitOf({ type }: { readonly type: UnitType }): Unit {
+  return units[type]
+}
+
+/** The stored parts and the panels of an exchange of HTTP, which other work does not have. */
+export const exchangeParts: ReadonlySet<string> = new Set([
+  ...['request', 'response', 'session', 'redirects', 'router'],
+  ...['validation', 'templates', 'browser'],
+])
+
+/** The fields of a summary that name a profile. */
+interface NamedUnit {
+  readonly type: UnitType
+  readonly method: string
+  readonly url: string
+  readonly route: string | null
+}
+
+/** Names a profile: `GET https://example.org/`, or `job mail ship`. */
+export function nameOfUnit({ method, route, type, url }: NamedUnit): string {
+  return units[type].isExchange ? `${method} ${url}` : (route ?? type)
+}
