@@ -355,13 +355,13 @@ t.test('the entry points are the files of bin/exports, which contain exports onl
 })
 
 t.test(
-  'only the server, the handlers of node, the list of statuses and the watch of servers import node:http',
+  'only the server, the handlers of node, the list of statuses and the watches of servers and calls import node:http',
   async t => {
     t.strictSame(
       importsThat(
         (file, name) =>
           name === 'node:http' &&
-          !/^kernel\/server\/|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$|^bundles\/(?:libraries|profiler\/any-server)\//.test(
+          !/^kernel\/server\/|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$|^bundles\/(?:libraries|profiler\/(?:any-server|subjects\/http))\//.test(
             file,
           ),
       ),

@@ -19,6 +19,7 @@ import {
 export const ioredis: Library = {
   name: 'ioredis',
   reports: 'queries',
+  connects: ['ioredis', 'redis'],
   isCache: true,
   seenBy: 'channel',
   from: '5.11',
@@ -39,6 +40,11 @@ export const ioredis: Library = {
         if ((client as RedisClient).status !== 'ready' && queued.hasSubscribers) {
           waitingCommands.add(item)
           queued.publish(item)
+          observeMethod(item, 'reject', (_, [error]) => {
+            const describe = (client as RedisClient)._buildCommandContext
+            if (typeof describe === 'function') rejected.publish({ item, error, ...describe.call(client, item) })
+            return undefined
+          })
         }
         return undefined
       }),
@@ -49,12 +55,15 @@ export const ioredis: Library = {
 /** A client of ioredis, as far as it is used. */
 interface RedisClient {
   readonly status?: unknown
+  readonly _buildCommandContext?: (command: object) => RedisCommand
 }
 
 /** Have a command when it is sent first, before the connection is ready, and whenever it is sent again. */
 const queued = channel('sinfonietta:ioredis:queued')
 const resentCommands = channel('sinfonietta:ioredis:resent')
 const sent = channel('sinfonietta:ioredis:sent')
+/** Has a command that has waited for the connection, and has failed. */
+const rejected = channel('sinfonietta:ioredis:rejected')
 
 const waitingCommands = new WeakSet<object>()
 
@@ -64,6 +73,13 @@ interface QueuedCommand {
   readonly caller: Caller | undefined
   /** By `performance.now()`. */
   readonly since: number
+  /** Whether it was sent: then it is reported already. */
+  isSent?: true
+}
+
+interface RejectedCommand extends RedisCommand {
+  readonly item: object
+  readonly error: unknown
 }
 
 /** Records commands until the returned function is called. Commands that have waited for the connection are those of the request that has sent them. */
@@ -97,8 +113,16 @@ function watchIoredis({ callers, context, queries }: WatchServices): () => void 
     'sinfonietta:ioredis:resent': listenTo<object>(command => {
       resent = waiting.get(command)
       if (resent === undefined) return
+      resent.isSent = true
       outer = context.current
       context.enter(resent.request)
+    }),
+    'sinfonietta:ioredis:rejected': listenTo<RejectedCommand>(({ args, command, error, item, ...place }) => {
+      const found = waiting.get(item)
+      if (found === undefined || found.isSent) return
+      const { caller, request, since } = found
+      const start = { ...describeRedis('ioredis', place), text: command, parameters: toValues(args) }
+      queries.begin({ ...start, request, findCaller: () => caller, elapsed: readClock() - since })?.({ error })
     }),
     'sinfonietta:ioredis:sent': () => {
       if (resent !== undefined) context.enter(outer)

@@ -18,6 +18,7 @@ import { nest } from './nest.ts'
 import { nodeRedis } from './node-redis.ts'
 import { pg } from './pg.ts'
 import { postgres } from './postgres.ts'
+import { watchRefusedConnections } from './refused-connections.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
 
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
@@ -104,6 +105,9 @@ export function listenToFrameworks(): void {
   for (const { listen } of libraries) listen?.()
 }
 
+/** The systems of the packages that open connections. */
+const systems = new Map(libraries.flatMap(({ connects }) => (connects === undefined ? [] : [connects])))
+
 /** The watches that run, and how many have asked for them. */
 interface Watches {
   users: number
@@ -122,7 +126,10 @@ export function watchLibraries({
   const watches = watched.get(queries) ?? {
     users: 0,
     // The callers of a library mostly have the same depth, so each has its own search.
-    stops: libraries.flatMap(({ watch }) => watch?.({ queries, context, callers: new Callers(directory) }) ?? []),
+    stops: [
+      ...libraries.flatMap(({ watch }) => watch?.({ queries, context, callers: new Callers(directory) }) ?? []),
+      watchRefusedConnections({ context, directory, queries }, systems),
+    ],
   }
   watched.set(queries, watches)
   watches.users++

@@ -21,6 +21,8 @@ export interface Library {
   readonly from?: string
   /** The parts that are not seen, in Markdown. */
   readonly notSeen?: string
+  /** The package that opens its connections, and the `db.system.name` of its servers, if a connection may fail before there is a query. */
+  readonly connects?: readonly [name: string, system: string]
   /** Of a library with versions that are too old: its packages, each with a file that all its versions load. */
   readonly files?: Readonly<Record<string, string>>
   /** The last part of the name of its instrumentation of OpenTelemetry, if it is not its own name. */

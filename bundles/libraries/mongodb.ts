@@ -18,6 +18,7 @@ import { type Library, type OperationOutcome, publishPromise, type WatchServices
 export const mongodb: Library = {
   name: 'mongodb',
   reports: 'queries',
+  connects: ['mongodb', 'mongodb'],
   seenBy: 'patch',
   from: '6',
   files: { mongodb: 'lib/index.js' },
@@ -25,13 +26,14 @@ export const mongodb: Library = {
   changes: {
     // The other files of the package read the function from these exports for each call.
     'mongodb/lib/operations/execute_operation.js': exports =>
-      observeAsync(exports, 'executeOperation', () => {
-        const message = {}
+      observeAsync(exports, 'executeOperation', (_, [, operation]) => {
+        const { commandName, ns } = Object(operation)
+        const message: MongodbOperation = { command: { [commandName]: Object(ns).collection }, database: Object(ns).db }
         operations.start.publish(message)
         return {
           after(result) {
             operations.end.publish(message)
-            return result
+            return operations.start.hasSubscribers ? publishPromise(operations, message, result) : result
           },
         }
       }),
@@ -43,11 +45,15 @@ export const mongodb: Library = {
   watch: watchMongodb,
 }
 
-/** A message of the channel of the commands of mongodb. */
-interface MongodbCommand extends OperationOutcome {
+/** A message of the channel of the operations of mongodb. */
+interface MongodbOperation extends OperationOutcome {
   readonly database: string
   /** Its first property is its name. */
   readonly command: Readonly<Record<string, unknown>>
+}
+
+/** A message of the channel of the commands of mongodb. */
+interface MongodbCommand extends MongodbOperation {
   /** Such as `localhost:27017`. */
   readonly server: string
   /** Its session, with a transaction or without. */
@@ -55,7 +61,7 @@ interface MongodbCommand extends OperationOutcome {
 }
 
 /** An operation of the application, which sends commands later, when it has a connection. */
-const operations = tracingChannel<object, object>('sinfonietta:mongodb:operation')
+const operations = tracingChannel<object, OperationOutcome>('sinfonietta:mongodb:operation')
 const commands = tracingChannel<object, OperationOutcome>('sinfonietta:mongodb:command')
 /** The waits of operations for a connection, because all connections of the pool are in use. */
 const waits = tracingChannel<object, OperationOutcome>('sinfonietta:mongodb:pool:wait')
@@ -136,35 +142,57 @@ interface Wait {
   readonly caller: Caller | undefined
 }
 
+/** An operation of a request. */
+interface RunningOperation extends Wait {
+  readonly request: Request
+  /** Whether it has sent a command, which is reported. */
+  isSent: boolean
+}
+
+const system = 'mongodb'
+
 /**
  * Records commands of mongodb until the returned function is called. An operation
  * waits for a connection before it sends its command: its place in the code is kept meanwhile.
  */
 function watchMongodb({ callers, context, queries }: WatchServices): () => void {
-  const places = new AsyncLocalStorage<Caller | undefined>()
+  const running = new AsyncLocalStorage<RunningOperation | undefined>()
+  const started = new WeakMap<object, RunningOperation>()
   const ends = new WeakMap<object, QueryEnd>()
   const waits = new WeakMap<object, Wait>()
-  /** The place that was current before an operation: it is current again behind its synchronous part. */
-  const outer = new WeakMap<object, Caller | undefined>()
+  /** The operation that was current before another one: it is current again behind its synchronous part. */
+  const outer = new WeakMap<object, RunningOperation | undefined>()
   const search = createCallerSearch(callers, 'tracing:sinfonietta:mongodb:operation:start')
   return subscribeChannels({
     'tracing:sinfonietta:mongodb:operation:start': listenTo<object>(message => {
-      outer.set(message, places.getStore())
-      places.enterWith(context.current && search())
+      const { current: request } = context
+      const operation = request && { request, caller: search(), since: readClock(), isSent: false }
+      outer.set(message, running.getStore())
+      running.enterWith(operation)
+      if (operation !== undefined) started.set(message, operation)
     }),
-    'tracing:sinfonietta:mongodb:operation:end': listenTo<object>(message => places.enterWith(outer.get(message))),
+    'tracing:sinfonietta:mongodb:operation:end': listenTo<object>(message => running.enterWith(outer.get(message))),
+    // Without a server, no command is sent.
+    'tracing:sinfonietta:mongodb:operation:asyncStart': listenTo<MongodbOperation>(message => {
+      const { command, database: namespace, error } = message
+      const operation = started.get(message)
+      if (operation === undefined || operation.isSent || error === undefined) return
+      const { caller, request, since } = operation
+      queries.begin({
+        ...{ system, library: system, source: 'channel', request, ...readCommand(command), namespace },
+        findCaller: () => caller,
+        elapsed: readClock() - since,
+      })?.({ error })
+    }),
     'tracing:sinfonietta:mongodb:command:start': listenTo<MongodbCommand>(message => {
       if (context.current === undefined) return
-      const { command, database, server } = message
+      const { command, database: namespace, server } = message
+      const operation = running.getStore()
+      if (operation !== undefined) operation.isSent = true
       const end = queries.begin({
-        system: 'mongodb',
-        ...readCommand(command),
-        namespace: database,
-        server,
-        source: 'channel',
-        library: 'mongodb',
+        ...{ system, library: system, source: 'channel', ...readCommand(command), namespace, server },
         transaction: findTransaction(message),
-        findCaller: () => places.getStore(),
+        findCaller: () => operation?.caller,
       })
       if (end !== undefined) ends.set(message, end)
     }),
@@ -173,7 +201,7 @@ function watchMongodb({ callers, context, queries }: WatchServices): () => void 
       ends.get(message)?.(error === undefined ? readReply(command, Object(result)) : { error })
     }),
     'tracing:sinfonietta:mongodb:pool:wait:start': listenTo<object>(message => {
-      waits.set(message, { request: context.current, since: readClock(), caller: places.getStore() })
+      waits.set(message, { request: context.current, since: readClock(), caller: running.getStore()?.caller })
     }),
     'tracing:sinfonietta:mongodb:pool:wait:asyncStart': listenTo<PoolWait>(message => {
       const { since = Infinity, ...wait } = waits.get(message) ?? {}

@@ -8,6 +8,7 @@ import { type SqlQuery, watchPools } from './pools.ts'
 export const mysql2: Library = {
   name: 'mysql2',
   reports: 'queries',
+  connects: ['mysql2', 'mysql'],
   seenBy: 'channel',
   from: '3.20',
   files: { mysql2: 'lib/connection.js' },

@@ -12,6 +12,7 @@ import { countValues, describeRedis, type RedisBatch, type RedisCommand, toValue
 export const nodeRedis: Library = {
   name: 'node-redis',
   reports: 'queries',
+  connects: ['@redis/client', 'redis'],
   isCache: true,
   seenBy: 'channel',
   from: '5.12',

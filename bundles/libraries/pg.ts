@@ -8,6 +8,7 @@ import { watchPools } from './pools.ts'
 export const pg: Library = {
   name: 'pg',
   reports: 'queries',
+  connects: ['pg', 'postgresql'],
   seenBy: 'patch',
   notSeen: 'pg-native',
   changes: {

@@ -87,6 +87,16 @@ export class Callers {
       .every(({ origin, package: vendor = '' }) => origin === 'runtime' || names.includes(vendor))
   }
 
+  /** The nearest package of npm on the stack, if it is one of these: below the recorder, other frames are those of Node. */
+  findPackage(names: ReadonlyMap<string, unknown>): string | undefined {
+    for (const site of readSites(this.findPackage, frameLimit)) {
+      const { origin, package: name = '' } = this.#fileOf(site).location
+      if (origin === 'application' || (origin === 'vendor' && !names.has(name))) return undefined
+      if (origin === 'vendor') return name
+    }
+    return undefined
+  }
+
   /** Finds the caller among the frames below a function, of which `limit` were read. More are read if these are too few. */
   #findIn(sites: readonly NodeJS.CallSite[], limit: number, running: Running): Caller | undefined {
     const { length } = sites
