@@ -99,6 +99,16 @@ const pages: Readonly<Record<string, readonly [rule: string, code: string]>> = {
   // Work after the response.
   'late-query': ['late-work', `setTimeout(() => pool.query('SELECT 1'), 20)`],
   'late-call': ['late-work', `setTimeout(() => call(), 20)`],
+  'call-end': ['', `await new Promise(end => get(up(), m => m.resume().on('end', () => reply.send('a') && end())))`],
+  'call-end-alone': [
+    '',
+    `await new Promise(end => get(up(), { agent: false }, m => m.resume().on('end', () => reply.send('a') && end())))`,
+  ],
+  'call-end-paused': [
+    '',
+    `await new Promise(end => get(up(), m => setTimeout(() => m.resume().on('end', () => reply.send('a') && end()), 20)))`,
+  ],
+  'call-unread': ['', `await new Promise(end => get(up(), m => { m.resume(); reply.send('a'); end() }))`],
   'late-nothing': ['', `setTimeout(() => {}, 20)`],
   // Text.
   html: ['plain-page', `return reply.type('text/plain').send('<!DOCTYPE html>\\n<html><body>a page</body></html>\\n')`],
@@ -130,7 +140,7 @@ import express from 'express'
 import pg from 'pg'
 import { Redis } from 'ioredis'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createServer } from 'node:http'
+import { createServer, get } from 'node:http'
 const pool = new pg.Pool(${JSON.stringify(postgres)})
 const leaked = () => new pg.Pool({ ...${JSON.stringify(postgres)}, max: 1, connectionTimeoutMillis: 400 })
 const redis = new Redis(${JSON.stringify({ host: redis.host, port: redis.port })})

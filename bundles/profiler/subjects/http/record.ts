@@ -235,7 +235,7 @@ interface SentRequest {
   readonly protocol: string
   readonly host: string
   readonly path: string
-  readonly socket: CallSocket | null
+  readonly socket: ConnectingSocket | null
   /** Whether its caller has destroyed it, or its connection has closed. */
   readonly destroyed: boolean
   readonly res?: IncomingResponse | null
@@ -244,6 +244,11 @@ interface SentRequest {
   getHeader(name: string): unknown
   listenerCount(event: string): number
   getHeaders(): Readonly<Record<string, unknown>>
+}
+
+interface ConnectingSocket extends CallSocket {
+  readonly connecting?: boolean
+  once(event: string, listener: () => void): void
 }
 
 interface IncomingResponse {
@@ -284,26 +289,35 @@ function watchNodeHttp(calls: CallWatch): () => void {
     'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
       const call = begin(request)
       if (call?.sentMessage === undefined) call?.noteSent(flattenHeaders(request.getHeaders()))
-      if (call !== undefined && isUnlimited(request)) call.isUnlimited = true
-      call?.send(request.socket, parseTraceParent(String(request.getHeader('traceparent')))?.parentId)
-      call?.upload()
+      if (call === undefined) return
+      if (isUnlimited(request)) call.isUnlimited = true
+      const { socket } = request
+      const send = guard('an HTTP client call', () => {
+        call.send(socket, parseTraceParent(String(request.getHeader('traceparent')))?.parentId)
+        call.upload()
+      })
+      // Until then, the name of the host is looked up.
+      if (socket?.connecting) socket.once('encrypted' in socket ? 'secureConnect' : 'connect', send)
+      else send()
     }),
     // In spite of its name, this is published with the head of the response.
     'http.client.response.finish': listenTo<HttpMessage>(({ request, response }) => {
       const call = calls.find(request)
       if (call === undefined) return
       call.noteReceived(response.rawHeaders)
-      // Node.js passes each chunk of the body to this method.
-      observe(response, 'push', chunk => call.receivedMessage?.take(chunk))
+      // Node.js passes each chunk of the body to this method, and at its end `null`. The response closes later, when it was read.
+      observe(response, 'push', chunk => {
+        if (chunk === null && response.complete) call.finish()
+        else call.receivedMessage?.take(chunk)
+      })
       call.receiveHead({ status: response.statusCode, length: lengthOf(response) })
       let isAborted = false
       observe(request, 'destroy', () => {
         isAborted = true
       })
       const onClose = guard('an HTTP client call', () => {
-        if (response.complete) call.finish()
         // Node.js destroys a response that was cut off with an error.
-        else call.fail('The response was cut off.', isAborted || response.errored === null)
+        if (!response.complete) call.fail('The response was cut off.', isAborted || response.errored === null)
       })
       response.once('close', onClose)
     }),

@@ -135,6 +135,46 @@ t.test('a call of node:http is recorded when it is sent', async t => {
   t.match(later, { method: 'PUT', caller: { file: /http\.test\.[jt]s$/ }, spanId: '00f067aa0ba902b7' })
 })
 
+t.test('a call of node:http is sent when it has a connection, and ends with the last byte of its response', async t => {
+  const { url } = await listen(t)
+  const { port } = new URL(url)
+  const times = { begun: 0, found: 0, read: 0 }
+  let listeners = 0
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/page': () =>
+        new Promise<Response>(resolve => {
+          const note = () => {
+            times.begun = performance.now()
+          }
+          channel('http.client.request.start').subscribe(note)
+          t.teardown(() => channel('http.client.request.start').unsubscribe(note))
+          // The name is known a moment after the call has begun.
+          const lookup = (_: string, { all }: { all?: boolean }, found: (...values: unknown[]) => void) =>
+            setTimeout(() => {
+              times.found = performance.now()
+              found(null, all ? [{ address: '127.0.0.1', family: 4 }] : '127.0.0.1', 4)
+            }, 30)
+          get({ host: 'slow.test', port, path: '/x', agent: false, lookup: lookup as never }, message => {
+            listeners = message.socket.listenerCount('connect')
+            // It is read a moment after it has come.
+            setTimeout(() => {
+              times.read = performance.now()
+              message.resume().on('end', () => resolve(done()))
+            }, 30)
+          })
+        }),
+    },
+  })
+  const profile = await kernel.profileOf(await kernel.client.get('/page'))
+  const [{ end = 0, head = 0, sent = 0, start = 0, uploaded = 0 } = {}] = callsOf(profile)
+  t.ok(sent - start >= times.found - times.begun - 1, 'looking up the name is not sending')
+  t.ok(uploaded >= sent && head >= uploaded && end >= head)
+  t.ok(end - sent <= times.read - times.found, 'a response that is read later has come')
+  t.equal(listeners, 0, 'no listener is left')
+  t.notOk(profile.data.late)
+})
+
 t.test(
   'a call of node:http is placed where it is created, with any agent, also if it waits for a connection',
   async t => {
