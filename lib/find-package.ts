@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 
@@ -8,6 +8,25 @@ export function findPackage(folder: string, name: string): string | undefined {
     .map(place => path.join(place, name))
     .find(place => existsSync(path.join(place, 'package.json')))
   return found && realpathSync(found)
+}
+
+/** The folder with the package.json of a directory: the directory itself or the nearest one above it. */
+export function findProject(directory: string): string {
+  const parent = path.dirname(directory)
+  const isProject = parent === directory || existsSync(path.join(directory, 'package.json'))
+  return isProject ? directory : findProject(parent)
+}
+
+/** The name of the program in a directory: `shop`, as in its package.json, `shop/tools` below it, else the name of the directory. */
+export function nameProgram(directory: string): string {
+  try {
+    const project = findProject(directory)
+    const { name } = JSON.parse(readFileSync(path.join(project, 'package.json'), 'utf8'))
+    if (typeof name === 'string' && name !== '') return path.join(name, path.relative(project, directory))
+  } catch {
+    // It has none, or it cannot be read.
+  }
+  return path.basename(directory)
 }
 
 const { cache } = createRequire(import.meta.url)

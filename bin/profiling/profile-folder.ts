@@ -6,8 +6,8 @@ import { directoryMode, fileMode, isOwn, readFileNow } from '../../bundles/profi
 import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 
 /**
- * Finds the folder in which the profiler keeps its files: in `node_modules` of the application, which watchers of sources and git leave
- * out. Without one, creates the folder of this user in the temporary folder.
+ * Finds the folder in which the profiler keeps the files of a program: in `node_modules` of the application, which watchers of sources
+ * and git leave out. Without one, creates the folder of this user in the temporary folder. Programs in different directories share neither.
  *
  * @throws CommandUsageError if another user can write there
  */
@@ -17,10 +17,17 @@ export function findFolder(directory: string): string {
     const modules = statSync(path.join(folder, 'node_modules'), { throwIfNoEntry: false })
     // Any user may create this folder in one that all users can write, such as `/tmp`.
     if (modules !== undefined && (isOwn(modules) || modules.uid === 0 || modules.uid === application?.uid)) {
-      return path.join(folder, 'node_modules/.cache/sinfonietta')
+      return findOwnFolder(path.join(folder, 'node_modules/.cache/sinfonietta'), path.relative(folder, directory))
     }
-    if (folder === path.dirname(folder)) return createUserFolder(tmpdir())
+    if (folder === path.dirname(folder)) {
+      return findOwnFolder(createUserFolder(tmpdir()), path.relative(folder, directory))
+    }
   }
+}
+
+/** The directory of a program is a folder of its own, but that of the application itself. */
+function findOwnFolder(folder: string, directory: string): string {
+  return directory === '' ? folder : path.join(folder, 'programs', directory)
 }
 
 /** The temporary folder belongs to all users, except on Windows: nothing that another user may have made there is taken. */

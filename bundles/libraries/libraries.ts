@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Foundation } from '../../kernel/bundle.ts'
 import type { Queries } from '../../kernel/contracts/queries.ts'
 import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
-import { findLoaded, findPackage } from '../../lib/find-package.ts'
+import { findLoaded, findPackage, findProject } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
 import { Callers } from '../../lib/stack/callers.ts'
 import { express } from './express.ts'
@@ -82,13 +82,6 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
         await openOnce(names.has(name) ? findPackage(owner, name) : undefined, open)
     }
   }
-}
-
-/** The folder with the package.json of a directory. */
-function findProject(directory: string): string {
-  const parent = path.dirname(directory)
-  const isProject = parent === directory || existsSync(path.join(directory, 'package.json'))
-  return isProject ? directory : findProject(parent)
 }
 
 function readNames(folder: string): ReadonlySet<string> {

@@ -10,6 +10,8 @@ interface ProfilerSettings {
   readonly EDITOR_PATHS: readonly PathMapping[]
   readonly PROFILER_MCP: boolean
   readonly PROFILER_MCP_REPLAY: boolean
+  /** The name of the program in its profiles. */
+  readonly PROFILER_NAME: string | undefined
   /** The Redis that has the profiles of several machines. */
   readonly PROFILER_URL: string | undefined
   /** The share of requests that are recorded. */
@@ -98,6 +100,10 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     help: 'allows agents to replay GET, HEAD, OPTIONS and QUERY there, without cookies and credentials',
     schema: asFlag,
     default: false,
+  },
+  PROFILER_NAME: {
+    help: 'the name of the program in its profiles; by default the name in its package.json',
+    default: undefined,
   },
   /** It may have `user:password@` before the host, and needs the package ioredis. */
   PROFILER_URL: {

@@ -50,7 +50,7 @@ function find({ application, temporary }: ReturnType<typeof createFolders>): str
   const { TMPDIR } = process.env
   process.env.TMPDIR = temporary
   try {
-    return findFolder(application)
+    return findFolder(application).replace(path.join('/programs', application), '')
   } catch (error) {
     return (error as Error).message
   } finally {
@@ -104,7 +104,7 @@ t.test('node_modules of another user above the application is not used', { skip:
   const folders = createFolders(t)
   const modules = path.join(path.dirname(folders.application), 'node_modules')
   mkdirSync(modules)
-  const used = path.join(modules, '.cache/sinfonietta')
+  const used = path.join(modules, '.cache/sinfonietta/programs/application')
   t.equal(find(folders), used)
   chownSync(modules, 65_534, 65_534)
   t.equal(find(folders), folders.own)
@@ -156,16 +156,16 @@ t.test('what another user prepares in the temporary folder has no effect', { ski
 
   await t.test('a forged profile is not shown, not even where a folder was opened by mistake', async t => {
     const { summary } = await findProfile(viewer, '/marked')
-    const store = path.join(own, 'profiler')
+    const store = path.join(own, 'programs', application, 'profiler')
     const stored = () => readdirSync(store).map(name => readFileSync(path.join(store, name), 'utf8'))
     const lines = () => stored().join('').split('\n')
     await until(() => lines().some(line => line.startsWith('{"schemaVersion"')))
     const line = String(lines().find(line => line.startsWith('{"schemaVersion"')))
     const forge = (token: string) => `${line.replaceAll(summary.token, token)}\n`
-    for (const folder of [temporary, own, store]) chmodSync(folder, 0o777)
+    for (let folder = store; folder !== path.dirname(temporary); folder = path.dirname(folder)) chmodSync(folder, 0o777)
     writeFileSync(path.join(temporary, 'forged'), forge('beef03'))
     const segment = (number: number) => `${String(number).padStart(16, '0')}-1-00000000.jsonl`
-    await runAsOther(t, store, `umask 022; cat ../../forged > ${segment(1)}`)
+    await runAsOther(t, store, `umask 022; cat ${path.join(path.relative(store, temporary), 'forged')} > ${segment(1)}`)
     writeFileSync(path.join(store, segment(2)), forge('beef04'))
     const read = async (token: string) => (await fetch(`${viewer}/_profiler/${token}.json`)).status
     t.strictSame([await read('beef03'), await read('beef04')], [404, 200], 'an own file is read')

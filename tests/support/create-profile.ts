@@ -37,6 +37,7 @@ export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSumm
     client: 'c11e0710',
     destination: null,
     machine: null,
+    program: 'sinfonietta',
     time: Date.parse('2026-11-20T23:15:09.042Z'),
     duration: 5,
     isCold: false,

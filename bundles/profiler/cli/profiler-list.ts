@@ -166,6 +166,12 @@ const consoleMarks = marks.filter(mark => mark !== 'client' && mark !== 'finding
 /** The filters of the list, with the names of their parameters on the web. */
 const filters: readonly (CommandOption & { readonly parameter: string })[] = [
   {
+    name: 'program',
+    parameter: 'program',
+    value: 'text',
+    description: 'the name of the program, with several',
+  },
+  {
     name: 'machine',
     parameter: 'machine',
     value: 'text',

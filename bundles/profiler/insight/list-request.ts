@@ -68,6 +68,7 @@ export const searchParameters: readonly string[] = [
     'exception',
     'error',
     'queries',
+    'program',
     'machine',
     'pinned',
     'sort',
@@ -115,14 +116,17 @@ export function parseListRequest(given: URLSearchParams): ListRequest {
 type Parameters = Readonly<Record<string, string>>
 
 function readFilters(parameters: Parameters, mistakes: string[]): ProfileFilter[] {
-  const { content, error, exception, ip, machine, method, operation, route, token, type, url } = parameters
+  const { content, error, exception, ip, method, operation, route, token, type, url } = parameters
   const filters: ProfileFilter[] = []
   const contain = (field: SummaryField, value: string | undefined) => {
     if (value !== undefined) filters.push({ field, test: 'contains', value })
   }
   contain('ip', ip)
   // A name may be the beginning of another one: web-1, web-10.
-  if (machine !== undefined) filters.push({ field: 'machine', test: 'among', value: new Set([machine]) })
+  for (const field of ['program', 'machine'] as const) {
+    const name = parameters[field]
+    if (name !== undefined) filters.push({ field, test: 'among', value: new Set([name]) })
+  }
   contain('method', method?.toUpperCase())
   filters.push(...readRange('status_code', 'status', parseStatus, statusHint, parameters, mistakes))
   if (url?.startsWith('!') && url.length > 1) filters.push({ field: 'url', test: 'lacks', value: url.slice(1) })

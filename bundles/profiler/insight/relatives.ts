@@ -77,6 +77,11 @@ export function findRelatives(summaries: readonly ProfileSummary[], { children, 
   }
 }
 
+/** Whether both requests were answered by the same program. */
+function isOfProgram(one: ProfileSummary, other: ProfileSummary): boolean {
+  return one.program === other.program
+}
+
 function isMain({ parent }: ProfileSummary): boolean {
   return parent === null
 }
@@ -85,13 +90,14 @@ function isMain({ parent }: ProfileSummary): boolean {
 function lookAround(summaries: readonly ProfileSummary[], summary: ProfileSummary) {
   const since: ProfileSummary[] = []
   let older: ProfileSummary | undefined
+  const isOther = (other: ProfileSummary) => isMain(other) && isOfProgram(other, summary)
   const most = summary.time
   let least = Number.NEGATIVE_INFINITY
   for (const other of summaries) {
     const { time } = other
-    if (time >= most) since.push(other)
+    if (time >= most && isOfProgram(other, summary)) since.push(other)
     // Most requests are before the one that was found: of them, only the time is read.
-    if (time < least || time > most || !isMain(other) || compareTime(other, summary) >= 0) continue
+    if (time < least || time > most || !isOther(other) || compareTime(other, summary) >= 0) continue
     if (older !== undefined && compareTime(other, older) <= 0) continue
     older = other
     least = time
@@ -149,6 +155,7 @@ function findEarlier(summaries: readonly ProfileSummary[], summary: ProfileSumma
 function isSameRequest(one: ProfileSummary, other: ProfileSummary): boolean {
   const isSubRequest = one.parent !== null
   return (
+    isOfProgram(one, other) &&
     one.method === other.method &&
     one.route === other.route &&
     one.operation === other.operation &&
@@ -258,10 +265,15 @@ const shownLimit = 3
 /** Finds the other requests with the same error; `undefined` for a request without a fingerprint. */
 export function findOccurrences(
   summaries: readonly ProfileSummary[],
-  { fingerprint, parent, route, token }: ProfileSummary,
+  summary: ProfileSummary,
 ): Occurrences | undefined {
+  const { fingerprint, parent, route, token } = summary
   if (fingerprint === null) return undefined
-  const all = take(summaries, occurrenceLimit + 1, other => other.fingerprint === fingerprint)
+  const all = take(
+    summaries,
+    occurrenceLimit + 1,
+    other => other.fingerprint === fingerprint && isOfProgram(other, summary),
+  )
   const found = all.slice(0, occurrenceLimit)
   // An error of a sub-request is usually an error of its main request, too, and is then counted once.
   const tokens = new Set(found.map(each => each.token))

@@ -3,7 +3,7 @@ import { groupBy } from '../profile/group-by.ts'
 import { isOwnRoute } from '../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../profile/profile.ts'
 import { workTime } from '../profile/work.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
+import type { ProfileFilter, ProfileStorage, SummaryField } from '../store/profile-storage.ts'
 import { readQueries, shapeOf } from '../subjects/queries/read.ts'
 import { leastForMedian, percentile, sortDurations } from './durations.ts'
 import type { Inspector } from './findings/inspector.ts'
@@ -18,6 +18,7 @@ export interface RouteStatistics {
   readonly route: string | null
   /** What the requests do inside of their protocol, such as `query Books`; `null` if it is not known. */
   readonly operation: string | null
+  readonly program: string | null
   readonly count: number
   /** The durations of all requests. */
   readonly total: number
@@ -120,10 +121,11 @@ function summarize(group: readonly ProfileSummary[]): RouteStatistics {
   const failed = group.filter(isError)
   const latest = failed.toSorted((one, other) => other.time - one.time).slice(0, worstLimit)
   const [worst] = slowest as [ProfileSummary]
-  const { operation, route } = worst
+  const { operation, program, route } = worst
   return {
     route,
     operation,
+    program,
     count: sorted.length,
     total: sorted.reduce((sum, duration) => sum + duration, 0),
     p50: percentile(sorted, 50),
@@ -366,21 +368,32 @@ interface UsualQuery {
   readonly index: number
 }
 
+/** The route whose requests are wanted: by default those of all its operations, of whatever program. */
+interface WantedRoute {
+  readonly route: string
+  readonly operation?: string | null
+  readonly program?: string | null
+}
+
 /** These bounds keep the page of a route fast, whatever the store contains. */
 const summaryLimit = 5000
 const profileLimit = 30
 const listLimit = 5
 
-/** Reads the details of a route, or of one operation of it; `undefined` if no request of it is stored. */
+/** Reads the details of a route of a program, or of one operation of it; `undefined` if no request of it is stored. */
 export async function gatherRoute(
   storage: Pick<ProfileStorage, 'find' | 'search'>,
   inspector: Inspector,
-  route: string,
-  operation: string | null = null,
+  { operation = null, program = null, route }: WantedRoute,
 ): Promise<RouteDetails | undefined> {
-  const among = (field: 'operation' | 'route', value: string) =>
-    ({ field, test: 'among', value: new Set([value]) }) as const
-  const filters = [among('route', route), mainRequests, ...(operation === null ? [] : [among('operation', operation)])]
+  const among = (field: SummaryField, value: string | null): ProfileFilter[] =>
+    value === null ? [] : [{ field, test: 'among', value: new Set([value]) }]
+  const filters = [
+    mainRequests,
+    ...among('route', route),
+    ...among('operation', operation),
+    ...among('program', program),
+  ]
   const { summaries: found, total } = await storage.search({ filters, limit: summaryLimit })
   const summaries = found.filter(isOfApplication).toSorted((one, other) => other.time - one.time)
   if (summaries.length === 0) return undefined

@@ -227,7 +227,7 @@ const slowFactor = 3
  * median of their route and operation. A stream of events is open for as long as its client likes.
  */
 export function recognizeSlow(mains: readonly ProfileSummary[]): MarkContext['isSlow'] {
-  const bounds = new Map<string | null, number>()
+  const bounds = new Map<string, number>()
   for (const [work, group] of groupBy(mains, workOf)) {
     const { median } = group.length < leastForMedian ? { median: slowDuration } : measureDurations(group)
     bounds.set(work, Math.min(slowDuration, Math.max(leastDuration, slowFactor * median)))

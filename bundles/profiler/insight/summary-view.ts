@@ -11,7 +11,7 @@ import {
   toReadableUrl,
   toTarget,
 } from '../profile/format.ts'
-import { listLink, profileLink } from '../profile/links.ts'
+import { listLink, profileLink, routeLink } from '../profile/links.ts'
 import { type Outcome, type ProfileSummary, summaryCounts } from '../profile/profile.ts'
 import { nameOfUnit, unitOf } from '../profile/units.ts'
 
@@ -56,7 +56,12 @@ export interface SummaryView {
   /** Empty in storage of a single machine. */
   readonly machine: string
   readonly machineLink: string
+  /** Empty in older profiles. */
+  readonly program: string
+  readonly programLink: string
   readonly route: string
+  /** The statistics of the route. */
+  readonly routeLink: string
   readonly controller: string
   readonly time: FormattedTime
   readonly duration: string
@@ -82,6 +87,7 @@ const targetLimit = 500
 /** Creates the view of a summary for templates. */
 export function toSummaryView(summary: ProfileSummary): SummaryView {
   const machine = summary.machine ?? ''
+  const program = summary.program ?? ''
   const { ip, method, operation, outcome, parent, status, token, url } = summary
   const { isExchange, noun } = unitOf(summary)
   const route = isExchange ? toReadableUrl(toTarget(url)) : nameOfUnit(summary)
@@ -105,7 +111,10 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     ipLink: listLink({ ip }),
     machine,
     machineLink: listLink({ machine }),
+    program,
+    programLink: listLink({ program }),
     route: summary.route ?? '',
+    routeLink: routeLink({ route: summary.route, program: summary.program }),
     controller: summary.controller ?? '',
     time: formatTime(summary.time),
     duration: describeDuration(summary),
@@ -126,9 +135,9 @@ export function describeDuration({ duration, outcome }: ProfileSummary): string 
   return `${outcome === 'unfinished' ? '> ' : ''}${formatDuration(duration)}`
 }
 
-/** What requests have in common that are compared: their route and operation. */
-export function workOf({ operation, route }: Pick<ProfileSummary, 'operation' | 'route'>): string | null {
-  return operation === null ? route : `${route ?? ''}\n${operation}`
+/** What requests have in common that are compared: their program, route and operation. */
+export function workOf({ operation, program, route }: Pick<ProfileSummary, 'operation' | 'program' | 'route'>): string {
+  return [program, route, operation].map(part => part ?? '').join('\n')
 }
 
 /** The name of a group of requests for people: `POST /graphql · query Books`; empty without a route. */

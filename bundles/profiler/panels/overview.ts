@@ -222,7 +222,7 @@ function viewUsual(usual: UsualTime, { summary }: Profile): PanelModel {
       viewDurations('Before the restart', before),
       viewDurations('Since the restart', before === undefined ? undefined : since),
     ].flat(),
-    routeLink: summary.route === null ? '' : routeLink(summary.route),
+    routeLink: summary.route === null ? '' : routeLink({ route: summary.route, program: summary.program }),
     compareLink: lastBefore === undefined ? '' : compareLink(lastBefore.token, summary.token),
   }
 }

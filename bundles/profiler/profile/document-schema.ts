@@ -44,6 +44,8 @@ export const summarySchema = v.object({
   destination: laterText,
   /** The name of the machine; `null` in storage of a single one. */
   machine: laterText,
+  /** The name of the program that recorded it; `null` in older profiles. */
+  program: laterText,
   /** When the request began, in milliseconds since 1970, in the range of a Date. */
   time: v.pipe(check.amount, v.maxValue(8.64e15)),
   /**

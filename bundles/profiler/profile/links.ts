@@ -53,10 +53,13 @@ export function routesLink(parameters: Readonly<Record<string, string>> = {}): s
   return `${home}routes${query === '' ? '' : `?${query}`}`
 }
 
-/** The page of one route, or of one operation of it. */
-export function routeLink(name: string, operation: string | null = null): string {
-  return `${home}route?name=${encode(name)}${operation === null ? '' : `&operation=${encode(operation)}`}`
+/** The page of a route of a program, or of one operation of it. */
+export function routeLink({ operation, program, route }: RouteOfProgram): string {
+  const more = Object.entries({ operation, program }).filter(([, value]) => value)
+  return `${home}route?${[['name', route ?? ''], ...more].map(([name, value]) => `${name}=${encode(value ?? '')}`).join('&')}`
 }
+
+type RouteOfProgram = Pick<ProfileSummary, 'route'> & Partial<Pick<ProfileSummary, 'operation' | 'program'>>
 
 /** The statistics of the routes, as data. */
 export function routesDataLink(form: DataForm, parameters: Readonly<Record<string, string>>): string {

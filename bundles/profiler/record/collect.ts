@@ -115,6 +115,11 @@ function runCollectors(trace: Trace, collectors: readonly ProfileCollector[]): R
   return { data, failures, fields, pending: pending.length === 0 ? undefined : Promise.all(pending) }
 }
 
+/** Where profiles are recorded. */
+export type Origin = Pick<ProfileSummary, 'machine' | 'program'>
+
+const noOrigin: Origin = { machine: null, program: null }
+
 /** Makes the masked summary of a trace, without the fields that collectors count. */
 export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
   const { controller, request, response, type } = trace
@@ -137,7 +142,7 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
     contentType: contentType === null ? null : redactor.knownSecrets(contentType),
     size: null,
     client: isRequest ? clientOf(trace.main.request) : null,
-    machine: null,
+    ...noOrigin,
     // Any client may send any text.
     destination: destination !== null && /^[a-z]{1,20}$/.test(destination) ? destination : null,
     time: trace.time,
@@ -188,14 +193,14 @@ export function serializeProfile(
   trace: Trace,
   { data, failures, summary }: CollectedData,
   redactor: Redactor,
+  origin: Origin,
   stored?: Profile,
-  machine: string | null = null,
 ): SerializedProfile {
   const children = trace.children.map(({ token }) => token)
   const { browserErrors } = stored?.summary ?? summary
   const profile: ProfileDocument = {
     schemaVersion,
-    summary: { ...summary, machine, outcome: trace.outcome, subRequests: children.length, browserErrors },
+    summary: { ...summary, ...origin, outcome: trace.outcome, subRequests: children.length, browserErrors },
     children,
     data: stored === undefined ? data : { ...stored.data, ...data },
     failures,

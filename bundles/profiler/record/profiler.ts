@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto'
-import { hostname } from 'node:os'
 import type { ResponseEnd } from '../../../kernel/events.ts'
 import { guard } from '../../../lib/guard.ts'
 import { isEventStream } from '../../../lib/http/event-stream.ts'
@@ -12,7 +11,7 @@ import type { Signals } from '../../../lib/signals.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { UnitType } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { serializeProfile } from './collect.ts'
+import { type Origin, serializeProfile } from './collect.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import {
   attachedTrace,
@@ -103,6 +102,11 @@ export class Profiler {
   /** The main requests that are not stored yet: those in flight, and some that have just ended. */
   get unstored(): Iterable<Trace> {
     return [...this.#inFlight, ...this.#maker.ended]
+  }
+
+  /** Where profiles are recorded. */
+  get origin(): Origin {
+    return this.#services.origin
   }
 
   /** The trace of a request; `undefined` when it is not recorded. */
@@ -293,6 +297,8 @@ interface ProfileMakerServices {
   readonly settle: (trace: Trace) => void
   /** The data of the collectors about the process, as JSON: the same text until templates are edited. */
   readonly facts: () => string
+  /** The program and the machine of the process. */
+  readonly origin: Origin
   readonly redactor: Redactor
   readonly logger: Logger
   readonly signals: Signals
@@ -315,7 +321,6 @@ const updateLimit = 8
 class ProfileMaker {
   readonly #services: ProfileMakerServices
   readonly #pending = new PendingTokens()
-  readonly #machine: string | null
   /** Main requests that have ended and are not stored yet. */
   readonly #ended: Trace[] = []
   /** Those of them that are not being stored yet. */
@@ -323,7 +328,6 @@ class ProfileMaker {
 
   constructor(services: ProfileMakerServices) {
     this.#services = services
-    this.#machine = services.storage.isShared === true ? hostname() : null
   }
 
   /** The main requests that have ended and are not stored yet. */
@@ -442,11 +446,11 @@ class ProfileMaker {
   }
 
   readonly #append = guard('a profile', (trace: Trace): void => {
-    const { policy, facts, redactor, signals, storage } = this.#services
+    const { policy, facts, origin, redactor, signals, storage } = this.#services
     if (!policy.keeps(trace)) return
     const collected = this.#collected(trace)
     this.#services.settle(trace)
-    const serialized = serializeProfile(trace, collected, redactor, undefined, this.#machine)
+    const serialized = serializeProfile(trace, collected, redactor, origin)
     storage.append(serialized, facts())
     trace.isStored = true
     signals.emit('profile.saved', serialized.summary)
@@ -455,9 +459,9 @@ class ProfileMaker {
   /** Stores a newer version of a stored profile. The errors that its page has reported since stay in it. */
   readonly #update = guard('a changed profile', async (trace: Trace | undefined): Promise<void> => {
     if (!trace?.isStored) return
-    const { redactor, signals, storage } = this.#services
+    const { origin, redactor, signals, storage } = this.#services
     const change = (stored: Profile) => {
-      const serialized = serializeProfile(trace, this.#collected(trace), redactor, stored, this.#machine)
+      const serialized = serializeProfile(trace, this.#collected(trace), redactor, origin, stored)
       signals.emit('profile.saved', serialized.summary)
       return serialized
     }

@@ -1,5 +1,7 @@
+import { hostname } from 'node:os'
 import type { Collector } from '../../../kernel/contracts/collectors.ts'
 import { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
+import { nameProgram } from '../../../lib/find-package.ts'
 import { guard, reportFailures } from '../../../lib/guard.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
@@ -8,6 +10,7 @@ import { setSourceReader } from '../../../lib/stack/callers.ts'
 import { isHelperCall, noteCall } from '../../../lib/stack/helpers.ts'
 import { findSource } from '../../../lib/stack/source-maps.ts'
 import { exchangeParts } from '../profile/units.ts'
+import { profilerSettings } from '../settings.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createCollectors } from '../subjects/recorded.ts'
 import { createRunningSearch, ListenerSites } from './code-places.ts'
@@ -80,6 +83,10 @@ export class Recording {
       },
       collectLate: trace => collectLate(trace, chooseFor(trace, this.collectors)),
       settle: trace => settleSummary(trace, chooseFor(trace, this.collectors)),
+      origin: {
+        program: redactor.text(process.settings.of(profilerSettings).PROFILER_NAME ?? nameProgram(process.directory)),
+        machine: storage.isShared === true ? hostname() : null,
+      },
       facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(this.collectors)))),
       onBegin: trace => {
         for (const listener of begun) listener(trace)

@@ -280,7 +280,7 @@ function describe(way: readonly EventNode[], { summary }: Profile): Step[] {
 
 /** What previews need. */
 interface PreviewServices {
-  readonly profiler: Pick<Profiler, 'find' | 'keeps'>
+  readonly profiler: Pick<Profiler, 'find' | 'keeps' | 'origin'>
   /** Collects the data of a request that still runs. */
   readonly collect: (trace: Trace) => CollectedData
   readonly redactor: Redactor
@@ -305,7 +305,7 @@ function createPreview(request: Request, { collect, profiler, redactor }: Previe
   // A listener that replaces the error late may still run.
   trace.addThrown(error)
   const preview = (trace: Trace): Profile =>
-    toProfile(JSON.parse(serializeProfile(trace, collect(trace), redactor).text))
+    toProfile(JSON.parse(serializeProfile(trace, collect(trace), redactor, profiler.origin).text))
   const ancestors = ancestorsOf(trace)
   const [main = trace] = ancestors
   const profile = preview(trace)

@@ -31,7 +31,7 @@ import {
   toOption,
   toTarget,
 } from '../../profile/format.ts'
-import { listChangeLink, listDataLink, listLink, liveLink, profileLink } from '../../profile/links.ts'
+import { listChangeLink, listDataLink, listLink, liveLink, profileLink, routeLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { unitOf } from '../../profile/units.ts'
 import { clientOf } from '../../record/collect.ts'
@@ -63,7 +63,7 @@ export async function renderList(
   const summaries = profiles.map(({ summary }) => summary)
   await facts.read(summaries)
   const searchForm = createSearchForm(wanted, mains)
-  const shown = selectColumns(summaries, searchForm.machines.length > 0)
+  const shown = selectColumns(summaries, searchForm.origins)
   const model = {
     rows: createRows(profiles, {
       facts,
@@ -188,6 +188,7 @@ const filterLabels: Readonly<Record<string, string>> = {
   error: 'Error',
   queries: 'Queries',
   ip: 'IP',
+  program: 'Program',
   machine: 'Machine',
   token: 'Token',
   start: 'From',
@@ -303,6 +304,7 @@ const columns: readonly (readonly [name: string, label: string, needs?: keyof Sh
   ['method', 'Method'],
   ['url', 'URL'],
   ['route', 'Route', 'hasRoutes'],
+  ['program', 'Program', 'hasPrograms'],
   ['machine', 'Machine', 'hasMachines'],
   ['queries', 'Queries', 'hasQueries'],
   ['duration', 'Duration'],
@@ -333,11 +335,12 @@ interface RowOptions {
 
 const notStored: Badge = { text: 'not stored', tone: 'warning' }
 
-/** Chooses the columns for the content of a list. `hasMachines` is whether the store has profiles of several machines. */
-function selectColumns(summaries: readonly ProfileSummary[], hasMachines = false) {
+/** Chooses the columns for the content of a list. `origins` are those of which the store has several. */
+function selectColumns(summaries: readonly ProfileSummary[], origins: readonly { readonly name: string }[] = []) {
   return {
     hasRoutes: summaries.some(summary => unitOf(summary).isExchange && summary.route !== null),
-    hasMachines,
+    hasPrograms: origins.some(({ name }) => name === 'program'),
+    hasMachines: origins.some(({ name }) => name === 'machine'),
     hasHosts: new Set(summaries.flatMap(({ url }) => hostOf(url) || [])).size > 1,
     hasQueries: summaries.some(({ queries }) => queries > 0),
   }
@@ -375,6 +378,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
       route: isExchange ? view.route : '',
       target: shorten(view.target, labelLimit),
       ...columns,
+      routeLink: routeLink({ route: summary.route, program: columns.hasPrograms ? summary.program : null }),
       level: depth === 0 ? '' : `level-${Math.min(depth, 4)}`,
       // How long after its main request it began.
       after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
@@ -447,29 +451,38 @@ const types = [
   ['command', 'Commands'],
 ] as const
 
+/** Where requests were recorded. */
+const origins = [
+  { name: 'program', label: 'Program' },
+  { name: 'machine', label: 'Machine' },
+] as const
+
 /** A longer list would make the page heavy. */
 const suggestionLimit = 100
 
 /**
  * Creates the search form with the current filters. Its choices are those of `mains`, the main requests in the store; there is no choice
- * of one machine.
+ * of one program or machine.
  */
 export function createSearchForm(
   { isFiltering, isPinned, marks, parameters, query }: ListRequest,
   mains: readonly ProfileSummary[] = [],
 ) {
-  const { machine = '', method = '', route = '', sort = '', type = 'all' } = parameters
+  const { method = '', route = '', sort = '', type = 'all' } = parameters
   const boundOf = (wanted: 'from' | 'until') => {
     const bound = query.filters.find(({ field, test }) => field === 'time' && test === wanted)
     return bound === undefined ? '' : toInputValue(Number(bound.value))
   }
-  const machines = listMostFrequent(mains.map(({ machine }) => machine)).toSorted()
-  const hasMachines = machines.length > 1 || machine !== ''
   return {
     values: Object.fromEntries(searchParameters.map(name => [name, parameters[name] ?? ''])),
     methods: [toOption('', 'Method', method), ...choices(methods, method.toUpperCase())],
     types: types.map(([value, label]) => toOption(value, label, type)),
-    machines: hasMachines ? [toOption('', 'Any', machine), ...choices(machines, machine)] : [],
+    origins: origins.flatMap(({ label, name }) => {
+      const chosen = parameters[name] ?? ''
+      const names = listMostFrequent(mains.map(summary => summary[name])).toSorted()
+      if (names.length < 2 && chosen === '') return []
+      return { name, label, options: [toOption('', label, chosen), ...choices(names, chosen)] }
+    }),
     routes: listMostFrequent(mains.map(({ route }) => route)).toSorted(),
     // Most applications have none.
     operations: listMostFrequent([parameters.operation ?? null, ...mains.map(({ operation }) => operation)]).toSorted(),

@@ -76,8 +76,12 @@ export function toRoutesView(
   const whole = routes.reduce((sum, { total }) => sum + total, 0)
   const hasQueries = routes.some(({ mostQueries }) => mostQueries > 0)
   const hasP99 = routes.some(({ count }) => count >= leastForP99)
-  const rows = routes.map(report => viewRoute(report, whole, known, editor))
-  const { machines, methods, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)), mains)
+  const hasPrograms = new Set(routes.map(({ program }) => program)).size > 1
+  const rows = routes.map(report => ({
+    ...viewRoute(report, whole, known, editor),
+    program: hasPrograms && (report.program ?? ''),
+  }))
+  const { methods, origins, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)), mains)
   return {
     title: formatCount(routes.length, 'route'),
     requests: formatCount(requests, 'request'),
@@ -93,9 +97,9 @@ export function toRoutesView(
     form: {
       route,
       methods,
-      machines,
+      origins,
       kept: Object.entries(parameters)
-        .filter(([name]) => !['route', 'method', 'machine'].includes(name))
+        .filter(([name]) => !['route', 'method', 'program', 'machine'].includes(name))
         .map(([name, value]) => ({ name, value })),
       isFiltering: listed.isFiltering || listed.marks.length > 0,
     },
@@ -194,8 +198,9 @@ function describeChange(label: string, change: RouteChange | null, format: (valu
 const listLength = 5
 
 /** The page of a route and operation. Without a route there is none: the list has its requests. */
-function linkOf({ operation, route }: Pick<RouteReport, 'operation' | 'route'>): string {
-  if (route !== null) return routeLink(route, operation)
+function linkOf(report: RouteReport): string {
+  const { operation, route } = report
+  if (route !== null) return routeLink(report)
   return listLink(operation === null ? { status_code: '404' } : { operation })
 }
 
@@ -208,16 +213,18 @@ export async function renderRoute(
 ): Promise<Response> {
   const name = request.query.get('name') ?? ''
   const operation = request.query.get('operation')
-  const details = await gatherRoute(app.storage, await app.inspector(), name, operation)
+  const program = request.query.get('program')
+  const details = await gatherRoute(app.storage, await app.inspector(), { route: name, operation, program })
   const isUnknown = details === undefined && app.routes.find(name) === undefined
   const model = {
     title: nameOfWork({ operation, route: name }),
     name,
     operation,
+    program: program ?? '',
     newest: toPosition(details?.newest ?? ''),
     heading: nameRoute(app.routes, name),
     place: app.editor.viewRoute(name),
-    listLink: listLink({ route: name, ...(operation !== null && { operation }) }),
+    listLink: listLink({ route: name, ...(operation !== null && { operation }), ...(program !== null && { program }) }),
     // A stream loads the page once more when it opens, which would be a second 404.
     liveLink: isUnknown ? '' : liveLink({ route: name }),
     details: details === undefined ? false : viewDetails(details),

@@ -228,6 +228,7 @@ t.test('percentiles are measured values', async t => {
     {
       route: 'somewhere',
       operation: null,
+      program: 'sinfonietta',
       count: 200,
       total: 20_100,
       p50: 100,

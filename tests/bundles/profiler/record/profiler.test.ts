@@ -599,6 +599,7 @@ function createBareProfiler(
     settle: () => undefined,
     onBegin: () => undefined,
     facts: () => '{}',
+    origin: { machine: null, program: 'shop' },
     redactor: new Redactor(),
     logger,
     signals: createSignals(() => {}),

@@ -37,7 +37,7 @@ t.test('a route has its restarts, errors, findings and usual queries, from bound
     title: 'Always',
     find: () => [{ severity: 'info', problem: 'x', values: {}, advice: '', evidence: {} } as const],
   }
-  const details = await gatherRoute(storage, new Inspector([rule]), 'shop')
+  const details = await gatherRoute(storage, new Inspector([rule]), { route: 'shop' })
   t.hasStrict(details, {
     statistics: { route: 'shop', count: 7, errors: 4 },
     stored: 7,
@@ -55,7 +55,7 @@ t.test('a route has its restarts, errors, findings and usual queries, from bound
   })
   t.hasStrict(details?.findings.at(0), { rule: 'always', count: 7, token: '100006' })
   t.strictSame(details?.machines, [])
-  t.equal(await gatherRoute(storage, new Inspector([]), 'nope'), undefined)
+  t.equal(await gatherRoute(storage, new Inspector([]), { route: 'nope' }), undefined)
   let reads = 0
   const counting = {
     search: storage.search.bind(storage),
@@ -65,7 +65,8 @@ t.test('a route has its restarts, errors, findings and usual queries, from bound
     },
   }
   const many = createStorage(Array.from({ length: 500 }, (_, time) => ({ time })))
-  const { read } = (await gatherRoute({ ...counting, search: many.search.bind(many) }, new Inspector([]), 'shop')) ?? {}
+  const { read } =
+    (await gatherRoute({ ...counting, search: many.search.bind(many) }, new Inspector([]), { route: 'shop' })) ?? {}
   t.strictSame([read, reads <= 60], [0, true], 'deleted profiles')
 })
 
@@ -118,7 +119,10 @@ t.test('the page of a route shows its requests, and is linked from its profiles'
   t.match(html, 'data-live="/_profiler/live?route=partnership"')
   t.match(html, `href="/_profiler/${token}"`)
   t.notMatch(text, 'p99')
-  t.match((await client.get(`/_profiler/${token}`)).text, 'href="/_profiler/route?name&#x3D;partnership"')
+  t.match(
+    (await client.get(`/_profiler/${token}`)).text,
+    'href="/_profiler/route?name&#x3D;partnership&amp;program&#x3D;sinfonietta"',
+  )
   for (let index = 0; index < 100; index++) {
     const data = { queries: { queries: [query, { ...query, text: 'SELECT slow', end: 400 }] } }
     const error = { exception: 'TypeError', fingerprint: 'aaaaaaaa', status: 500 }

@@ -59,7 +59,8 @@ t.test('each route has its statistics, and its worst profiles', async t => {
   })
   const [shop, cut, none] = view.rows
   t.hasStrict(shop, {
-    ...{ name: 'shop', methods: 'GET, POST', pattern: '/shop/:id', link: '/_profiler/route?name=shop' },
+    ...{ name: 'shop', methods: 'GET, POST', pattern: '/shop/:id' },
+    link: '/_profiler/route?name=shop&program=sinfonietta',
     ...{ count: '5', total: '19 ms', p50: '3.0 ms', p95: '9.0 ms', p99: '–', errors: '3', clientErrors: '1' },
     ...{ slowest: '9.0 ms', slowestLink: '/_profiler/100001', failedLink: '/_profiler/100001' },
   })
@@ -225,9 +226,24 @@ t.test('routes are sorted and filtered', async t => {
   t.match(await link('sort=route', 'Route'), { sorted: 'ascending', link: /order=desc$/ })
 })
 
+t.test('programs have statistics of their own, also for routes of the same name', async t => {
+  const health = (program: string, duration: number) => ({ route: 'GET /health', program, duration })
+  const storage = createNumbered(health('shop', 2), health('stock', 40), health('shop', 4), health('stock', 60))
+  const { view } = await gather(storage)
+  t.strictSame(
+    view.rows.map(({ count, link, name, program, slowest }) => [program, name, count, slowest, link]),
+    [
+      ['stock', 'GET /health', '2', '60 ms', '/_profiler/route?name=GET%20%2Fhealth&program=stock'],
+      ['shop', 'GET /health', '2', '4.0 ms', '/_profiler/route?name=GET%20%2Fhealth&program=shop'],
+    ],
+  )
+  const { view: filtered } = await gather(storage, 'program=shop')
+  t.match(filtered, { rows: [{ program: false, slowest: '4.0 ms' }], form: { isFiltering: true } })
+})
+
 t.test('routes are those of all machines, or of one', async t => {
   const one = createNumbered({ route: 'a', machine: 'web-1' }, { route: 'a', machine: 'web-1' })
-  t.strictSame((await gather(one)).view.form.machines, [], 'a single machine is no choice')
+  t.strictSame((await gather(one)).view.form.origins, [], 'a single machine is no choice')
   const storage = createNumbered(
     { route: 'a', machine: 'web-1' },
     { route: 'b', machine: 'web-10' },
@@ -238,7 +254,7 @@ t.test('routes are those of all machines, or of one', async t => {
   t.equal(report.routes.length, 1, 'the name is the whole name')
   t.match(view.form, { isFiltering: true, kept: [{ name: 'sort', value: 'count' }] })
   t.strictSame(
-    view.form.machines.map(({ isSelected, value }) => [value, isSelected]),
+    view.form.origins.flatMap(({ options }) => options.map(({ isSelected, value }) => [value, isSelected])),
     [
       ['', false],
       ['web-1', true],
