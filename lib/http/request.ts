@@ -252,6 +252,12 @@ export class Request {
     return this.#createSession !== undefined || this.isAnswered || this.hasFailed
   }
 
+  /** Whether the connection of the client is closed before the whole response was sent. Cheaper than `signal`. */
+  get hasClientLeft(): boolean {
+    if (this.#parent !== undefined) return this.#parent.hasClientLeft
+    return this.#reply?.destroyed === true && !this.#reply.writableFinished
+  }
+
   /** The session, if it was accessed. */
   get requestedSession(): Session | undefined {
     return this.#parent?.requestedSession ?? this.#session

@@ -31,6 +31,11 @@ export interface Work {
   readonly parts: readonly Work[]
 }
 
+/** Whether late work of a profile began after the client had left, rather than after the response. */
+export function hasClientLeft({ collectors, summary }: Profile): boolean {
+  return collectors.late?.hasClientLeft === true || summary.outcome === 'aborted'
+}
+
 /** A kind of work: what it is called, where it is shown, and how it is read from a profile. */
 export interface WorkKind {
   /** The name of its panel. */

@@ -66,6 +66,11 @@ export class Trace implements CollectedRequest {
   isStored = false
   /** Milliseconds until `kernel.terminate` was over; later work is late work. Only of a main request. */
   endedAt: number | undefined
+  /**
+   * Milliseconds until the first recorded moment after the client had left, while the request was handled or answered. If the response was
+   * sent, it is no fact. Only of a main request.
+   */
+  leftAt: number | undefined
   /** Called for each recorded piece of late work; only of a main request. */
   onLate: ((trace: Trace) => void) | undefined
   /** How often late work updated its profile. */
@@ -125,6 +130,8 @@ export class Trace implements CollectedRequest {
   elapsed(): number {
     const now = readClock()
     this.events.note(now)
+    const { main } = this
+    if (main.leftAt === undefined && this.request.hasClientLeft) main.leftAt = now - main.start
     return now - this.start
   }
 }

@@ -6,8 +6,9 @@ import { readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatDuration, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
-import type { Profile } from '../../profile/profile.ts'
+import type { CollectorTypes, Profile } from '../../profile/profile.ts'
 import { unitOf } from '../../profile/units.ts'
+import { hasClientLeft } from '../../profile/work.ts'
 import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs, type StoredLog } from '../../subjects/logs/read.ts'
 import { endsTransaction, readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
@@ -48,14 +49,15 @@ export const lateWorkRule: FindingRule<Profile> = {
   title: 'Work after the response',
   find(profile) {
     const { late } = profile.collectors
-    return late === undefined ? [] : describeLateWork(profile, late.since)
+    return late === undefined ? [] : describeLateWork(profile, late)
   },
 }
 
-function describeLateWork(profile: Profile, since: number): RuleFinding[] {
-  const hasAnswered = profile.summary.outcome === 'complete'
-  // Work that is under way cannot end when the client leaves.
-  const isAfter = ({ start }: { readonly start: number }) => hasAnswered || start > since
+function describeLateWork(profile: Profile, { hasClientLeft: isAbout, since }: CollectorTypes['late']): RuleFinding[] {
+  const hasLeft = hasClientLeft(profile)
+  const hasAnswered = profile.summary.outcome === 'complete' && !hasLeft
+  // Work that is under way cannot end when the client leaves. The first recorded moment after that may be the beginning of work.
+  const isAfter = ({ start }: { readonly start: number }) => hasAnswered || start >= since
   const calls = readCalls(profile).calls.filter(call => isLate(call, since) && isAfter(call))
   const logs = readLogs(profile).logs.filter(({ at }) => at / 1000 > since)
   const renders = readRenders(profile).all.filter(({ start }) => start > since)
@@ -78,10 +80,13 @@ function describeLateWork(profile: Profile, since: number): RuleFinding[] {
   const ends = [...[...calls, ...queries].flatMap(({ end = since }) => end), ...logs.map(({ at }) => at / 1000)]
   const time = Math.max(since, ...ends, ...renders.map(({ start }) => start)) - since
   const what = kinds.map(({ count, many, one }) => formatCount(count, one, many)).join(', ')
+  const afterAnswer = `continued after the response was ${hasAnswered ? 'sent' : 'broken off'}`
+  const afterWhat = hasLeft ? 'began after the client had left' : afterAnswer
   return [
     {
       severity: 'warning',
-      problem: `Work continued after ${hasAnswered ? 'the response was sent' : 'the response was broken off'}${time > 0 ? `, for ${formatDuration(time)}` : ''}: ${what}.`,
+      // When the client of a kernel has left is not known exactly.
+      problem: `Work ${afterWhat}${isAbout || time === 0 ? '' : `, for ${formatDuration(time)}`}: ${what}.`,
       ...describePlaces([...queries, ...calls], {}, adviceForLate(profile, hasAnswered)),
       place: { panel: first.panel, anchor: first.anchor },
       evidence: { queries: queries.length, calls: calls.length, logs: logs.length, renders: renders.length, time },

@@ -78,7 +78,7 @@ export const sessionSchema = v.object({
       at: number,
       /** Places in the source, innermost call first. */
       trace: texts,
-      /** Whether its change is not in the store: it came after the session was saved, or the save has failed. Absent if it is, or if there is none. */
+      /** Whether its change is not in the store: it came after the session was saved, or was refused. Absent if it is, or if there is none. */
       isLost: maybe(flag),
     }),
   ),

@@ -299,10 +299,11 @@ function isSettled({ main, parent }: Trace): boolean {
   return parent === undefined || main.endedAt !== undefined
 }
 
-/** The changes that are not in the store: all since the last use that found nothing to save. */
+/** The changes that are not in the store: all since the last use that found nothing to save, or all if no use has read the session. */
 function findLost(uses: readonly NotedSessionUse[], trace: Trace): ReadonlySet<NotedSessionUse> {
-  if (!isSettled(trace) || !trace.request.requestedSession?.isChanged) return new Set()
-  const from = uses.findLastIndex(({ hadChanges }) => !hadChanges)
+  const { isChanged = false, isStarted = false } = trace.request.requestedSession ?? {}
+  if (!isSettled(trace) || (isStarted && !isChanged)) return new Set()
+  const from = isStarted ? uses.findLastIndex(({ hadChanges }) => !hadChanges) : 0
   return new Set(uses.slice(Math.max(0, from)).filter(({ method }) => !readingMethods.has(method)))
 }
 

@@ -335,7 +335,7 @@ export const lostSessionChangeRule: FindingRule<Profile> = {
     return [
       {
         severity: 'error',
-        problem: `{call}${lost.length > 1 ? ` and ${formatCount(lost.length - 1, 'later change')}` : ''} came after the session was saved: the change is lost.`,
+        problem: `The change by {call} is lost${lost.length > 1 ? `, and ${formatCount(lost.length - 1, 'later one')}` : ''}: the store of sessions does not have it.`,
         values: { call: `session.${first.method}()` },
         advice: 'Change the session before the response, or call session.save() after the change.',
         ...findUse(first),

@@ -25,7 +25,7 @@ import {
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { type Period, periodOf, workTime } from '../../profile/work.ts'
+import { hasClientLeft, type Period, periodOf, workTime } from '../../profile/work.ts'
 import {
   controlOperations,
   countQueries,
@@ -273,7 +273,7 @@ function createList(
       parameterCount: formatCount(parameters.length, 'parameter'),
       slowness: slownessOf(query),
       isOpen: end === undefined,
-      isLate: start >= since,
+      late: start < since ? '' : hasClientLeft(profile) ? 'after the client had left' : 'after the response',
       twinIndex: twin,
       isOdd: (transaction ?? 0) % 2 === 1,
       transactionStart: toTransactionLine(transactions.get(index)),

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { check, count, flag, list, text } from '../../profile/schema.ts'
+import { check, count, flag, list, maybe, text } from '../../profile/schema.ts'
 
 /** The measurements of the application with the stopwatch of a request. */
 export type TimeData = v.InferOutput<typeof timeSchema>
@@ -25,8 +25,10 @@ export const timeSchema = v.object({
   dropped: count,
 })
 
-/** Recorded when work continued after the response was sent. */
+/** Recorded when work continued after the response was sent, or after the client had left. */
 export const lateSchema = v.object({
-  /** When the response was sent, in milliseconds from the start of the request. */
+  /** When the response was sent, or the first recorded moment after the client had left, in milliseconds from the start of the request. */
   since: check.number,
+  /** Whether the client had left while the request was handled or answered. */
+  hasClientLeft: maybe(flag),
 })

@@ -61,9 +61,12 @@ export function createLateCollector(others: readonly ProfileCollector[]): Collec
     collectsLate: true,
     collect(trace) {
       const { main, outcome } = trace
-      if (main.endedAt === undefined || outcome === 'crashed') return undefined
-      const since = main.start + main.endedAt - trace.start
-      return others.some(other => other.hasWorked?.(trace, since)) ? { since: roundTime(since) } : undefined
+      const hasClientLeft = main.leftAt !== undefined && (main.outcome === 'aborted' || main.outcome === 'unfinished')
+      const end = hasClientLeft ? main.leftAt : main.endedAt
+      if (end === undefined || outcome === 'crashed') return undefined
+      const since = main.start + end - trace.start
+      if (!others.some(other => other.hasWorked?.(trace, since))) return undefined
+      return { since: roundTime(since), ...(hasClientLeft && { hasClientLeft }) }
     },
   }
 }

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import {
@@ -18,6 +21,7 @@ import { createProfilerBundle } from 'sinfonietta/profiler'
 import { createRequest, createTerminateEvent, createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
+import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { readEventTree, readHandledTime } from '#bundles/profiler/profile/event-tree.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { summarize } from '#bundles/profiler/record/collect.ts'
@@ -68,6 +72,17 @@ async function startRecording(t: Test, init: ProfiledInit) {
     return found[0] as Profile
   }
   return { ...(await serveKernel(t, kernel)), storage, only, show: kernel.show }
+}
+
+/** Starts a server that other code calls, and returns its URL. */
+async function startUpstream(t: Test, onRequest: () => void): Promise<string> {
+  const server = createServer((_message, reply) => {
+    onRequest()
+    reply.end('here')
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
 function messagesOf({ data }: Profile): unknown[] {
@@ -176,6 +191,27 @@ t.test('a request whose client leaves before the answer is aborted', async t => 
   for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setTimeout(resolve, 5))
   gate.open()
   t.hasStrict((await only()).summary, { outcome: 'aborted', status: 200, route: '/waits' })
+})
+
+t.test('the work that a request begins after its client has left is known, and none that was under way', async t => {
+  const [left, asked] = [createGate(), createGate()]
+  const upstream = await startUpstream(t, () => asked.open())
+  const waits = async (request: Request) => {
+    const underWay = fetch(upstream)
+    await left.opened
+    await underWay
+    for (let count = 0; count < 2; count++) await (await fetch(upstream)).text()
+    return Response.text(String(request.hasClientLeft))
+  }
+  const { only, port } = await startRecording(t, { handlers: { '/waits': waits } })
+  const { socket } = openConnection(port)
+  socket.write('GET /waits HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await asked.opened
+  socket.destroy()
+  for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setTimeout(resolve, 5))
+  left.open()
+  const [finding] = findFindings(await only()).filter(({ rule }) => rule === 'late-work')
+  t.equal(finding?.problem, 'Work began after the client had left: 2 HTTP client calls.')
 })
 
 t.test('a request whose client leaves in the middle of a large page is aborted', async t => {

@@ -472,6 +472,15 @@ t.test('the session', async t => {
           if (event.request.path === '/end-saved') await event.request.session.save()
         })
         for (const path of ['/saved', '/after', '/end', '/end-saved']) routes.get(path, path, () => Response.text(path))
+        routes.add({
+          name: 'refused',
+          path: '/refused',
+          defaults: { _stateless: true },
+          controller: async ({ session }: Request) => {
+            await session.set('x', 1)
+            return Response.text('refused')
+          },
+        })
         routes.get('large', '/large', async ({ session }) => {
           await session.set('x', 'x'.repeat(80_000))
           return Response.text('large')
@@ -505,6 +514,7 @@ t.test('the session', async t => {
     t.strictSame(await read('/end-saved'), [true, 'set'])
     t.strictSame(await read('/both'), [true, 'set', 'set', 'get', 'delete lost'])
     t.strictSame(await read('/early'), [false], 'a session that is never stored')
+    t.strictSame(await read('/refused'), [undefined, 'set lost'])
     for (const path of ['/after', '/end', '/large']) t.strictSame(await read(path), [false, 'set lost'], path)
   })
 

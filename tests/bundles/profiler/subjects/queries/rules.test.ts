@@ -328,7 +328,7 @@ t.test('of a response that was broken off, only work that began afterwards is la
     t.match(find(queries, { outcome }, { late: { since: 10 } }), [
       {
         rule: 'late-work',
-        problem: 'Work continued after the response was broken off, for 20 ms: 1 query.',
+        problem: `Work ${outcome === 'aborted' ? 'began after the client had left' : 'continued after the response was broken off'}, for 20 ms: 1 query.`,
         place: { panel: 'database', anchor: 'query-1' },
       },
     ])
