@@ -79,7 +79,7 @@ export const sessionSchema = v.object({
       /** Places in the source, innermost call first. */
       trace: texts,
       /** Whether its change is not in the store: it came after the session was saved, or was refused. Absent if it is, or if there is none. */
-      isLost: maybe(flag),
+      isUnsaved: maybe(flag),
     }),
   ),
   /** The class of the store, such as `FileSessionStore`. Absent as `metadata`, and in profiles of 0.2. */

@@ -288,7 +288,7 @@ function createSessionCollector(redactor: Redactor, directory: string): Collecto
       if (!isStateless && useCount === 0) return undefined
       const noted = usePart.find(trace) ?? []
       const lost = findLost(noted, trace)
-      const uses = noted.map(use => ({ ...describeUse(use, directory), ...(lost.has(use) && { isLost: true }) }))
+      const uses = noted.map(use => ({ ...describeUse(use, directory), ...(lost.has(use) && { isUnsaved: true }) }))
       return { isStateless, useCount, uses, ...describeSession(trace, redactor) }
     },
   }

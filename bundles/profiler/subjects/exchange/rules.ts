@@ -298,7 +298,7 @@ export const changedSessionRule: FindingRule<Profile> = {
     const { method, status } = summary
     if (!isRetrieval(method)) return []
     const changes = (collectors.session?.uses ?? []).filter(
-      use => isChange(use) && use.isLost !== true && use.method !== 'flash',
+      use => isChange(use) && use.isUnsaved !== true && use.method !== 'flash',
     )
     const end = changes.find(({ method }) => method === 'invalidate')
     // A login at another site ends with a GET that redirects.
@@ -328,7 +328,7 @@ export const lostSessionChangeRule: FindingRule<Profile> = {
   name: 'lost-session-change',
   title: 'Session change lost',
   find({ collectors, summary }) {
-    const lost = (collectors.session?.uses ?? []).filter(({ isLost }) => isLost === true)
+    const lost = (collectors.session?.uses ?? []).filter(({ isUnsaved }) => isUnsaved === true)
     const [first] = lost
     // The error of a store, or of a session that is too large, says it itself.
     if (first === undefined || summary.exception?.startsWith('SESSION_')) return []

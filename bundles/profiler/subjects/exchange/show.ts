@@ -310,12 +310,12 @@ function listMetadata({ isStored, metadata, store = '' }: Partial<ProfiledSessio
   return [...times, ...(store === '' ? [] : [{ name: 'Store', value: store }])]
 }
 
-function viewUse({ at, isLost, method, trace }: SessionUseData, editor: EditorLinks): PanelModel {
+function viewUse({ at, isUnsaved, method, trace }: SessionUseData, editor: EditorLinks): PanelModel {
   const [site = '', ...callers] = trace
   const [, call = '', place = site.replace(/^at /, '')] = /^at (.+) \((.+:\d+:\d+)\)$/s.exec(site) ?? []
   const [, file, line, column] = /^(.+):(\d+):(\d+)$/s.exec(place) ?? []
   return {
-    method: isLost ? `${method} (lost)` : method,
+    method: isUnsaved ? `${method} (lost)` : method,
     at: formatDuration(at),
     site: { ...editor.viewWhole(place, { file, line: Number(line), column: Number(column) }), call },
     callers: callers.join('\n'),
@@ -505,8 +505,8 @@ function writeSession(session: ProfiledSession | undefined, limit: number): stri
   ]
 }
 
-function writeUse({ at, isLost, method, trace: [site = ''] }: SessionUseData): string {
-  return `+${formatDuration(at)} ${toSpan(method)}${isLost ? ' (lost)' : ''} ${toSpan(site)}`
+function writeUse({ at, isUnsaved, method, trace: [site = ''] }: SessionUseData): string {
+  return `+${formatDuration(at)} ${toSpan(method)}${isUnsaved ? ' (lost)' : ''} ${toSpan(site)}`
 }
 
 function toResponseItem({ children, editor, overview, profile, summary }: ToolbarProfile): ToolbarItem {

@@ -508,7 +508,7 @@ t.test('the session', async t => {
         await storedOf(await client.get(path, { headers: { cookie: 'a=b' } })),
         'session',
       )
-      return [isStored, ...uses.map(({ isLost, method }) => (isLost ? `${method} lost` : method))]
+      return [isStored, ...uses.map(({ isUnsaved, method }) => (isUnsaved ? `${method} lost` : method))]
     }
     t.strictSame(await read('/saved'), [true, 'set'])
     t.strictSame(await read('/end-saved'), [true, 'set'])
