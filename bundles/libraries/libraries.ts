@@ -8,6 +8,7 @@ import { isAtLeast } from '../../lib/optional-packages.ts'
 import { Callers } from '../../lib/stack/callers.ts'
 import { express } from './express.ts'
 import { fastify } from './fastify.ts'
+import { nodeFetch } from './fetch.ts'
 import { hono } from './hono.ts'
 import { ioredis } from './ioredis.ts'
 import { koa } from './koa.ts'
@@ -15,15 +16,18 @@ import { changeFiles, type Library } from './library.ts'
 import { mongodb } from './mongodb.ts'
 import { mysql2 } from './mysql2.ts'
 import { nest } from './nest.ts'
+import { nodeHttp } from './node-http.ts'
 import { nodeRedis } from './node-redis.ts'
 import { pg } from './pg.ts'
 import { postgres } from './postgres.ts'
 import { watchRefusedConnections } from './refused-connections.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
+import { undici } from './undici.ts'
 
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
 export const libraries: readonly Library[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis],
+  ...[nodeFetch, undici, nodeHttp],
   ...[express, fastify, koa, hono, nest],
 ]
 
@@ -131,6 +135,14 @@ export function watchLibraries({
     if (watches.users > 0) return
     watched.delete(queries)
     for (const stop of watches.stops) stop()
+  }
+}
+
+/** Lets libraries report what they do by functions of the process, such as `fetch`, until the returned function is called. */
+export function patchProcess(): () => void {
+  const stops = libraries.flatMap(({ patch }) => patch?.() ?? [])
+  return () => {
+    for (const stop of stops) stop()
   }
 }
 

@@ -3,7 +3,7 @@ import Module from 'node:module'
 import path from 'node:path'
 import type { Queries, QueryEnd, QueryResult } from '../../kernel/contracts/queries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
-import { type ChannelListeners, listenTo } from '../../lib/guard.ts'
+import { type ChannelListeners, guard, listenTo } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import type { Callers } from '../../lib/stack/callers.ts'
 
@@ -11,14 +11,16 @@ import type { Callers } from '../../lib/stack/callers.ts'
 export interface Library {
   /** Its package, or its module of Node. */
   readonly name: string
-  /** Its queries go to `kernel/contracts/queries.ts`; the functions that a framework calls, with the route, to `kernel/contracts/functions.ts`. */
-  readonly reports: 'queries' | 'functions'
+  /** Its queries, its HTTP client calls, or the functions that a framework calls, with the route: by the contract of that name in `kernel/contracts/`. */
+  readonly reports: 'queries' | 'calls' | 'functions'
   /** Whether its queries are commands of a cache. */
   readonly isCache?: boolean
   /** By its own diagnostics channel, or by a patch when it is loaded. */
   readonly seenBy: 'channel' | 'patch'
   /** The first version that is seen, if there are earlier ones that are not. */
   readonly from?: string
+  /** The first version of Node on which it is seen, if it is not each one that this package runs on. */
+  readonly node?: string
   /** The parts that are not seen, in Markdown. */
   readonly notSeen?: string
   /** The package that opens its connections, and the `db.system.name` of its servers, if a connection may fail before there is a query. */
@@ -31,8 +33,10 @@ export interface Library {
   readonly changes?: FileChanges
   /** Change packages, by their names, before the application imports them. */
   readonly opens?: Readonly<Record<string, (folder: string) => Promise<void> | void>>
-  /** Reports its queries to a kernel, until the returned function is called. */
+  /** Reports its queries to a kernel, or its calls, until the returned function is called. */
   readonly watch?: (services: WatchServices) => () => void
+  /** Changes functions of the process, in development only, until the returned function is called. */
+  readonly patch?: () => () => void
   /** Listens to the channel of a framework; a second call does nothing. */
   readonly listen?: () => void
 }
@@ -77,6 +81,20 @@ export function publishPromise(to: OutcomeChannel, message: OperationOutcome, pr
       throw error
     },
   )
+}
+
+/**
+ * Observes a method of a request or response to which each chunk of a body is passed, if something takes them. It gets the same values in the
+ * same order, and its results stay as they are. No stream is read, so a paused one stays paused.
+ */
+export function observeChunks(
+  message: object,
+  name: 'onBodySent' | 'onData' | 'write' | 'end' | 'push',
+  take: ((chunk: unknown, encoding?: unknown) => void) | undefined,
+): void {
+  if (take === undefined) return
+  const note = guard('an HTTP client call', take)
+  observeMethod(message, name, (_, args) => void note(args[0], args[1]))
 }
 
 /** What changes the exports of files of CommonJS packages when they are loaded, by the ends of their paths: `pg/lib/client.js`. */

@@ -26,7 +26,7 @@ export const nodeSqlite: Library = {
   name: 'node:sqlite',
   reports: 'queries',
   seenBy: 'patch',
-  from: 'Node.js 22.13',
+  node: '22.13',
   notSeen:
     'queries before the first request, and in a test those of a module that is imported after the start: `measureSqlite(database, app.queries)` reports them; rows of `createTagStore`',
   instrumentation: 'sqlite',

@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
+import type { CallObserver, CallStart, CallWork } from '../../kernel/contracts/calls.ts'
 import type { QueryEnd, QueryObserver, QueryStart } from '../../kernel/contracts/queries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
-import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { readStatement } from '../../lib/sql/statement.ts'
@@ -111,28 +111,8 @@ function queryAttributes(system: string, { operation, summary, text }: QueryText
   }
 }
 
-/** The part of a message of undici that is read; undici is the client behind the global fetch. */
-interface FetchMessage {
-  readonly request: {
-    readonly method: string
-    readonly origin: string | URL
-    readonly path: string
-    /** Names and values in turn; lines in version 5. */
-    readonly headers: readonly (string | readonly string[])[] | string
-    addHeader(name: string, value: string): unknown
-  }
-  readonly response: { readonly statusCode: number }
-  readonly error: unknown
-}
-
-/** A call of `fetch` that has not ended. */
-interface FetchCall {
-  readonly end: ClientEnd
-  status?: number
-}
-
-/** The services of {@link traceFetch}. */
-interface FetchServices {
+/** The services of {@link CallSpans}. */
+interface CallSpanServices {
   readonly packages: Packages
   readonly spans: RequestSpans
   readonly redactor: Redactor
@@ -142,57 +122,67 @@ interface FetchServices {
 const urlLimit = 2048
 
 /**
- * Makes a span of each call of the global fetch, and of undici, and sends its trace context to the server, until the
- * returned function is called. The header `traceparent` of the application is sent as it is. With the instrumentation of undici, that does both.
+ * Makes a span of each HTTP client call, and sends its trace context to the server. The header `traceparent` of the application is sent as it
+ * is. An instrumentation of the client does both.
  */
-export function traceFetch({ packages, redactor, spans }: FetchServices): () => void {
-  if (isInstrumented('undici')) return () => {}
-  const calls = new WeakMap<object, FetchCall>()
-  const finish = ({ error, request }: FetchMessage) => {
-    const { end, status } = calls.get(request) ?? {}
-    const failure = status !== undefined && status >= 400 ? String(status) : undefined
-    end?.(
-      status === undefined ? {} : { 'http.response.status_code': status },
-      error === undefined ? failure : errorType(error),
-    )
-    calls.delete(request)
+export class CallSpans implements CallObserver {
+  readonly #services: CallSpanServices
+
+  constructor(services: CallSpanServices) {
+    this.#services = services
   }
-  return subscribeChannels({
-    'undici:request:create': listenTo<FetchMessage>(({ request }) => {
-      const { method, origin, path } = request
-      const end = spans.beginClient(
-        () => {
-          const { hostname, port, protocol } = new URL(origin)
-          const attributes = {
-            'http.request.method': method,
-            'url.full': cut(redactor.text(`${origin}${path}`), urlLimit),
-            'server.address': hostname,
-            'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
-          }
-          return { name: method, attributes }
+
+  begin(call: CallStart): CallWork | undefined {
+    const { packages, redactor, spans } = this.#services
+    const { client, method } = call
+    if (isInstrumented(findInstrumentation(client))) return undefined
+    const end = spans.beginClient(
+      () => {
+        const { url } = call
+        const { hostname, port, protocol } = new URL(url)
+        const attributes = {
+          'http.request.method': method,
+          'url.full': cut(redactor.text(url), urlLimit),
+          'server.address': hostname,
+          'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
+        }
+        return { name: method, attributes }
+      },
+      {
+        started(context) {
+          const headers: [name: string, value: string][] = []
+          packages.propagation.inject(context, headers, { set: (list, name, value) => void list.push([name, value]) })
+          call.addHeaders(headers)
         },
-        {
-          started(context) {
-            if (hasTraceparent(request)) return
-            packages.propagation.inject(context, request, {
-              set: (request, name, value) => request.addHeader(name, value),
-            })
-          },
-        },
-      )
-      if (end !== undefined) calls.set(request, { end })
-    }),
-    'undici:request:headers': listenTo<FetchMessage>(({ request, response }) => {
-      const call = calls.get(request)
-      if (call !== undefined) call.status = response.statusCode
-    }),
-    'undici:request:trailers': listenTo<FetchMessage>(finish),
-    'undici:request:error': listenTo<FetchMessage>(finish),
-  })
+      },
+    )
+    return end && new SpanCall(end)
+  }
 }
 
-/** A server refuses two of them. */
-function hasTraceparent({ headers }: FetchMessage['request']): boolean {
-  if (typeof headers === 'string') return /^traceparent:/im.test(headers)
-  return headers.some((text, index) => index % 2 === 0 && String(text).toLowerCase() === 'traceparent')
+/** The span of a call that has not ended. */
+class SpanCall implements CallWork {
+  #end: ClientEnd | undefined
+  #status: number | undefined
+
+  constructor(end: ClientEnd) {
+    this.#end = end
+  }
+
+  noteReceived(status: number): void {
+    this.#status = status
+  }
+
+  finish(): void {
+    this.#close(this.#status !== undefined && this.#status >= 400 ? String(this.#status) : undefined)
+  }
+
+  fail(error: unknown): void {
+    this.#close(errorType(error))
+  }
+
+  #close(failure: string | undefined): void {
+    this.#end?.(this.#status === undefined ? {} : { 'http.response.status_code': this.#status }, failure)
+    this.#end = undefined
+  }
 }

@@ -1,11 +1,12 @@
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
+import { observeHttpCalls } from '../../kernel/contracts/calls.ts'
 import { traceContextOf } from '../../kernel/contracts/trace-context.ts'
 import { isDebugOn } from '../../kernel/debug/debug-gate.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { LogIds } from '../../lib/log/logger.ts'
 import { watchLibraries } from '../libraries/libraries.ts'
-import { QuerySpans, traceFetch } from './client-spans.ts'
+import { CallSpans, QuerySpans } from './client-spans.ts'
 import { addRowCounts, instrumentations, requestOf } from './instrumentations.ts'
 import { loadPackages, type Packages } from './load-packages.ts'
 import { ExportReports, type StartedProvider, startProvider } from './provider.ts'
@@ -64,7 +65,7 @@ export function createOpenTelemetryBundle(): Bundle {
       // Pools of libraries run the query of one request while another one returns its connection.
       context.enable()
       app.queries.observe(new QuerySpans({ spans, context, redactor }))
-      stops.push(traceFetch({ packages, spans, redactor }))
+      stops.push(observeHttpCalls(new CallSpans({ packages, spans, redactor })))
       app.signals.on('kernel.booted', () => void stops.push(watchLibraries(app)))
     },
 

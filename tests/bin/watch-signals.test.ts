@@ -1,5 +1,6 @@
 import { t } from 'tap'
-import { findStartingFetch, watchSignals } from '#bundles/profiler/subjects/http/record.ts'
+import { findStartingFetch } from '#bundles/libraries/fetch.ts'
+import { patchProcess } from '#bundles/libraries/libraries.ts'
 
 /** Replaces the global fetch by one that asks whether the call is limited. */
 function replaceFetch(calls: (boolean | undefined)[]): () => void {
@@ -16,7 +17,7 @@ function replaceFetch(calls: (boolean | undefined)[]): () => void {
 t.test('a call of fetch is limited by a signal, a dispatcher or a request that may have a signal', async t => {
   const calls: (boolean | undefined)[] = []
   t.teardown(replaceFetch(calls))
-  const stop = watchSignals()
+  const stop = patchProcess()
   const { signal } = new AbortController()
   await fetch('http://a/')
   await fetch('http://a/', { method: 'POST', signal: null })
@@ -33,7 +34,7 @@ t.test('a call of fetch is limited by a signal, a dispatcher or a request that m
 t.test('a call of fetch may be limited by a global dispatcher of the application', async t => {
   const calls: (boolean | undefined)[] = []
   t.teardown(replaceFetch(calls))
-  t.teardown(watchSignals())
+  t.teardown(patchProcess())
   t.ok(globalThis.Request, 'Node.js loads its dispatcher with it, as packages do before the first call')
   const key = [2, 1].map(at => Symbol.for(`undici.globalDispatcher.${at}`)).find(each => each in globalThis) ?? ''
   await fetch('http://a/')
@@ -59,19 +60,19 @@ t.test('a call of fetch may be limited by a global dispatcher of the application
 
 t.test('a kernel that is closed twice does not end the watch of another', async t => {
   const { fetch } = globalThis
-  const [first, second] = [watchSignals(), watchSignals()]
+  const [first, second] = [patchProcess(), patchProcess()]
   first()
   first()
   t.not(globalThis.fetch, fetch)
   second()
   t.equal(globalThis.fetch, fetch)
-  t.teardown(watchSignals())
+  t.teardown(patchProcess())
   t.not(globalThis.fetch, fetch, 'the next watch begins')
 })
 
 t.test('fetch behaves as before, and is put back with the last watch', async t => {
   const { fetch } = globalThis
-  const stops = [watchSignals(), watchSignals()]
+  const stops = [patchProcess(), patchProcess()]
   for (const name of ['name', 'length'] as const) t.equal(globalThis.fetch[name], fetch[name])
   await t.rejects(globalThis.fetch('no address'), TypeError)
   stops[0]?.()

@@ -30,7 +30,7 @@ const references: readonly Reference[] = [
   { file: 'docs/guides/database.md', write: before => fillBlocks(before, 'libraries', ['queries'], writeLibraries) },
   {
     file: 'docs/guides/profile-any-server.md',
-    write: before => fillBlocks(before, 'libraries', ['functions'], writeLibraries),
+    write: before => fillBlocks(before, 'libraries', ['functions', 'calls'], writeLibraries),
   },
   { file: 'docs/reference/errors.md', write: writeErrors },
   {
@@ -140,8 +140,8 @@ const writePackages = (kind: string) => (kind === 'optional' ? writeOptional() :
 function writeLibraries(reported: string): string {
   const rows = libraries
     .filter(({ reports }) => reports === reported)
-    .map(({ from = '–', name, notSeen = '', seenBy }) => [name, from, seenBy, notSeen])
-  return writeTable(['Library', 'From version', 'Seen by', 'Not seen'], rows)
+    .map(({ from = '–', name, node = '20', notSeen = '', seenBy }) => [name, from, node, seenBy, notSeen])
+  return writeTable(['Library', 'From version', 'From Node', 'Seen by', 'Not seen'], rows)
 }
 
 /** The sources of the product. */

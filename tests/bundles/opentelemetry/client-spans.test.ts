@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { Redis } from 'ioredis'
 import { createPool } from 'mysql2/promise'
 import { createClientPool } from 'redis'
@@ -125,7 +126,25 @@ t.test('queries of mysql2 have spans in the trace of their request', { skip: lac
   t.match(requests[0]?.calls[0]?.attributes, { 'db.system.name': 'mysql', 'db.response.returned_rows': 1 })
 })
 
-t.test('calls of fetch have spans, and carry their trace context', async t => {
+/** Calls a URL until its response has ended. */
+type Call = (url: string, headers?: Readonly<Record<string, string>>) => Promise<unknown>
+
+const callByHttp: Call = async (url, headers = {}) => {
+  const [response] = await once(get(url, { headers }), 'response')
+  return text(response)
+}
+
+const callByFetch: Call = async (url, headers = {}) => (await fetch(url, { headers })).text()
+
+for (const [client, call] of [
+  ['fetch', callByFetch],
+  ['node:http', callByHttp],
+] as const) {
+  t.test(`calls of ${client} have spans, and carry their trace context`, t => testSpans(t, call))
+  t.test(`a call of ${client} with a trace context of the application carries no other`, t => testOwn(t, call))
+}
+
+async function testSpans(t: Test, call: Call) {
   const received = new Map<string, string>()
   const server = createServer((request, response) => {
     received.set(String(request.url), String(request.headers.traceparent))
@@ -141,8 +160,8 @@ t.test('calls of fetch have spans, and carry their trace context', async t => {
   const closed = `http://127.0.0.1:${await findPort()}/`
   const origin = `http://127.0.0.1:${port}`
   const requests = await runTraced(t, async number => {
-    await (await fetch(`${origin}/${number}?token=secret`)).text()
-    await fetch(closed).catch(() => {})
+    await call(`${origin}/${number}?token=secret`)
+    await call(closed).catch(() => {})
   })
   const wrong = requests.filter(({ calls: [call, failed, ...more], number }) => {
     const url = call?.attributes['url.full']
@@ -159,9 +178,9 @@ t.test('calls of fetch have spans, and carry their trace context', async t => {
     'error.type': '404',
   })
   t.hasStrict(requests[1]?.calls.map(describeSpan)[0], { ...common, status: 0, 'http.response.status_code': 200 })
-})
+}
 
-t.test('a call of fetch with a trace context of the application carries no other', async t => {
+async function testOwn(t: Test, call: Call) {
   const received: unknown[] = []
   const server = createServer((request, response) => {
     received.push(request.rawHeaders.filter((_, index, texts) => /^traceparent$/i.test(String(texts[index - 1]))))
@@ -176,11 +195,11 @@ t.test('a call of fetch with a trace context of the application carries no other
   const own = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
   const [request] = await runTraced(t, async number => {
     if (number !== 0) return
-    await (await fetch(`http://127.0.0.1:${port}/`, { headers: { Traceparent: own } })).text()
+    await call(`http://127.0.0.1:${port}/`, { Traceparent: own })
   })
   t.strictSame(received, [[own]])
   t.equal(request?.calls.length, 1, 'the call has its span')
-})
+}
 
 function describeSpan({ attributes, name, status }: ExportedSpan) {
   return { name, status, ...attributes }

@@ -1,3 +1,5 @@
+import type { CallSocket, CallStart, CallWork } from '../../../../kernel/contracts/calls.ts'
+import { parseTraceParent } from '../../../../kernel/contracts/trace-context.ts'
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import { mediaTypeOf } from '../../../../lib/http/media-type.ts'
 import type { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
@@ -8,32 +10,11 @@ import { type ContentCopier, contentLimit, copyHeaders, isText } from '../../rec
 import { MoreWorkCounter } from '../../record/more-work.ts'
 import { TracePart, type WorkOwner } from '../../record/trace.ts'
 
-/** The data of an HTTP client call at its beginning. */
-export interface CallStart {
-  /** The API that makes the call. */
-  readonly client: 'fetch' | 'node:http'
-  readonly method: string
-  readonly url: string
-  /** Whether neither a signal nor a timeout of it was seen. */
-  readonly isUnlimited?: true | undefined
-  /** The signal with which its caller may abort it, where it was seen. */
-  readonly signal?: AbortSignal | undefined
-}
-
-/** The head of the response. */
-interface CallHead {
-  readonly status: number
-  /** The length of the body as the response announces it. */
-  readonly length: number | undefined
-}
-
-/** The connection of a call, such as a node socket. */
-export interface CallSocket {
-  readonly bytesRead: number
-}
+/** What is recorded of a call at its beginning. */
+type TracedStart = Omit<CallStart, 'addHeaders'>
 
 /** One HTTP client call while it runs. Times are in milliseconds since the request began. */
-export class TracedCall implements CallStart {
+export class TracedCall implements CallWork {
   readonly client: CallStart['client']
   readonly method: string
   readonly url: string
@@ -72,7 +53,7 @@ export class TracedCall implements CallStart {
   #bytesBefore = 0
 
   constructor(
-    { client, isUnlimited, method, signal, url }: CallStart,
+    { client, isUnlimited, method, signal, url }: TracedStart,
     caller: Caller | undefined,
     owner: WorkOwner,
     kept: KeptBytes,
@@ -91,39 +72,44 @@ export class TracedCall implements CallStart {
     this.start = this.#time()
   }
 
-  /** Called with the headers of the request, as names and values in turn. */
   noteSent(headers: readonly string[]): void {
+    this.spanId = parseTraceParent(findHeader(headers, 'traceparent'))?.parentId
     if (this.#more === undefined) this.sentMessage = new CallMessage(headers, this.#kept)
   }
 
-  /** Called with the headers of each response, as names and values in turn. */
-  noteReceived(headers: readonly string[]): void {
-    if (this.#more === undefined) this.receivedMessage = new CallMessage(headers, this.#kept)
+  takeSent(chunk: unknown): void {
+    this.sentMessage?.take(chunk)
   }
 
-  /** Called when the call was assigned to a connection. */
-  send(socket: CallSocket | null | undefined, spanId?: string | undefined): void {
-    this.spanId = spanId
+  noteUnlimited(): void {
+    this.isUnlimited = true
+  }
+
+  send(socket: CallSocket | null | undefined): void {
     this.sent = this.#time()
     this.#socket = socket
     this.#bytesBefore = socket?.bytesRead ?? 0
   }
 
-  /** Called when all of the call was sent. */
   upload(): void {
     this.uploaded = this.#time()
   }
 
-  /** Called with each head of a response. The last head counts; earlier heads are informational (1xx). */
-  receiveHead({ status, length }: CallHead): void {
+  noteReceived(status: number, headers: readonly unknown[]): void {
+    const texts = headers.map(String)
+    if (this.#more === undefined) this.receivedMessage = new CallMessage(texts, this.#kept)
     this.head = this.#time()
     this.status = status
     const hasBody = this.method !== 'HEAD' && status !== 204 && status !== 304
-    this.bytes = hasBody ? length : undefined
+    const length = hasBody ? findHeader(texts, 'content-length') : ''
+    this.bytes = length === '' ? undefined : Number(length)
     if (status >= 400) this.#list()
   }
 
-  /** Called when the response ended. */
+  takeReceived(chunk: unknown): void {
+    this.receivedMessage?.take(chunk)
+  }
+
   finish(): void {
     this.#end(false)
     if (this.bytes !== undefined || !this.#socket) return
@@ -132,7 +118,6 @@ export class TracedCall implements CallStart {
     this.#socket = undefined
   }
 
-  /** Called when the call or its response failed; `isAborted` if its caller has ended it. The first failure counts. */
   fail(error: unknown, isAborted = false): void {
     this.#end(true)
     if (this.error !== undefined) return
@@ -176,7 +161,7 @@ export class CallTrace {
   readonly #kept = createAllowance()
 
   /** Records a call. When there are too many, the call has no place, and nothing of it is kept but its time. */
-  begin(start: CallStart, findCaller: () => Caller | undefined, owner: WorkOwner): TracedCall {
+  begin(start: TracedStart, findCaller: () => Caller | undefined, owner: WorkOwner): TracedCall {
     this.count++
     if (this.calls.length >= callLimit) return new TracedCall(start, undefined, owner, this.#kept, this)
     const call = new TracedCall(start, findCaller(), owner, this.#kept)
@@ -222,7 +207,7 @@ export class CallMessage {
   constructor(headers: readonly string[], kept: KeptBytes) {
     this.#headers = headers
     this.#kept = kept
-    this.#type = this.#find('content-type')
+    this.#type = findHeader(headers, 'content-type')
   }
 
   /** Copies a chunk of the body, if it is text and within the limits. Another reader gets the chunk itself. */
@@ -244,37 +229,19 @@ export class CallMessage {
     const content = contents.copy({
       body: Buffer.concat(this.#chunks),
       type: this.#type,
-      encoding: this.#find('content-encoding'),
+      encoding: findHeader(this.#headers, 'content-encoding'),
       whole: this.#size,
     })
     return content === undefined ? { headers } : { headers, content }
   }
+}
 
-  #find(wanted: string): string {
-    const index = this.#headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === wanted)
-    return index === -1 ? '' : (this.#headers[index + 1] ?? '')
-  }
+/** The value of a header in a list of names and values in turn; empty without it. */
+function findHeader(headers: readonly string[], wanted: string): string {
+  const index = headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === wanted)
+  return index === -1 ? '' : (headers[index + 1] ?? '')
 }
 
 function toBytes(text: string, limit: number): Buffer {
   return Buffer.from(text.slice(0, limit)).subarray(0, limit)
-}
-
-/** The headers of a request as undici sends it: the first line is not one. */
-export function parseSentHeaders(head: unknown): string[] {
-  const lines = String(head).split('\r\n').slice(1)
-  return lines.flatMap(line => {
-    const at = line.indexOf(':')
-    return at === -1 ? [] : [line.slice(0, at), line.slice(at + 1).trim()]
-  })
-}
-
-/** Headers as a list of names and values in turn, which may be bytes. */
-export function toTexts(headers: readonly unknown[]): string[] {
-  return headers.map(String)
-}
-
-/** Headers of node:http as a list of names and values in turn. */
-export function flattenHeaders(headers: Readonly<Record<string, unknown>>): string[] {
-  return Object.entries(headers).flatMap(([name, value]) => [value].flat().flatMap(each => [name, String(each)]))
 }

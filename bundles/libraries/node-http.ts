@@ -1,0 +1,180 @@
+import { channel } from 'node:diagnostics_channel'
+import { Agent, ClientRequest } from 'node:http'
+import { beginHttpCall, type CallSocket, type CallStart, type CallWork } from '../../kernel/contracts/calls.ts'
+import { guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
+import { observeMethod } from '../../lib/observe-calls.ts'
+import { isAtLeast } from '../../lib/optional-packages.ts'
+import { share } from '../../lib/share.ts'
+import { type Library, observeChunks } from './library.ts'
+
+/** The clients of node:http and node:https, such as axios and got. */
+export const nodeHttp: Library = {
+  name: 'node:http',
+  reports: 'calls',
+  seenBy: 'channel',
+  instrumentation: 'http',
+  watch: share(watchNodeHttp),
+}
+
+/** Before Node 22.12, `http.client.request.created` is not published: a new request is passed to its agent, or gets its connection. */
+const newRequests = isAtLeast(process.versions.node, '22.12')
+  ? []
+  : ([
+      [Agent.prototype, 'addRequest', (_: unknown, [request]: unknown[]) => request],
+      [ClientRequest.prototype, 'onSocket', (request: unknown) => request],
+    ] as const)
+
+/** The part of a message that is read. */
+interface HttpMessage {
+  readonly request: SentRequest
+  readonly response: IncomingResponse
+  readonly error: unknown
+}
+
+interface SentRequest {
+  readonly method: string
+  readonly protocol: string
+  readonly host: string
+  readonly path: string
+  readonly socket: ConnectingSocket | null
+  /** Whether its caller has destroyed it, or its connection has closed. */
+  readonly destroyed: boolean
+  readonly res?: IncomingResponse | null
+  /** Milliseconds, of the option. */
+  readonly timeout?: number
+  readonly headersSent: boolean
+  getHeader(name: string): unknown
+  setHeader(name: string, value: string): void
+  listenerCount(event: string): number
+  getHeaders(): Readonly<Record<string, unknown>>
+}
+
+interface ConnectingSocket extends CallSocket {
+  readonly connecting?: boolean
+  once(event: string, listener: () => void): void
+}
+
+interface IncomingResponse {
+  readonly statusCode: number
+  readonly rawHeaders: readonly string[]
+  readonly complete: boolean
+  readonly destroyed: boolean
+  readonly errored: Error | null
+  once(event: 'close', listener: () => void): void
+}
+
+function watchNodeHttp(): () => void {
+  const started = channel('http.client.request.start')
+  /** A message may be the first one of its request. Later ones run in the context of the connection, which may belong to another request. */
+  const calls = new WeakMap<object, CallWork | undefined>()
+  /** The requests whose headers were reported: they do not change after the first chunk. */
+  const noted = new WeakSet<object>()
+  const begin = (request: SentRequest): CallWork | undefined => {
+    if (!calls.has(request)) calls.set(request, beginHttpCall(new HttpStart(request), started.publish))
+    return calls.get(request)
+  }
+  const noteSent = (call: CallWork, request: SentRequest) => {
+    if (call.noteSent === undefined || noted.has(request)) return
+    noted.add(request)
+    call.noteSent(flattenHeaders(request.getHeaders()))
+  }
+  const beginNew = (request: SentRequest) => {
+    if (calls.has(request)) return
+    const call = begin(request)
+    const take =
+      call?.takeSent &&
+      ((chunk: unknown, encoding: unknown) => {
+        noteSent(call, request)
+        const isEncoded = typeof chunk === 'string' && typeof encoding === 'string' && Buffer.isEncoding(encoding)
+        call.takeSent?.(isEncoded ? Buffer.from(chunk, encoding) : chunk)
+      })
+    observeChunks(request, 'write', take)
+    observeChunks(request, 'end', take)
+  }
+  const restores = newRequests.map(([prototype, name, find]) =>
+    observeMethod(prototype, name, (self, args) => void beginNew(find(self, args) as SentRequest)),
+  )
+  const unsubscribe = subscribeChannels({
+    'http.client.request.created': listenTo<HttpMessage>(({ request }) => beginNew(request)),
+    'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
+      const call = begin(request)
+      if (call === undefined) return
+      noteSent(call, request)
+      if (isUnlimited(request)) call.noteUnlimited?.()
+      if (call.send === undefined) return
+      const { socket } = request
+      const send = guard('an HTTP client call', () => {
+        call.send?.(socket)
+        call.upload?.()
+      })
+      // Until then, the name of the host is looked up.
+      if (socket?.connecting) socket.once('encrypted' in socket ? 'secureConnect' : 'connect', send)
+      else send()
+    }),
+    // In spite of its name, this is published with the head of the response.
+    'http.client.response.finish': listenTo<HttpMessage>(({ request, response }) => {
+      const call = calls.get(request)
+      if (call === undefined) return
+      call.noteReceived(response.statusCode, response.rawHeaders)
+      // Node.js passes each chunk of the body to this method, and at its end `null`. The response closes later, when it was read.
+      observeChunks(response, 'push', chunk => {
+        if (chunk === null && response.complete) call.finish()
+        else call.takeReceived?.(chunk)
+      })
+      let isAborted = false
+      observeMethod(request, 'destroy', () => {
+        isAborted = true
+        return undefined
+      })
+      const onClose = guard('an HTTP client call', () => {
+        // Node.js destroys a response that was cut off with an error.
+        if (!response.complete) call.fail('The response was cut off.', isAborted || response.errored === null)
+      })
+      response.once('close', onClose)
+    }),
+    // An error of the connection is reported before Node.js itself destroys the request and the response.
+    'http.client.request.error': listenTo<HttpMessage>(({ request, error }) =>
+      begin(request)?.fail(error, request.destroyed || request.res?.destroyed === true),
+    ),
+  })
+  return () => {
+    for (const restore of [unsubscribe, ...restores]) restore()
+  }
+}
+
+/** Whether no timeout of a call is seen, and no signal: it listens to the end of a call with a signal. */
+function isUnlimited(request: SentRequest): boolean {
+  return request.timeout === undefined && request.listenerCount('timeout') + request.listenerCount('close') === 0
+}
+
+/** It reads the request only if the call is recorded. */
+class HttpStart implements CallStart {
+  readonly client = 'node:http'
+  readonly #request: SentRequest
+
+  constructor(request: SentRequest) {
+    this.#request = request
+  }
+
+  get method(): string {
+    return this.#request.method
+  }
+
+  /** With a proxy the path is the whole URL. */
+  get url(): string {
+    const { host, path, protocol } = this.#request
+    return /^https?:/.test(path) ? path : `${protocol}//${this.#request.getHeader('host') ?? host}${path}`
+  }
+
+  addHeaders(added: Parameters<CallStart['addHeaders']>[0]): void {
+    const request = this.#request
+    // A list of headers is written at once.
+    if (request.headersSent || request.getHeader(added[0]?.[0] ?? '') !== undefined) return
+    for (const [name, value] of added) request.setHeader(name, value)
+  }
+}
+
+/** Headers as a list of names and values in turn. */
+function flattenHeaders(headers: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(headers).flatMap(([name, value]) => [value].flat().flatMap(each => [name, String(each)]))
+}

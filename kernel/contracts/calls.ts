@@ -1,0 +1,98 @@
+import { guard } from '../../lib/guard.ts'
+import type { Running } from '../../lib/stack/callers.ts'
+
+/** An HTTP client call as its client reports it when it begins. The fields are read at once. Nothing in it is masked. */
+export interface CallStart {
+  /** The API that makes the call. */
+  readonly client: 'fetch' | 'node:http'
+  readonly method: string
+  readonly url: string
+  /** Whether neither a signal nor a timeout of it was seen. */
+  readonly isUnlimited?: true | undefined
+  /** The signal with which its caller may abort it, where it was seen. */
+  readonly signal?: AbortSignal | undefined
+  /** Adds headers to the request, such as a trace context: unless it has the first of them, or is on its way. */
+  addHeaders(headers: readonly (readonly [name: string, value: string])[]): void
+}
+
+/** The connection of a call, such as a socket of Node. */
+export interface CallSocket {
+  readonly bytesRead: number
+}
+
+/** Receives what happens to one HTTP client call. What a receiver does not have is not observed for it. */
+export interface CallWork {
+  /** The headers of the request, as names and values in turn; before its body. */
+  noteSent?(headers: readonly string[]): void
+  /** A part of the body of the request. */
+  takeSent?(chunk: unknown): void
+  /** No timeout of the call is seen when it is sent. */
+  noteUnlimited?(): void
+  /** The call was assigned to a connection. */
+  send?(socket: CallSocket | null | undefined): void
+  /** All of the request was sent. */
+  upload?(): void
+  /** The head of a response. The headers are names and values in turn, which may be bytes. The last head counts; earlier ones are informational (1xx). */
+  noteReceived(status: number, headers: readonly unknown[]): void
+  /** A part of the body of the response. */
+  takeReceived?(chunk: unknown): void
+  /** The response has ended. */
+  finish(): void
+  /** The call or its response has failed; `isAborted` if its caller has ended it. The first failure counts. */
+  fail(error: unknown, isAborted?: boolean): void
+}
+
+/** Receives the HTTP client calls of the process. */
+export interface CallObserver {
+  /**
+   * Called when a call begins, in the context of its request; `undefined` for a call that is not recorded. `below` is the function that the
+   * application has called, for the search of the place in its code.
+   */
+  begin(call: CallStart, below: Running): CallWork | undefined
+}
+
+/** Clients belong to the process, and so do their observers: a process may have several kernels. */
+const observers = new Set<CallObserver['begin']>()
+
+/** Passes the HTTP client calls of the process to an observer, until the returned function is called. */
+export function observeHttpCalls(observer: CallObserver): () => void {
+  const begin = guard('an HTTP client call', observer.begin.bind(observer))
+  observers.add(begin)
+  return () => void observers.delete(begin)
+}
+
+/** Reports that a call begins. Returns what receives the rest of it; `undefined` if nothing records the call. */
+export function beginHttpCall(call: CallStart, below: Running): CallWork | undefined {
+  const works: CallWork[] = []
+  for (const begin of observers) {
+    const work = begin(call, below)
+    if (work !== undefined) works.push(work)
+  }
+  return works.length > 1 ? new SharedCall(works) : works[0]
+}
+
+/** Reports a call to several receivers. */
+class SharedCall implements Required<CallWork> {
+  readonly #works: readonly CallWork[]
+
+  constructor(works: readonly CallWork[]) {
+    this.#works = works
+  }
+
+  readonly noteSent = this.#passOn('noteSent')
+  readonly takeSent = this.#passOn('takeSent')
+  readonly noteUnlimited = this.#passOn('noteUnlimited')
+  readonly send = this.#passOn('send')
+  readonly upload = this.#passOn('upload')
+  readonly noteReceived = this.#passOn('noteReceived')
+  readonly takeReceived = this.#passOn('takeReceived')
+  readonly finish = this.#passOn('finish')
+  readonly fail = this.#passOn('fail')
+
+  #passOn<Name extends keyof CallWork>(name: Name): (...values: Parameters<Required<CallWork>[Name]>) => void {
+    return guard('an HTTP client call', (...values) => {
+      // The values are those of the method of this name.
+      for (const work of this.#works) (work[name] as ((...values: unknown[]) => void) | undefined)?.apply(work, values)
+    })
+  }
+}

@@ -1,0 +1,18 @@
+/**
+ * Returns a function that begins to use something of the process, such as an observed function, and returns the end of that use. The first
+ * user starts it, and the last one stops it: a process may have several kernels. A second end of a use does nothing.
+ */
+export function share(start: () => () => void): () => () => void {
+  const users = new Set<symbol>()
+  let stop: (() => void) | undefined
+  return () => {
+    const user = Symbol()
+    users.add(user)
+    stop ??= start()
+    return () => {
+      if (!users.delete(user) || users.size > 0) return
+      stop?.()
+      stop = undefined
+    }
+  }
+}
