@@ -109,5 +109,5 @@ function writeSummary({ children, isPinned, parent, profile }: ShownProfile): st
 }
 
 function describeRelative({ controller, duration, status, url }: ProfileSummary): string {
-  return `${status} ${toSpan(controller ?? url)} ${formatDuration(duration)}`
+  return `${status === 0 ? 'no response' : status} ${toSpan(controller ?? url)} ${formatDuration(duration)}`
 }

@@ -94,7 +94,8 @@ export class RequestRecorder implements DispatchTracer {
         // kernel.terminate.
         if (hasFailed) trace.addThrown(error)
         // Not earlier: the error page shows the last error, which must not be the error of a skipped listener.
-        for (const skipped of trace.skipped) trace.addThrown(skipped)
+        const isLate = event instanceof TerminateEvent || undefined
+        for (const skipped of trace.skipped) trace.addThrown(skipped, isLate)
         this.#afterEvent(event, trace)
       },
     }

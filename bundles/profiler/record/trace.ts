@@ -111,12 +111,11 @@ export class Trace implements CollectedRequest {
     return this.thrown.at(-1)
   }
 
-  /** Records a thrown value, once. After the end of the request it is late work. */
-  addThrown(error: unknown): void {
+  /** Records a thrown value, once. After the end of the request it is late work: but what ends because its client has left mostly fails. */
+  addThrown(error: unknown, isLate = this.main.endedAt !== undefined && this.main.outcome !== 'aborted'): void {
     if (this.thrown.length === thrownLimit || this.thrown.includes(error)) return
     this.thrown.push(error)
-    // Work that ends because its client has left mostly fails.
-    if (this.main.endedAt === undefined || this.main.outcome === 'aborted') return
+    if (!isLate) return
     this.lateErrors++
     this.touch()
   }

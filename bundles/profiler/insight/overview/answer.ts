@@ -4,7 +4,7 @@ import { formatTree } from '../../../../lib/redact/value-tree.ts'
 import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, readHeader, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
-import type { Profile } from '../../profile/profile.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { unitOf } from '../../profile/units.ts'
 import type { ConsoleMethod } from '../../subjects/console/data.ts'
 import { readOperation, readResponseContent } from '../../subjects/exchange/read.ts'
@@ -147,12 +147,15 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }
 
+/** A profile with its findings, and the summaries of its sub-requests, if it has any. */
+export type TroubledProfile = Pick<ShownProfile, 'findings' | 'profile'> & Partial<Pick<ShownProfile, 'children'>>
+
 /**
  * Describes the worst problem of a request that was answered: an error of its operation, an exception that was handled, a failed query or call, a logged error, the
  * worst finding (one in the panel of the cause comes first), a call that was refused, or a logged warning.
  */
 export function findTrouble(
-  { findings, profile }: Pick<ShownProfile, 'findings' | 'profile'>,
+  { children = [], findings, profile }: TroubledProfile,
   cause: string | undefined,
 ): Sentence | undefined {
   const { exception } = profile.summary
@@ -166,6 +169,7 @@ export function findTrouble(
   return (
     describeFailedQuery(profile) ??
     describeFailedCall(profile, 500) ??
+    describeFailedSubRequests(children) ??
     describeLogged(profile, 'error') ??
     (found && ['finding: ', toValue(found.title, nameLimit)]) ??
     describeFailedCall(profile, 400) ??
@@ -222,6 +226,35 @@ function describeFailedCall(profile: Profile, least: number): Sentence | undefin
   const text = `${omitted === 0 ? `HTTP call ${index + 1}` : 'an HTTP call'} ${error === '' ? `answered ${status}` : 'failed'}`
   const more = others.length === 0 ? [] : [`, and ${others.length} more failed`]
   return [{ text, link }, ...(error === '' ? [] : [': ', toValue(error, messageLimit)]), ...more]
+}
+
+/** The sub-requests that were answered with 500 or more, or that have thrown; without the page of an error. */
+function findFailed(children: readonly ProfileSummary[]): ProfileSummary[] {
+  return children.filter(
+    ({ controller, exception, status }) =>
+      controller !== 'error_controller' && (status >= 500 || (status === 0 && exception !== null)),
+  )
+}
+
+function describeFailedSubRequests(children: readonly ProfileSummary[]): Sentence | undefined {
+  const failed = findFailed(children)
+  const [first] = failed
+  if (first === undefined) return undefined
+  const { controller, exception, token, url } = first
+  const text = `${formatCount(failed.length, 'sub-request')} failed`
+  const cause = exception === null ? [] : [' with ', toValue(exception, nameLimit)]
+  const name = toValue(controller ?? url, nameLimit)
+  return [{ text, link: profileLink(token) }, failed.length > 1 ? ', the first: ' : ': ', name, ...cause]
+}
+
+/** Of a page that has failed because of a sub-request, the number of the other ones that have failed. */
+export function describeMoreFailed({
+  children = [],
+  profile,
+}: Pick<TroubledProfile, 'children' | 'profile'>): Sentence {
+  const failed = findFailed(children).length
+  if (failed < 2 || profile.summary.exception !== 'KERNEL_FRAGMENT_FAILED') return []
+  return [`, and ${formatCount(failed - 1, 'more sub-request')} failed`]
 }
 
 /** The methods of the console that say the same as a level. */

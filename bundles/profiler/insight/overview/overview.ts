@@ -19,7 +19,7 @@ import { linkToPlace } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { readProcessStart } from '../since-edit.ts'
 import { nameOfWork } from '../summary-view.ts'
-import { findReason, findTrouble, hasThrown, type Reason } from './answer.ts'
+import { describeMoreFailed, findReason, findTrouble, hasThrown, type Reason, type TroubledProfile } from './answer.ts'
 import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
 import { divideTime, stopped, type TimePart } from './time-parts.ts'
 
@@ -62,14 +62,15 @@ const enough = 0.8
 const causeLimit = 3
 
 /** Describes the longest parts of a request, at most three; none of a short request, or if nothing more is known. */
-function describeCauses(parts: readonly TimePart[], profile: Profile): Cause[] {
+function describeCauses(parts: readonly TimePart[], shown: SentenceProfile): Cause[] {
+  const { profile } = shown
   const whole = profile.summary.duration * 1000
   const causes: Cause[] = []
   let named = 0
   for (const part of parts) {
     const isLong = part.time >= leastTime && part.time >= leastShare * whole
     if (!isLong || causes.length === causeLimit || named >= enough * whole) break
-    const description = describePart(part, parts, profile)
+    const description = describePart(part, parts, shown)
     if (description === undefined) continue
     const { subject, text, where = [] } = description
     const link = linkToPlace(part.place, profile.summary.token)
@@ -86,7 +87,11 @@ interface Description {
   readonly where?: Sentence
 }
 
-function describePart(part: TimePart, parts: readonly TimePart[], profile: Profile): Description | undefined {
+function describePart(
+  part: TimePart,
+  parts: readonly TimePart[],
+  { children = [], profile }: SentenceProfile,
+): Description | undefined {
   const time = formatMicroseconds(part.time)
   const took: Write = (subject, what = '', where = []) => ({
     subject,
@@ -99,7 +104,7 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
     case 'stopwatch':
       return took([toValue(part.label, causeNameLimit), ' '])
     case 'request':
-      return took([], formatCount(readEventTree(profile).nodes.filter(isSubRequest).length, 'sub-request'))
+      return describeSubRequests(readEventTree(profile).nodes.filter(isSubRequest).length, children, took)
     case 'listener':
       // Those that were only counted.
       if (part.event === '') return took([], 'functions without details')
@@ -195,6 +200,22 @@ function nameTemplate(pages: readonly Work[]): Sentence {
   return [pages.length === 1 ? ' in ' : ', most of it in ', toValue(longest.template, causeNameLimit)]
 }
 
+/** Names the sub-request that took most of their time, and the work of all that are stored. */
+function describeSubRequests(count: number, children: readonly ProfileSummary[], took: Write): Description {
+  const sumOf = (field: 'duration' | 'queries' | 'calls') => children.reduce((sum, child) => sum + child[field], 0)
+  const longest = children.find(({ duration }) => duration > sumOf('duration') / 2)
+  const name = longest?.controller ?? longest?.url
+  const [queries, calls] = [sumOf('queries'), sumOf('calls')]
+  const work = [
+    ...(queries > 0 ? [formatCount(queries, 'query', 'queries')] : []),
+    ...(calls > 0 ? [formatCount(calls, 'HTTP client call')] : []),
+  ].join(' and ')
+  return took([], formatCount(count, 'sub-request'), [
+    ...(name === undefined ? [] : [count === 1 ? ' in ' : ', most of it in ', toValue(name, causeNameLimit)]),
+    ...(work === '' ? [] : [` (with ${work})`]),
+  ])
+}
+
 /** Names the function that answered for the route of another server. */
 function describeHandler({ summary: { controller } }: Profile, took: Write): Description {
   return controller === null ? took([], 'the handler') : took(['handler ', toValue(controller, causeNameLimit), ' '])
@@ -224,7 +245,7 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
 }
 
 /** The profile that a sentence describes. */
-type SentenceProfile = Pick<ShownProfile, 'findings' | 'profile' | 'sinceEdit'>
+type SentenceProfile = TroubledProfile & Pick<ShownProfile, 'sinceEdit'>
 
 /**
  * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts that took longest,
@@ -239,10 +260,13 @@ function writeSentence(
 ): readonly OverviewPart[] {
   const { profile } = shown
   const start = [...describeSubject(profile), ...describeEnding(profile)]
-  if (reason !== undefined) return fit([[...start, ': ', ...reason.details], start])
+  if (reason !== undefined) {
+    const failed = [...start, ': ', ...reason.details]
+    return fit([[...failed, ...describeMoreFailed(shown)], failed, start])
+  }
 
   const begin = [...start, ...describePace(shown, usual)]
-  const causes = describeCauses(parts, profile)
+  const causes = describeCauses(parts, shown)
   const [first] = causes
   const problem = findTrouble(shown, first?.part.place.panel)
   const end = problem === undefined ? [] : ['; ', ...problem]

@@ -330,7 +330,7 @@ function viewRelative(
   return {
     relation,
     token,
-    status: String(status),
+    status: status === 0 ? '–' : String(status),
     method,
     target: controller === null ? editor.viewName(url) : editor.viewController(controller),
     duration: formatDuration(duration),

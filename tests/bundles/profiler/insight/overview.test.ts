@@ -10,7 +10,7 @@ import { formatDuration } from '#bundles/profiler/profile/format.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { coveredWorkTime } from '#bundles/profiler/profile/work.ts'
 import { workKinds } from '#bundles/profiler/subjects/work.ts'
-import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
+import { createProfile, createSummary, type ProfileInit } from '#tests/support/create-profile.ts'
 
 /** The events of a request whose controller worked from 2 ms until `end`, and whose response was sent 1 ms later. */
 function spansOf(end: number): unknown[] {
@@ -48,7 +48,12 @@ function earlierOf(...durations: readonly number[]): ProfileSummary[] {
 const sentenceOf = (
   data: Profile['data'],
   init: ProfileInit = {},
-  more: { earlier?: ProfileSummary[]; findings?: readonly Finding[]; sinceEdit?: SinceEdit } = {},
+  more: {
+    children?: ProfileSummary[]
+    earlier?: ProfileSummary[]
+    findings?: readonly Finding[]
+    sinceEdit?: SinceEdit
+  } = {},
 ) => toPlainText(summarizeProfile({ profile: createProfile(data, init), earlier: [], findings: [], ...more }).sentence)
 
 const partsOf = (data: Profile['data'], init: ProfileInit = {}) =>
@@ -711,4 +716,47 @@ t.test('the sentence of any profile is short, and its numbers are those of the p
     }),
   )
   t.pass('each of them')
+})
+
+t.test('the sub-requests of a page are named with their work, and those that have failed', async t => {
+  const [status, time] = [200, { duration: 100 }]
+  const part = (fields: Partial<ProfileSummary>) =>
+    createSummary({ status, parent: 'abcdef', controller: 'part', duration: 10, ...fields })
+  const spans = [0, 1, 2].map(index => ['request', `fffff${index}`, 10_000 + index * 20_000, 20_000, -1])
+  const say = (children: ProfileSummary[], init: ProfileInit = {}, data: Profile['data'] = {}) =>
+    sentenceOf(
+      { events: { spans: [...spansOf(92), ...spans], dropped: 0 }, ...data },
+      { ...time, ...init },
+      { children },
+    )
+  const begin = 'GET /somewhere took 100 ms: 3 sub-requests took 60 ms'
+  const end = ', controller SomeController took 30 ms'
+  const good = part({})
+  t.equal(say([]), `${begin}${end}.`)
+  t.equal(
+    say([part({ duration: 40, calls: 1 }), good]),
+    `${begin}, most of it in part (with 1 HTTP client call)${end}.`,
+  )
+  t.equal(say([part({ queries: 2 }), part({ queries: 1 })]), `${begin} (with 3 queries)${end}.`)
+
+  const failed = part({ status: 500, exception: 'RangeError' })
+  t.match(say([good, failed]), '; 1 sub-request failed: part with RangeError.')
+  t.match(
+    say([failed, good, part({ status: 0, exception: 'TypeError' })]),
+    '; 2 sub-requests failed, the first: part with RangeError.',
+  )
+  for (const other of [
+    part({ status: 404 }),
+    part({ status: 500, controller: 'error_controller' }),
+    part({ status: 0 }),
+  ])
+    t.notMatch(say([other]), 'failed')
+
+  const exceptions = [{ name: 'KERNEL_FRAGMENT_FAILED', message: 'The fragment failed.', frames: [], relation: '' }]
+  const init = { status: 500, exception: 'KERNEL_FRAGMENT_FAILED' }
+  t.match(
+    say([failed, failed, failed, good], init, { exception: { exceptions } }),
+    'failed, and 2 more sub-requests failed.',
+  )
+  t.notMatch(say([failed, good], init, { exception: { exceptions } }), 'more')
 })

@@ -224,6 +224,19 @@ t.test('a request whose client leaves in the middle of a large page is aborted',
   t.strictSame([summary.outcome, summary.status, summary.route], ['aborted', 200, '/large'])
 })
 
+t.test('an error of a listener of kernel.terminate is one after the response', async t => {
+  const { only, url } = await startRecording(t, {
+    register({ dispatcher }) {
+      dispatcher.on(TerminateEvent, () => {
+        throw new Error('The mail server is gone.')
+      })
+    },
+  })
+  await fetch(`${url}/text`)
+  const [finding] = findFindings(await only())
+  t.match(finding, { rule: 'late-error', values: { error: 'Error: The mail server is gone.' } })
+})
+
 t.test('log messages of listeners of kernel.terminate are in the profile', async t => {
   const { only, url } = await startRecording(t, {
     register({ dispatcher, logger }) {
