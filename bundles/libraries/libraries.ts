@@ -16,11 +16,13 @@ import { changeFiles, type Library } from './library.ts'
 import { mongodb } from './mongodb.ts'
 import { mysql2 } from './mysql2.ts'
 import { nest } from './nest.ts'
+import { next } from './next.ts'
 import { nodeHttp } from './node-http.ts'
 import { nodeRedis } from './node-redis.ts'
 import { pg } from './pg.ts'
 import { postgres } from './postgres.ts'
 import { watchRefusedConnections } from './refused-connections.ts'
+import { watchSpans } from './spans.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
 import { undici } from './undici.ts'
 
@@ -28,7 +30,7 @@ import { undici } from './undici.ts'
 export const libraries: readonly Library[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis],
   ...[nodeFetch, undici, nodeHttp],
-  ...[express, fastify, koa, hono, nest],
+  ...[express, fastify, koa, hono, nest, next],
 ]
 
 /** The folders of changed packages, and the names of those whose files are changed wherever they are. */
@@ -165,6 +167,16 @@ function readVersion(folder: string): string {
   return JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')).version
 }
 
+/** Beginnings of the paths of files and probes that belong to a framework itself. */
+export const frameworkPaths: readonly string[] = libraries.flatMap(({ ownPaths = [] }) => ownPaths)
+
+/** Reports the spans of libraries to the requests of other servers, until the returned function is called. */
+export function watchLibrarySpans(): () => void {
+  const readers = libraries.flatMap(({ spans }) => spans ?? [])
+  const reported = [...libraries.map(instrumentationOf), 'instrumentation-http', 'instrumentation-undici']
+  return watchSpans({ readers, isReported: tracer => reported.some(name => tracer.endsWith(`/${name}`)) })
+}
+
 /** Whether the library of an instrumentation of OpenTelemetry also reports its queries by a diagnostics channel, in its loaded version. */
 export function hasOwnChannel(instrumentation: string): boolean {
   const library = libraries.find(
@@ -178,7 +190,7 @@ export function hasOwnChannel(instrumentation: string): boolean {
 }
 
 function instrumentationOf({ instrumentation, name }: Library): string {
-  return `instrumentation-${instrumentation ?? name}`
+  return `instrumentation-${instrumentation ?? name.replace(/^@(\w+)\//, '$1-')}`
 }
 
 /** The last part of the name of the instrumentation of a library. */

@@ -6,6 +6,8 @@ import type { RequestContext } from '../../kernel/request-context.ts'
 import { type ChannelListeners, guard, listenTo } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import type { Callers } from '../../lib/stack/callers.ts'
+import { noteLoad } from '../../lib/stack/source-maps.ts'
+import type { SpanReader } from './spans.ts'
 
 /** A library or a framework: how it is seen, and the code that sees it. */
 export interface Library {
@@ -15,8 +17,8 @@ export interface Library {
   readonly reports: 'queries' | 'calls' | 'functions'
   /** Whether its queries are commands of a cache. */
   readonly isCache?: boolean
-  /** By its own diagnostics channel, or by a patch when it is loaded. */
-  readonly seenBy: 'channel' | 'patch'
+  /** By its own diagnostics channel, by a patch when it is loaded, or by the spans that it makes. */
+  readonly seenBy: 'channel' | 'patch' | 'spans'
   /** The first version that is seen, if there are earlier ones that are not. */
   readonly from?: string
   /** The first version of Node on which it is seen, if it is not each one that this package runs on. */
@@ -29,6 +31,10 @@ export interface Library {
   readonly files?: Readonly<Record<string, string>>
   /** The last part of the name of its instrumentation of OpenTelemetry, if it is not its own name. */
   readonly instrumentation?: string
+  /** What the spans of its tracer say. */
+  readonly spans?: SpanReader
+  /** Beginnings of the paths of its own files and probes: requests for them are counted, not recorded. */
+  readonly ownPaths?: readonly string[]
   /** Change the exports of files of CommonJS packages when they are loaded. */
   readonly changes?: FileChanges
   /** Change packages, by their names, before the application imports them. */
@@ -114,7 +120,10 @@ export function changeFiles(files: FileChanges): void {
   for (const [end, change] of entries) changes.push([path.sep + path.normalize(end), change])
 }
 
+const modulesFolder = `${path.sep}node_modules${path.sep}`
+
 function findChange(self: unknown, file: string) {
+  if (!file.includes(modulesFolder)) noteLoad(file)
   const found = changes.filter(([end]) => file.endsWith(end))
   if (found.length === 0) return undefined
   return {

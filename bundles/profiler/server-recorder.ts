@@ -9,7 +9,7 @@ import type { Request } from '../../lib/http/request.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { createSignals, type Signals } from '../../lib/signals.ts'
-import { watchLibraries } from '../libraries/libraries.ts'
+import { frameworkPaths, watchLibraries, watchLibrarySpans } from '../libraries/libraries.ts'
 import { type ExchangeServices, recordServers } from './any-server/exchange.ts'
 import type { Profiler } from './record/profiler.ts'
 import type { RecordedApplication } from './record/recorded-subject.ts'
@@ -41,7 +41,7 @@ interface ServerRecorderServices {
 }
 
 /** Other servers have no probes of a kernel, and their assets are a part of what they do. */
-const ignoredPaths: readonly string[] = ['/.well-known/appspecific/com.chrome.devtools.json']
+const ignoredPaths: readonly string[] = ['/.well-known/appspecific/com.chrome.devtools.json', ...frameworkPaths]
 
 /**
  * Records the requests of all servers of the process, without a kernel. A process may record for hours before its first profile is
@@ -116,7 +116,11 @@ export class ServerRecorder {
       listener.note(request)
     })
     const own = { profiler, replaySecret, onMissing, toServerTiming, logger: logger.channel('profiler') }
-    this.#stops.push(watchLibraries(this.#app), recordServers({ ...this.#app, ...own, ...options }))
+    this.#stops.push(
+      watchLibraries(this.#app),
+      watchLibrarySpans(),
+      recordServers({ ...this.#app, ...own, ...options }),
+    )
   }
 
   /** Stops all watches, waits until the ended requests are written, and closes the store. */

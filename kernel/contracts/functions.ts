@@ -32,11 +32,19 @@ export interface FrameworkWork {
   begin(called: FrameworkFunction): void
   /** The functions behind one are done. The returned function is called when it is done itself. */
   pass(called: FrameworkFunction): () => void
+  /**
+   * The framework, or another library, does work that takes time, and in which other work may begin. The returned function is called at its
+   * end, with whether it has failed. `elapsed` are the milliseconds since it began, for a source that reports it later.
+   */
+  measure(phase: string, name: string, elapsed?: number): (hasFailed: boolean) => void
   /** A call has thrown, or has passed an error on; or the framework answers an error itself. */
   fail(error: unknown): void
 }
 
-/** Finds the receiver of a request by a message of Node, or of the Fetch API; `undefined` if the request is not recorded. */
+/** Stands for the message of the request that the running code works for. */
+export const currentMessage: object = Object.freeze({})
+
+/** Finds the receiver of a request by {@link currentMessage}, by a message of Node, or by one of the Fetch API; `undefined` if the request is not recorded. */
 type FindWork = (message: object) => FrameworkWork | undefined
 
 const searches = new Set<FindWork>()

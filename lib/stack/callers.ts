@@ -306,7 +306,7 @@ function isAssembly(site: NodeJS.CallSite): boolean {
 }
 
 /** The frames below a running function, the innermost first. No source map is read. */
-function readSites(running: Running, limit: number): readonly NodeJS.CallSite[] {
+export function readSites(running: Running, limit: number): readonly NodeJS.CallSite[] {
   beginCapture(limit)
   captureStackTrace(captured, running)
   return endCapture()

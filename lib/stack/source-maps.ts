@@ -3,13 +3,14 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { findSourceMap } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { readTime } from '../own-globals.ts'
 import { processStart } from '../process-start.ts'
 import { locateFrame, type SourcePlace, type StackFrame } from './stack-frames.ts'
 
 /**
  * Finds the place in the source of a place in generated code: by the map that Node has loaded, or else by the one that the file names, beside
  * it or in it. `undefined` without a map, if the map is damaged, or if the file is not the running code: `hash` is that of the code, without
- * which the file has to be older than the process. A map is read once.
+ * which the file has to be older than its last load, or than the process if that is not known. A map is read once.
  */
 export function findSource(place: SourcePlace, hash?: string): SourcePlace | undefined {
   const { column, file, line } = place
@@ -44,11 +45,19 @@ const totalLimit = 20_000_000
 /** Bytes of a file or a map. */
 const sizeLimit = 32 * 1024 * 1024
 
+/** When the files of CommonJS modules were loaded, in milliseconds since 1970. */
+const loads = new Map<string, number>()
+
+/** Notes that a file is loaded now: a bundler writes and loads files while the process runs. */
+export function noteLoad(file: string): void {
+  loads.set(file, readTime())
+}
+
 const known = new Map<string, SourceMap | undefined>()
 let total = 0
 
 function read(file: string, hash?: string): SourceMap | undefined {
-  const key = `${hash} ${file}`
+  const key = `${hash ?? loads.get(file)} ${file}`
   if (known.has(key)) return known.get(key)
   const map = readMap(file, hash)
   total += map?.size ?? 0
@@ -63,7 +72,8 @@ function read(file: string, hash?: string): SourceMap | undefined {
 function readMap(file: string, hash: string | undefined): SourceMap | undefined {
   try {
     const { mtimeMs } = statSync(file)
-    if (!path.isAbsolute(file) || (hash === undefined && mtimeMs >= processStart())) return undefined
+    if (!path.isAbsolute(file) || (hash === undefined && mtimeMs >= (loads.get(file) ?? processStart())))
+      return undefined
     const code = readText(file)
     if (hash !== undefined && createHash('sha256').update(code).digest('hex') !== hash) return undefined
     const comment = code.lastIndexOf('//# sourceMappingURL=')

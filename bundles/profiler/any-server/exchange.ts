@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
-import { observeFrameworks } from '../../../kernel/contracts/functions.ts'
+import { currentMessage, observeFrameworks } from '../../../kernel/contracts/functions.ts'
 import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import { decodeUtf8 } from '../../../lib/body/body-source.ts'
@@ -69,7 +69,9 @@ export function recordServers(services: ExchangeServices): () => void {
   listenToFrameworks()
   const stopFrameworks = observeFrameworks(message => {
     const exchange = exchangeOf(message)
-    return exchange instanceof ServerExchange ? middlewarePart.of(exchange.trace) : undefined
+    const ofExchange = exchange instanceof ServerExchange ? exchange.trace : undefined
+    const trace = message === currentMessage ? profiler.find(context.current) : ofExchange
+    return trace && middlewarePart.of(trace)
   })
   const stopServers = watchServers({
     context,

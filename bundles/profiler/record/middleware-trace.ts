@@ -72,6 +72,8 @@ export class MiddlewareTrace implements FrameworkWork {
   #phaseIndex = -1
   #call: SpanRow | undefined
   #running: FrameworkFunction | undefined
+  /** Work that has not ended, in the order in which it began, with the index of its row. */
+  readonly #measured: { readonly index: number }[] = []
   /** Ends a call that is only counted. */
   #endMore: (() => void) | undefined
   /** The route; `undefined` if the framework has none. */
@@ -129,6 +131,28 @@ export class MiddlewareTrace implements FrameworkWork {
       if (now - start < leastTimeAfter) return
       this.#call = this.#add(called, start)
       this.#endCall(now)
+    }
+  }
+
+  /** Work of a framework, within the work that began last and has not ended. */
+  measure(phase: string, name: string, elapsed = 0): (hasFailed: boolean) => void {
+    const { events } = this.#trace
+    const start = events.now() - Math.round(elapsed * 1000)
+    if (this.#trace.duration !== undefined) return Boolean
+    if (events.rows.length >= rowLimit) {
+      events.dropped++
+      const end = events.timeMore()
+      return () => end()
+    }
+    const around: SpanRow = ['phase', phase, start, null, this.#measured.at(-1)?.index ?? -1]
+    const row: SpanRow = ['function', name, start, null, events.rows.push(around) - 1]
+    const work = { index: events.rows.push(row) - 1 }
+    this.#measured.push(work)
+    return hasFailed => {
+      const now = events.now()
+      around[3] = row[3] = now - start
+      if (hasFailed) row[5] = SpanFlag.Threw
+      this.#measured.splice(this.#measured.indexOf(work), 1)
     }
   }
 
