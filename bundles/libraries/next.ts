@@ -4,7 +4,7 @@ import { observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
 import type { Library } from './library.ts'
-import { type LibrarySpan, noSpan, toText } from './spans.ts'
+import { type LibrarySpan, noSpan } from './spans.ts'
 
 /** Next.js makes spans of what it does, but not of its compilations. */
 export const next: Library = {
@@ -20,8 +20,8 @@ export const next: Library = {
     findRoute(span) {
       // A handler of the Pages Router has its route only in the name of its span.
       const [, ofHandler] = /^executing api route \(pages\) (\/.*)/.exec(span.name) ?? []
-      const route = toText(span.attributes['next.route']) ?? ofHandler
-      return route === undefined || ownPages.test(route) ? undefined : route
+      const { 'next.route': route = ofHandler } = span.attributes
+      return typeof route !== 'string' || ownPages.test(route) ? undefined : route
     },
     isFailure,
   },

@@ -73,7 +73,7 @@ function isSeenElsewhere(attributes: LibrarySpan['attributes']): boolean {
   return ['http.request.method', 'http.method', 'db.system.name', 'db.system'].some(name => name in attributes)
 }
 
-export function toText(value: unknown): string | undefined {
+function toText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
