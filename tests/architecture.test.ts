@@ -94,15 +94,9 @@ t.test('a file imports from its own layer or from a layer to its left', async t 
   )
 })
 
-/**
- * What other bundles import of the room of libraries: the list. The profiler reads the observed servers and synchronous calls themselves, and the
- * route that Express has left on a message.
- */
-const libraryDoors = ['libraries.ts', 'http-servers.ts', 'sync-calls.ts', 'express.ts']
-
-t.test('bundles import no other bundle but that of libraries, by its doors', async t => {
+t.test('bundles import no other bundle but that of libraries, by its door', async t => {
   const isIn = (file: string) => /^bundles\/.+\//.test(file)
-  const isDoor = (name: string) => libraryDoors.some(door => name === `bundles/libraries/${door}`)
+  const isDoor = (name: string) => name === 'bundles/libraries/libraries.ts'
   t.strictSame(
     importsThat((file, name) => isIn(file) && isIn(name) && bundleOf(name) !== bundleOf(file) && !isDoor(name)),
     [],
@@ -112,7 +106,7 @@ t.test('bundles import no other bundle but that of libraries, by its doors', asy
 t.test('the kernel knows no library', async t => {
   const { libraries } = await import('#bundles/libraries/libraries.ts')
   // Node has these; the server uses the module.
-  const known = libraries.map(({ name }) => name).filter(name => !['fetch', 'node:http'].includes(name))
+  const known = libraries.map(({ name }) => name).filter(name => !/^(?:fetch|console|node:(?:http|fs, .+))$/.test(name))
   const names = new RegExp(`'(?:${known.join('|')})'`)
   t.strictSame(
     sources.filter(file => file.startsWith('kernel/') && names.test(readFileSync(file, 'utf8'))),
@@ -363,7 +357,7 @@ t.test(
       importsThat(
         (file, name) =>
           name === 'node:http' &&
-          !/^kernel\/server\/|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$|^bundles\/(?:libraries|profiler\/(?:any-server|subjects\/http))\//.test(
+          !/^kernel\/server\/|^kernel\/contracts\/servers\.ts$|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$|^bundles\/(?:libraries|profiler\/(?:any-server|subjects\/http))\//.test(
             file,
           ),
       ),

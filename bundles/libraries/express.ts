@@ -22,6 +22,7 @@ export const express: Library = {
     'router/lib/layer.js': layer => watchLayers(layer, 'handleRequest', 'handleError'),
     'router/index.js': router => watchRouters(Object(router).prototype),
   },
+  readRoute: readExpressRoute,
   listen() {
     if (!isChanged) stopListening ??= subscribeChannels(expressListeners)
   },
@@ -46,7 +47,7 @@ const expressListeners: ChannelListeners = {
  * Reads the route that Express 4 and 5 keep on the message while its functions run, also below Nest; `undefined` for another
  * framework, or without a route. The message is that of Node.
  */
-export function readExpressRoute(message: object): FrameworkRoute | undefined {
+function readExpressRoute(message: object): FrameworkRoute | undefined {
   const { baseUrl = '', params, route } = message as ExpressMessage
   if (route === null || typeof route !== 'object' || typeof baseUrl !== 'string') return undefined
   if (route.path === undefined) return undefined

@@ -8,59 +8,18 @@ import http2, {
 } from 'node:http2'
 import https from 'node:https'
 import { type Server, Socket } from 'node:net'
-import type { RequestContext } from '../../kernel/request-context.ts'
+import {
+  exchangeOf,
+  noteExchange,
+  type ObservedExchange,
+  type ServerMessage,
+  type ServerObserver,
+  type ServerReply,
+} from '../../kernel/contracts/servers.ts'
 import { isKernelServer } from '../../kernel/server/http-server.ts'
 import { guard } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
-
-/** A request as a server of Node receives it. */
-export type ServerMessage = IncomingMessage | Http2ServerRequest
-
-/** The response to a message. */
-export type ServerReply = ServerResponse | Http2ServerResponse
-
-/**
- * One observed request. Of a reply that waits behind the last one of its connection, Node never emits `close`: it has no `end`. The methods are called in
- * the order of the events of the exchange; an error that they throw is reported.
- */
-export interface ObservedExchange {
-  /** The request that the code of the application works for. */
-  readonly request: Request
-  /** The parser passes on a part of the body; `null` at its end. */
-  receive(chunk: unknown): void
-  /** The application begins to read the body. */
-  beginReading(): void
-  /** Returns the fields that are added to the head of the response. `given` are those that `writeHead` was called with. */
-  fieldsFor(given: unknown): Readonly<Record<string, string>>
-  /** The head of the response was written. */
-  noteHead(): void
-  /** The application ends the response with the rest of its body, or with all of it. Returns another body that is sent instead. */
-  replaceEnd(chunk: string | Uint8Array, encoding: unknown): Uint8Array | undefined
-  /** A part of the body of the response was written; the encoding is that of a text. */
-  send(chunk: string | Uint8Array, encoding: unknown): void
-  /** The application writes to a response that it has ended or begun: Node refuses that with this error. */
-  fail(error: unknown): void
-  /** The application has ended the response. */
-  finish(): void
-  /** The server closes the stream of HTTP/2, or ends the connection. */
-  closeStream(): void
-  /** A stream is piped to the response. */
-  pipe(source: unknown): void
-  /** The response was sent, the client has left, or the server has broken the response off. */
-  end(): void
-}
-
-/** What observes servers. */
-export interface ServerObserver {
-  readonly context: Pick<RequestContext, 'current' | 'enter'>
-  /** Begins an exchange before the application sees its message; `undefined` if it is not observed. */
-  begin(message: ServerMessage, reply: ServerReply): ObservedExchange | undefined
-  /** The server ends a connection that its client has not ended. */
-  endSocket?(socket: object): void
-  /** Answers a message in the place of the application, and returns whether it does. It was passed to `begin` before. */
-  readonly answer?: ((message: IncomingMessage, reply: ServerResponse) => boolean) | undefined
-}
 
 /**
  * Observes the requests of all HTTP servers of the process, except for those of kernels, until the returned function is called.
@@ -137,7 +96,7 @@ const watchedStreams = new WeakSet<object>()
 
 /** Notes that the code of the application closes a stream: afterwards it looks as if its client had reset it. Their class is not exported. */
 function noteClosing(stream: object, exchange: ObservedExchange, observer: ServerObserver): (() => void)[] {
-  Object.defineProperty(stream, exchangeKey, { value: exchange })
+  noteExchange(stream, exchange)
   let prototype: object = Object.getPrototypeOf(stream)
   while (!Object.hasOwn(prototype, 'close')) prototype = Object.getPrototypeOf(prototype)
   if (watchedStreams.has(prototype)) return []
@@ -189,19 +148,10 @@ interface RequestStart {
   readonly server: object
 }
 
-/** A property leads to the exchange: the values of a WeakMap survive minor garbage collections. */
-const exchangeKey: unique symbol = Symbol('exchange')
-
-/** The exchange of a message, or of a reply; `undefined` if it is not observed. */
-export function exchangeOf(part: object): ObservedExchange | undefined {
-  return (part as { readonly [exchangeKey]?: ObservedExchange })[exchangeKey]
-}
-
 function begun(observer: ServerObserver, message: ServerMessage, reply: ServerReply): ObservedExchange | undefined {
   const exchange = observer.begin(message, reply)
   if (exchange === undefined) return undefined
-  // Not enumerable: the application may print its request.
-  for (const part of [message, reply]) Object.defineProperty(part, exchangeKey, { value: exchange })
+  for (const part of [message, reply]) noteExchange(part, exchange)
   return exchange
 }
 
@@ -337,7 +287,7 @@ function isChunk(chunk: unknown): chunk is string | Uint8Array {
 }
 
 /** The names of fields for `writeHead`, in lower case: these are an object, names and values in turn, or pairs. */
-export function fieldNames(given: unknown): string[] {
+function fieldNames(given: unknown): string[] {
   if (typeof given !== 'object' || given === null) return []
   const names = Array.isArray(given) ? given.flat().filter((_, index) => index % 2 === 0) : Object.keys(given)
   return names.map(name => String(name).toLowerCase())
@@ -349,10 +299,10 @@ export function fieldNames(given: unknown): string[] {
  */
 const addFields = guard('the fields of a response', (exchange: ObservedExchange, args: unknown[], at: number) => {
   const given = args[at]
-  const added = exchange.fieldsFor(given)
+  const names = fieldNames(given)
+  const added = exchange.fieldsFor(names)
   const pairs = Object.entries(added)
   if (pairs.length === 0) return
-  const names = fieldNames(given)
   const isKept = (index: number) => !Object.hasOwn(added, names[index] ?? '')
   if (!Array.isArray(given)) {
     const kept = { ...(given as object | undefined) }

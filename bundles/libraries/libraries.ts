@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Foundation } from '../../kernel/bundle.ts'
+import type { FrameworkRoute } from '../../kernel/contracts/functions.ts'
 import type { Queries } from '../../kernel/contracts/queries.ts'
 import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
 import { findLoaded, findPackage, findProject } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
 import { Callers } from '../../lib/stack/callers.ts'
+import { nodeConsole } from './console.ts'
 import { express } from './express.ts'
 import { fastify } from './fastify.ts'
 import { nodeFetch } from './fetch.ts'
@@ -24,12 +26,15 @@ import { postgres } from './postgres.ts'
 import { watchRefusedConnections } from './refused-connections.ts'
 import { watchSpans } from './spans.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
+import { syncFunctions } from './sync-calls.ts'
 import { undici } from './undici.ts'
+
+export { watchServers } from './http-servers.ts'
 
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
 export const libraries: readonly Library[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis],
-  ...[nodeFetch, undici, nodeHttp],
+  ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
   ...[express, fastify, koa, hono, nest, next],
 ]
 
@@ -106,6 +111,15 @@ export function listenToFrameworks(): void {
 
 /** The systems of the packages that open connections. */
 const systems = new Map(libraries.flatMap(({ connects }) => (connects === undefined ? [] : [connects])))
+
+/** The route that a framework keeps on a message of Node, also where none of its functions was seen. */
+export function readRoute(message: object): FrameworkRoute | undefined {
+  for (const { readRoute } of libraries) {
+    const route = readRoute?.(message)
+    if (route !== undefined) return route
+  }
+  return undefined
+}
 
 /** The watches that run, and how many have asked for them. */
 interface Watches {

@@ -1,6 +1,7 @@
 import type { TracingChannel } from 'node:diagnostics_channel'
 import Module from 'node:module'
 import path from 'node:path'
+import type { FrameworkRoute } from '../../kernel/contracts/functions.ts'
 import type { Queries, QueryEnd, QueryResult } from '../../kernel/contracts/queries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
 import { type ChannelListeners, guard, listenTo } from '../../lib/guard.ts'
@@ -13,8 +14,11 @@ import type { SpanReader } from './spans.ts'
 export interface Library {
   /** Its package, or its module of Node. */
   readonly name: string
-  /** Its queries, its HTTP client calls, or the functions that a framework calls, with the route: by the contract of that name in `kernel/contracts/`. */
-  readonly reports: 'queries' | 'calls' | 'functions'
+  /**
+   * Its queries, its HTTP client calls, the functions that a framework calls, with the route, or calls of functions of the process: by the
+   * contract of that name in `kernel/contracts/`.
+   */
+  readonly reports: 'queries' | 'calls' | 'functions' | 'process'
   /** Whether its queries are commands of a cache. */
   readonly isCache?: boolean
   /** By its own diagnostics channel, by a patch when it is loaded, or by the spans that it makes. */
@@ -43,6 +47,8 @@ export interface Library {
   readonly watch?: (services: WatchServices) => () => void
   /** Changes functions of the process, in development only, until the returned function is called. */
   readonly patch?: () => () => void
+  /** The route that a framework keeps on a message of Node. */
+  readonly readRoute?: (message: object) => FrameworkRoute | undefined
   /** Listens to the channel of a framework; a second call does nothing. */
   readonly listen?: () => void
 }

@@ -30,7 +30,7 @@ const references: readonly Reference[] = [
   { file: 'docs/guides/database.md', write: before => fillBlocks(before, 'libraries', ['queries'], writeLibraries) },
   {
     file: 'docs/guides/profile-any-server.md',
-    write: before => fillBlocks(before, 'libraries', ['functions', 'calls'], writeLibraries),
+    write: before => fillBlocks(before, 'libraries', ['functions', 'calls', 'process'], writeLibraries),
   },
   { file: 'docs/reference/errors.md', write: writeErrors },
   {
@@ -139,7 +139,7 @@ const writePackages = (kind: string) => (kind === 'optional' ? writeOptional() :
 /** The libraries that report something, as the list of them says. */
 function writeLibraries(reported: string): string {
   const rows = libraries
-    .filter(({ reports }) => reports === reported)
+    .filter(({ reports }) => reported.split(' ').includes(reports))
     .map(({ from = '–', name, node = '20', notSeen = '', seenBy }) => [name, from, node, seenBy, notSeen])
   return writeTable(['Library', 'From version', 'From Node', 'Seen by', 'Not seen'], rows)
 }

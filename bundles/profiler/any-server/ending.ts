@@ -1,7 +1,7 @@
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { ServerMessage, ServerReply } from '../../../kernel/contracts/servers.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
-import type { ServerMessage, ServerReply } from '../../libraries/http-servers.ts'
 
 /** The socket of a message. Of HTTP/2 it is read before the session ends, because then Node refuses it. */
 export function socketOf(message: ServerMessage): Socket {

@@ -2,6 +2,12 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
 import { currentMessage, observeFrameworks } from '../../../kernel/contracts/functions.ts'
+import {
+  exchangeOf,
+  type ObservedExchange,
+  type ServerMessage,
+  type ServerReply,
+} from '../../../kernel/contracts/servers.ts'
 import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import { decodeUtf8 } from '../../../lib/body/body-source.ts'
@@ -13,16 +19,7 @@ import { type Connection, Request } from '../../../lib/http/request.ts'
 import { isBodiless, Response } from '../../../lib/http/response.ts'
 import { readClock } from '../../../lib/own-globals.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
-import { readExpressRoute } from '../../libraries/express.ts'
-import {
-  exchangeOf,
-  fieldNames,
-  type ObservedExchange,
-  type ServerMessage,
-  type ServerReply,
-  watchServers,
-} from '../../libraries/http-servers.ts'
-import { listenToFrameworks } from '../../libraries/libraries.ts'
+import { listenToFrameworks, readRoute, watchServers } from '../../libraries/libraries.ts'
 import { isOwnPath, profileLink } from '../profile/links.ts'
 import { middlewarePart, routePatternOf } from '../record/middleware-trace.ts'
 import { isRepeatedAnswer } from '../record/node-warnings.ts'
@@ -165,13 +162,12 @@ class ServerExchange implements ObservedExchange {
   }
 
   /** The profile is named for clients that may see debug output, as in an application of our own, and for the profiler itself. */
-  fieldsFor(given: unknown): Readonly<Record<string, string>> {
+  fieldsFor(given: readonly string[]): Readonly<Record<string, string>> {
     const { debugGate, profiler, toServerTiming, viewer } = this.#services
     const { request, trace } = this
     const isReplay = request.attributes.has(replayAttribute)
     if (!(isReplay || debugGate.allows(request)) || !profiler.keeps(trace)) return {}
-    const names = fieldNames(given)
-    const has = (name: string) => names.includes(name) || this.#reply.hasHeader(name)
+    const has = (name: string) => given.includes(name) || this.#reply.hasHeader(name)
     return {
       'x-debug-token': trace.token,
       'x-debug-token-link': `${viewer}${profileLink(trace.token)}`,
@@ -229,7 +225,7 @@ class ServerExchange implements ObservedExchange {
     if (trace.duration !== undefined) return
     if (!this.#message.readableDidRead) request.observed?.ignore()
     const part = middlewarePart.find(trace)
-    const route = part?.route ?? readExpressRoute(this.#message)
+    const route = part?.route ?? readRoute(this.#message)
     // Small routers do as Express does.
     const { handler, parameters } = route ?? { handler: '', parameters: readProperty(this.#message, 'params') }
     const pattern = routePatternOf(route, request.path)

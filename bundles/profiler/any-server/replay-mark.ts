@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
+import type { ServerMessage } from '../../../kernel/contracts/servers.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
-import type { ServerMessage } from '../../libraries/http-servers.ts'
 import { isToken } from '../profile/json.ts'
 
 /**

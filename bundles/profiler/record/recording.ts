@@ -9,6 +9,7 @@ import { SecretPaths } from '../../../lib/routing/secret-paths.ts'
 import { setSourceReader } from '../../../lib/stack/callers.ts'
 import { isHelperCall, noteCall } from '../../../lib/stack/helpers.ts'
 import { findSource } from '../../../lib/stack/source-maps.ts'
+import { patchProcess } from '../../libraries/libraries.ts'
 import { exchangeParts } from '../profile/units.ts'
 import { profilerSettings } from '../settings.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
@@ -108,6 +109,8 @@ export class Recording {
     const services = { profiler, findTrace: this.findTrace, onBegin }
     this.#stops.push(recordUnits({ profiler, context }))
     this.#stops.push(...subjects.flatMap(subject => observeProcess(subject, process, services) ?? []))
+    // In production the functions of the process stay as they are.
+    if (process.debugGate.isDebug) this.#stops.push(patchProcess())
   }
 
   /**

@@ -1,10 +1,9 @@
 import { formatWithOptions } from 'node:util'
 import { observeDumps } from '../../../../kernel/contracts/dump.ts'
-import { guard } from '../../../../lib/guard.ts'
+import { consoleCalls } from '../../../../kernel/contracts/process-calls.ts'
 import { Headers } from '../../../../lib/http/headers.ts'
 import { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
-import { observeMethod } from '../../../../lib/observe-calls.ts'
 import { type CopyBounds, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import {
@@ -89,8 +88,10 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
       terminal.write([head.filter(Boolean).join(' '), ...lines].map(line => `${escapeControls(line)}\n`).join(''))
     },
   })
-  const stopConsole = watchConsole((method, values) => {
+  const stopConsole = consoleCalls.observe((name, values) => {
     if (isRecordedWarning(values)) return
+    // These are the methods that are observed.
+    const method = name as ConsoleMethod
     add(method, () => ({
       values: describeConsole(method, values, redactor, directory),
       ...(method === 'trace' && { callers: callers.list(callerLimit) }),
@@ -200,63 +201,3 @@ const expand: Expand = value => {
 function describeBody(body: Exclude<Response['body'], string>): unknown {
   return body === null || ArrayBuffer.isView(body) ? body : '(a stream)'
 }
-
-/** Called before the console prints. */
-type ConsoleObserver = (method: ConsoleMethod, values: readonly unknown[]) => void
-
-type Method = Exclude<ConsoleMethod, 'dump'>
-
-const methods: readonly Method[] = ['log', 'info', 'warn', 'error', 'debug', 'table', 'trace', 'dir']
-
-/** The console belongs to the process, and so do its observers: a process may have several kernels. */
-const observers = new Set<ConsoleObserver>()
-
-/** Puts back the methods of the console. */
-let restore: (() => void) | undefined
-
-/** Whether a value prints while it is copied. */
-let isCopying = false
-
-/** The last call, if its method prints by `log` or `error`: the beginning of what it prints, and its value, which it may print as it is. */
-let printing: { readonly beginning: string; readonly value: unknown } | undefined
-
-/**
- * Passes calls of the console to an observer, until the returned function is called. Everything is printed as before. The
- * last such call restores the methods of the console.
- */
-export function watchConsole(observer: ConsoleObserver): () => void {
-  observers.add(observer)
-  restore ??= observeMethods(globalThis.console)
-  return () => {
-    observers.delete(observer)
-    if (observers.size > 0) return
-    restore?.()
-    restore = undefined
-  }
-}
-
-function observeMethods(target: Console): () => void {
-  const undo = methods.map(method => observeMethod(target, method, (_, values) => void pass(method, values)))
-  return () => {
-    for (const each of undo) each()
-  }
-}
-
-const beginnings: Readonly<Partial<Record<Method, string>>> = { table: '┌', trace: 'Trace' }
-
-function pass(method: Method, values: readonly unknown[]): void {
-  const value = values[0]
-  const isPrinted =
-    value === printing?.value || (typeof value === 'string' && value.startsWith(`${printing?.beginning}`))
-  const isInner = printing !== undefined && values.length === 1 && isPrinted
-  const beginning = beginnings[method]
-  printing = beginning === undefined ? undefined : { beginning, value }
-  if (isInner || isCopying) return
-  isCopying = true
-  observeCall(method, values)
-  isCopying = false
-}
-
-const observeCall = guard('the console', (method: Method, values: readonly unknown[]): void => {
-  for (const observe of observers) observe(method, values)
-})

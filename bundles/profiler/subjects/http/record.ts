@@ -7,7 +7,6 @@ import {
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { Callers, type Running } from '../../../../lib/stack/callers.ts'
-import { patchProcess } from '../../../libraries/libraries.ts'
 import { joinPeriods, type Period, subtractPeriods, totalOf } from '../../profile/work.ts'
 import type { FindRunning } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
@@ -18,9 +17,8 @@ import type { HttpCall } from './data.ts'
 import { isLate } from './read.ts'
 import { callPart, type TracedCall } from './traced-calls.ts'
 
-/** The HTTP client calls. In production, `fetch` stays as it is. */
+/** The HTTP client calls. */
 export const httpSubject: RecordedSubject = {
-  observeProcess: ({ debugGate }) => (debugGate.isDebug ? [patchProcess()] : []),
   createCollectors: ({ redactor }, { contents }) => [createHttpCollector(redactor, contents)],
   observeLibraries({ directory }, { findRunning, findTrace }) {
     return [observeHttpCalls(new CallRecorder(findTrace, new Callers(directory), findRunning))]

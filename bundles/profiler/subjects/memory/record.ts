@@ -7,12 +7,12 @@ import {
   performance,
 } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
+import { syncCalls } from '../../../../kernel/contracts/process-calls.ts'
 import type { RequestContext } from '../../../../kernel/request-context.ts'
 import { guard } from '../../../../lib/guard.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
 import { readClock, startInterval, stopTimer } from '../../../../lib/own-globals.ts'
 import { Callers } from '../../../../lib/stack/callers.ts'
-import { watchSyncCalls } from '../../../libraries/sync-calls.ts'
 import { roundTime } from '../../profile/format.ts'
 import { stopsOf } from '../../profile/work.ts'
 import type { CollectorOf } from '../../record/collect.ts'
@@ -36,7 +36,7 @@ import type { GcPause, LoopBlock, SyncCallData } from './data.ts'
  * stay as they are.
  */
 export const memorySubject: RecordedSubject = {
-  observeProcess({ context, debugGate, directory, logger }, { findTrace, onBegin, profiler }) {
+  observeProcess({ context, directory, logger }, { findTrace, onBegin, profiler }) {
     const unstored = () => profiler.unstored
     const loop = new LoopWatch(unstored)
     const hangs = new HangWatch({ unstored, context, logger: logger.channel('profiler') })
@@ -46,7 +46,7 @@ export const memorySubject: RecordedSubject = {
       hangs.start()
     })
     const stopSearch = searchOwners(() => findTrace()?.main)
-    return [loop.stop, hangs.stop, stopSearch, ...(debugGate.isDebug ? [observeSyncCalls(directory, findTrace)] : [])]
+    return [loop.stop, hangs.stop, stopSearch, observeSyncCalls(directory, findTrace)]
   },
   createCollectors: () => [createMemoryCollector()],
   observeLibraries: (_, { profiler }) => [new GcWatch(() => profiler.unstored).start()],
@@ -426,7 +426,7 @@ function describe(trace: Trace): string {
 /** Records long synchronous calls for files and processes on the traces of their main requests, until the returned function is called. */
 function observeSyncCalls(directory: string, findTrace: FindTrace): () => void {
   const callers = new Callers(directory)
-  return watchSyncCalls(({ duration, name, start }, below) => {
+  return syncCalls.observe(({ duration, name, start }, below) => {
     const main = findTrace()?.main
     if (main === undefined) return
     const call = { name, start: start - main.start, duration, caller: callers.find(below) }

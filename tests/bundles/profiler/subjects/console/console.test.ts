@@ -3,9 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { dump, Headers } from 'sinfonietta'
 import { type Test, t } from 'tap'
+import { patchProcess } from '#bundles/libraries/libraries.ts'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { observeConsole, watchConsole } from '#bundles/profiler/subjects/console/record.ts'
+import { observeConsole } from '#bundles/profiler/subjects/console/record.ts'
+import { consoleCalls } from '#kernel/contracts/process-calls.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { formatTree } from '#lib/redact/value-tree.ts'
@@ -317,20 +319,22 @@ t.test('production has no console of its own', async t => {
   await kernel.close()
 })
 
-t.test('the last observer restores the console, unless another library has wrapped it', async t => {
+t.test('the last watch restores the console, unless another library has wrapped it', async t => {
   const { error, log } = console
   const calls: string[] = []
-  const stopFirst = watchConsole(method => calls.push(`first ${method}`))
-  const stopSecond = watchConsole(method => calls.push(`second ${method}`))
+  const [stopFirst, stopSecond] = ['first', 'second'].map(name => {
+    const stops = [patchProcess(), consoleCalls.observe(method => calls.push(`${name} ${method}`))]
+    return () => stops.map(stop => stop())
+  })
   const printed = capture(t)
   t.not(console.log, log)
   const patched = console.error
   const wrapper = (...values: unknown[]) => patched(...values)
   console.error = wrapper
   console.log('once')
-  stopFirst()
+  stopFirst?.()
   console.error('twice')
-  stopSecond()
+  stopSecond?.()
   t.equal(console.log, log)
   t.equal(console.error, wrapper)
   console.error('unobserved')

@@ -1,12 +1,13 @@
 import childProcess, { execFileSync } from 'node:child_process'
 import fs, { existsSync } from 'node:fs'
 import { t } from 'tap'
-import { type SyncCall, watchSyncCalls } from '#bundles/libraries/sync-calls.ts'
+import { patchProcess } from '#bundles/libraries/libraries.ts'
+import { syncCalls } from '#kernel/contracts/process-calls.ts'
 
 t.test('only long calls are reported, also those of names that were imported before', async t => {
-  const calls: SyncCall[] = []
-  const stop = watchSyncCalls(call => calls.push(call))
-  t.teardown(stop)
+  const calls: Parameters<typeof syncCalls.pass>[0][] = []
+  t.teardown(patchProcess())
+  t.teardown(syncCalls.observe(call => calls.push(call)))
   const begin = performance.now()
   let suspended = 0
   for (let time = 0; time < 1000; time++) {
@@ -22,10 +23,10 @@ t.test('only long calls are reported, also those of names that were imported bef
   t.ok(duration >= 55 && start >= begin && start + duration <= performance.now(), `${start} ${duration}`)
 })
 
-t.test('the functions behave as before, and are put back after the last observer', async t => {
+t.test('the functions behave as before, and are put back with the last watch', async t => {
   const { readFileSync, realpathSync } = fs
-  const stopFirst = watchSyncCalls(() => {})
-  const stopSecond = watchSyncCalls(() => {})
+  const stopFirst = patchProcess()
+  const stopSecond = patchProcess()
   t.not(fs.readFileSync, readFileSync)
   for (const name of ['name', 'length'] as const) t.equal(fs.readFileSync[name], readFileSync[name])
   t.equal(fs.realpathSync.native, realpathSync.native)
@@ -47,7 +48,8 @@ t.test('an observer that throws changes neither the result nor the error of the 
   const fail = () => {
     throw new Error(`report ${++reported}`)
   }
-  t.teardown(watchSyncCalls(fail))
+  t.teardown(patchProcess())
+  t.teardown(syncCalls.observe(fail))
   t.equal(execFileSync('sh', ['-c', 'sleep 0.06; echo done'], { encoding: 'utf8' }), 'done\n')
   t.throws(() => execFileSync('sh', ['-c', 'sleep 0.06; exit 3'], { stdio: 'ignore' }), { message: /^Command failed/ })
   t.equal(reported, 2)
