@@ -187,11 +187,18 @@ export function findUnexpected(profile: Profile): StoredQuery[] {
     return next !== undefined && next.operation === 'ROLLBACK' && !endsTransaction(next)
   }
   const hasSucceeded = (failed: StoredQuery) =>
-    queries.some(query => query.index > failed.index && query.text === failed.text && isAnswered(query))
+    queries.some(query => isRepeat(query, failed) && query.text === failed.text && isAnswered(query))
   return queries.filter(
     query => query.error !== '' && !isExpected(query) && !hasSucceeded(query) && !isRolledBack(query),
   )
 }
+
+/** Whether work may repeat failed work: it began after the failure. What ran at the same time is other work. */
+export function isRepeat(work: Started, failed: Started): boolean {
+  return work.index > failed.index && work.start >= (failed.end ?? failed.start)
+}
+
+type Started = Pick<StoredQuery, 'end' | 'index' | 'start'>
 
 /** Constraints (SQLSTATE class 23), a lock that is not waited for, and answers to which client libraries react. */
 const expectedCodes = /^(?:23\w{3}|55P03|ER_DUP_ENTRY|ER_LOCK_NOWAIT|SQLITE_CONSTRAINT\w*)$/
@@ -212,8 +219,10 @@ export const failedCallRule: FindingRule<Profile> = {
   title: 'HTTP client call failed',
   find(profile) {
     const { calls } = readCalls(profile)
-    const hasSucceeded = ({ index, method, url }: StoredCall) =>
-      calls.some(call => call.index > index && call.method === method && call.url === url && call.error === '')
+    const hasSucceeded = (failed: StoredCall) =>
+      calls.some(
+        call => isRepeat(call, failed) && call.method === failed.method && call.url === failed.url && call.error === '',
+      )
     const swallowed = findSwallowed(profile, calls).filter(call => !call.isAborted && !hasSucceeded(call))
     const nameOf = ({ method, url }: StoredCall) => shorten(`${method} ${url}`, textLength)
     return groupFailures(swallowed, nameOf).map(([first, ...others]) => ({

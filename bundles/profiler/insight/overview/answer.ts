@@ -12,7 +12,7 @@ import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
 import { readRouteLog } from '../../subjects/router/read.ts'
 import { inputNames, type RefusedField, type RefusedInput, readRefused } from '../../subjects/validation/read.ts'
-import { findUnexpected } from '../findings/work-rules.ts'
+import { findUnexpected, isRepeat } from '../findings/work-rules.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
 
@@ -216,7 +216,7 @@ function describeFailedCall(profile: Profile, least: number): Sentence | undefin
   const failed = calls.filter(
     call =>
       (call.error === '' ? call.status >= least : !call.isAborted) &&
-      !calls.some(later => later.index > call.index && nameOf(later) === nameOf(call) && isGood(later)),
+      !calls.some(later => isRepeat(later, call) && nameOf(later) === nameOf(call) && isGood(later)),
   )
   const [first, ...others] = failed
   if (first === undefined) return undefined
@@ -228,11 +228,11 @@ function describeFailedCall(profile: Profile, least: number): Sentence | undefin
   return [{ text, link }, ...(error === '' ? [] : [': ', toValue(error, messageLimit)]), ...more]
 }
 
-/** The sub-requests that were answered with 500 or more, or that have thrown; without the page of an error. */
+/** The sub-requests that were answered with 500 or more, or whose error went to their caller; without the page of an error. */
 function findFailed(children: readonly ProfileSummary[]): ProfileSummary[] {
   return children.filter(
-    ({ controller, exception, status }) =>
-      controller !== 'error_controller' && (status >= 500 || (status === 0 && exception !== null)),
+    ({ controller, outcome, status }) =>
+      controller !== 'error_controller' && (status >= 500 || (status === 0 && outcome === 'complete')),
   )
 }
 

@@ -48,7 +48,7 @@ export const slowQueryRule: FindingRule<Profile> = {
       ...describePlaces(
         [query],
         { statement: shortenStatement(query.text), explain: explainOf(query, profile) },
-        'Look at its plan with {explain} (an index may be missing), or read less',
+        adviseOnSlow(query),
       ),
       place: toQueryPlace(query),
       evidence: { count: others + 1, time: worst },
@@ -59,6 +59,23 @@ export const slowQueryRule: FindingRule<Profile> = {
     read: (finding, profile) => findMost(finding, profile, workTime),
     total: ({ summary }) => summary.queryTime,
   },
+}
+
+/** Reading statements that may wait for locks. */
+const locking = /\bfor\s+(?:no\s+key\s+|key\s+)?(?:update|share)\b|\b(?:pg_advisory_\w*lock\w*|get_lock)\s*\(/i
+
+/** Statements that have no plan: they control, define, or call. */
+const unplanned =
+  /^(?:alter|analyze|call|cluster|copy|create|drop|exec|execute|grant|lock|notify|refresh|reindex|revoke|truncate|vacuum)\b/i
+
+/** Databases do not report whether a statement has waited for a lock. */
+function adviseOnSlow({ isRead, operation, text }: StoredQuery): string {
+  if (controlOperations.has(operation) || unplanned.test(operation))
+    return 'It has no plan: find out whether it waited for a lock, the disk or other work of the database'
+  const plan = 'Look at its plan with {explain} (an index may be missing)'
+  return isRead && !locking.test(text)
+    ? `${plan}, or read less`
+    : `${plan}, or for a transaction that held its locks meanwhile`
 }
 
 /** The command that shows the plan of a query; it explains reading queries only. */

@@ -209,9 +209,9 @@ const problems: [data: Profile['data'], text: string, init?: ProfileInit][] = [
   ],
   [{ http: { calls: [call(0, { error: 'connect ECONNREFUSED' })] } }, 'HTTP call 1 failed: connect ECONNREFUSED'],
   [{ http: { calls: [call(0, { error: 'aborted', isAborted: true })] } }, ''],
-  [{ http: { calls: [call(503, { url: 'http://x/' }), call(200, { url: 'http://x/' })] } }, ''],
+  [{ http: { calls: [call(503, { url: 'http://x/' }), call(200, { url: 'http://x/', start: 30 })] } }, ''],
   [
-    { http: { calls: [call(503, { url: 'http://x/', method: 'POST' }), call(200, { url: 'http://x/' })] } },
+    { http: { calls: [call(503, { url: 'http://x/', method: 'POST' }), call(200, { url: 'http://x/', start: 30 })] } },
     'HTTP call 1 answered 503',
   ],
   [{ http: { calls: [call(404)] } }, 'HTTP call 1 answered 404'],
@@ -232,7 +232,7 @@ const problems: [data: Profile['data'], text: string, init?: ProfileInit][] = [
     '1 cache call failed: LOADING',
   ],
   [{ queries: { queries: [createQuery({ error: 'x', code: '23505' })] } }, ''],
-  [{ queries: { queries: [createQuery({ error: 'x' }), createQuery()] } }, ''],
+  [{ queries: { queries: [createQuery({ error: 'x' }), createQuery({ start: 30, end: 31 })] } }, ''],
   [
     { logger: { records: [log('warning', 'Low'), log('critical', 'No\n stock.')] } },
     '1 error logged: No stock',

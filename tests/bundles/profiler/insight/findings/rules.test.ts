@@ -296,6 +296,8 @@ t.test('a call has failed if nothing else in the profile says so', async t => {
   t.strictSame(failed({}, {}, { error: 'The operation was aborted by the server' }), ['failed-call'])
   const again = { ...failure, start: 4, end: 5, status: 200, error: undefined }
   t.strictSame(failed({ http: { calls: [failure, again] } }), [], 'the second attempt succeeds')
+  const besides = { ...again, start: 0 }
+  t.strictSame(failed({ http: { calls: [failure, besides] } }), ['failed-call'], 'another one at the same time')
   t.match(problemOf({ http: { calls: [failure, failure] } }), 'GET http://a/ failed 2 times (connect ECONNREFUSED)')
 })
 

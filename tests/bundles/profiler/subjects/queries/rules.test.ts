@@ -116,6 +116,16 @@ t.test('a slow query is a warning, a very slow one an error; each shape is repor
   t.match(ofProgram && writeAdvice(ofProgram), 'Look at its plan with EXPLAIN (', 'it has no console')
   const [write] = find([took(100, { text: 'UPDATE stock' })])
   t.match(write && writeAdvice(write), 'Look at its plan with EXPLAIN (')
+  const adviceOn = (text: string) =>
+    find([took(100, { text })])
+      .map(writeAdvice)
+      .join()
+  for (const text of ['UPDATE stock SET a = ?', 'SELECT * FROM a FOR UPDATE', 'select pg_advisory_xact_lock(?)'])
+    t.match(adviceOn(text), 'a transaction that held its locks', text)
+  for (const text of ['COMMIT', 'LOCK TABLE a', 'create index on a (b)', 'CALL refresh()', 'ALTER TABLE a ADD b int'])
+    t.match(adviceOn(text), /^It has no plan/, text)
+  for (const text of ['SELECT * FROM updates', 'WITH a AS (SELECT 1) SELECT * FROM a'])
+    t.match(adviceOn(text), 'or read less', text)
   t.strictSame(rulesOf(items(5, 100)), ['repeated-queries'], 'many at once wait for one another')
   t.strictSame(rulesOf([took(900, { system: 'redis' })]), [])
 })
@@ -206,6 +216,16 @@ t.test('a query that fails as expected is no finding', async t => {
   t.strictSame(failed("Duplicate entry 'Ada' for key 'name'", { code: 'ER_DUP_ENTRY' }), [])
   t.strictSame(failed('could not obtain lock', { code: '55P03' }), [])
   t.strictSame(failed('NOSCRIPT No matching script.', { system: 'redis', text: 'EVALSHA a' }), [])
+})
+
+t.test('a query that succeeds later is a repetition only if it began after the failure', async t => {
+  const failed = createQuery({ error: 'deadlock detected', code: '40P01', text: 'UPDATE a', start: 0, end: 20 })
+  for (const [start, rules] of [
+    [25, []],
+    [20, []],
+    [10, ['failed-query']],
+  ] as const)
+    t.strictSame(rulesOf([failed, createQuery({ text: 'UPDATE a', start, end: 30 })]), rules, `${start}`)
 })
 
 t.test('a failure whose error was printed after it is no finding', async t => {
