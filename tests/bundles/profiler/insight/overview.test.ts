@@ -741,10 +741,7 @@ t.test('the sub-requests of a page are named with their work, and those that hav
 
   const failed = part({ status: 500, exception: 'RangeError' })
   t.match(say([good, failed]), '; 1 sub-request failed: part with RangeError.')
-  t.match(
-    say([failed, good, part({ status: 0 })]),
-    '; 2 sub-requests failed, the first: part with RangeError.',
-  )
+  t.match(say([failed, good, part({ status: 0 })]), '; 2 sub-requests failed, the first: part with RangeError.')
   for (const other of [
     part({ status: 404 }),
     part({ status: 500, controller: 'error_controller' }),
