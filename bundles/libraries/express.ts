@@ -136,23 +136,30 @@ function watchLayers(layer: unknown, request: string, error: string): void {
   const named = { [request]: prototype[request] }
   observeMethod(prototype, request, (self, [message]) => {
     const { handle, route } = self as ExpressLayer
-    if (!route && handle.length <= 3) noteCall(message as object, self as ExpressLayer, false)
-    return undefined
+    return !route && handle.length <= 3 ? noteCall(message as object, self as ExpressLayer, false) : undefined
   })
   observeMethod(prototype, error, (self, [given, message]) => {
     noteError(message as object, given)
-    if ((self as ExpressLayer).handle.length === 4) noteCall(message as object, self as ExpressLayer, true)
-    return undefined
+    return (self as ExpressLayer).handle.length === 4
+      ? noteCall(message as object, self as ExpressLayer, true)
+      : undefined
   })
   // Stacks have `Layer.handle [as handle_request]`: V8 looks for the name of the property that has the function.
   Object.setPrototypeOf(prototype, named)
 }
 
-function noteCall(message: object, layer: ExpressLayer, isForError: boolean): void {
-  report(message, work => {
+function noteCall(message: object, layer: ExpressLayer, isForError: boolean) {
+  return report(message, work => {
     const route = readExpressRoute(message)
     if (route !== undefined) work.noteRoute(route)
-    work.begin(readCall(message, layer, layer.handle, isForError))
+    const called = readCall(message, layer, layer.handle, isForError)
+    work.begin(called)
+    return {
+      after(result: unknown) {
+        work.leave(called)
+        return result
+      },
+    }
   })
 }
 

@@ -1,7 +1,7 @@
 import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { mountedAt, nameOf } from './framework-calls.ts'
+import { followHook, mountedAt, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** Fastify publishes each new application. */
@@ -48,7 +48,7 @@ function watchFastify(fastify: FastifyApplication): void {
       const request = args[0] as FastifyRequest
       noteRoute(request)
       report(request.raw, work => work.begin(called))
-      return undefined
+      return phase === 'handler' ? undefined : followHook(request.raw, called, args)
     })
   }
   const watchRoute = (options: Record<string, unknown>) => {

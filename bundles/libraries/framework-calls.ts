@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { type FrameworkFunction, report } from '../../kernel/contracts/functions.ts'
+import { type FrameworkFunction, type FrameworkWork, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls } from '../../lib/observe-calls.ts'
 
 /** The path below which an application is mounted, as Express keeps it on the message of Node: other frameworks do not know it. */
@@ -28,13 +28,35 @@ export async function loadPrototype(file: string, name?: string): Promise<object
   return typeof found === 'function' ? (found.prototype as object) : undefined
 }
 
+/** The function that a hook calls when it is done, if it returns no promise: its last argument. Then, or with its promise, its time ends. */
+export function followHook(
+  message: object,
+  called: FrameworkFunction,
+  args: unknown[],
+): { after(result: unknown): unknown } {
+  const end = () => void report(message, work => work.end(called))
+  const done = args.at(-1)
+  if (typeof done === 'function') args[args.length - 1] = observeCalls(done as AnyFunction, end)
+  return {
+    after(result) {
+      report(message, work => work.leave(called))
+      return isPromise(result) ? follow(result, end) : result
+    },
+  }
+}
+
+/** Whether a value has a method `then`. */
+export function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | undefined)?.then === 'function'
+}
+
 /** A promise that is followed: Node still reports a rejection without a handler. */
 function follow(result: unknown, onEnd: (error?: { readonly thrown: unknown }) => void): unknown {
-  if (typeof (result as PromiseLike<unknown> | undefined)?.then !== 'function') {
+  if (!isPromise(result)) {
     onEnd()
     return result
   }
-  return (result as PromiseLike<unknown>).then(
+  return result.then(
     value => {
       onEnd()
       return value
@@ -74,5 +96,12 @@ export function followCall(
     if (error !== undefined) failed(error)
     if (end !== undefined) report(message, end)
   }
-  return { after: result => follow(result, finish), failed }
+  const leave = (work: FrameworkWork) => work.leave(called)
+  return {
+    after(result) {
+      report(message, leave)
+      return follow(result, finish)
+    },
+    failed,
+  }
 }

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import path from 'node:path'
 import { type FrameworkFunction, noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { loadExport, loadPrototype, nameOf } from './framework-calls.ts'
+import { isPromise, loadExport, loadPrototype, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** Guards, interceptors, pipes and handlers; its middleware is that of Express or Fastify. */
@@ -52,7 +52,8 @@ async function openNest(folder: string): Promise<void> {
       report(message, work => {
         work.handler = name
       })
-      if (Array.isArray(interceptors)) given[0] = watchAll(interceptors, 'interceptor', 'intercept', message)
+      if (Array.isArray(interceptors))
+        given[0] = watchAll(interceptors, 'interceptor', 'intercept', message, followInterceptor)
       given[4] = observeCalls(next as AnyFunction, () => void handlers.begin(message, called))
       return undefined
     },
@@ -138,12 +139,45 @@ function messageOf(args: unknown): object | undefined {
   return (request as { readonly raw?: object }).raw ?? request
 }
 
+/** An interceptor goes on with each value of the stream of the handler, and is done when its own stream has it. */
+function followInterceptor(message: object, called: FrameworkFunction, [, next]: unknown[]) {
+  let end: (() => void) | undefined
+  const begin = () => {
+    end = report(message, work => work.pass(called))
+  }
+  observeMethod(Object(next), 'handle', () => ({ after: stream => watchValues(stream, begin) }))
+  const watch = (stream: unknown) => watchValues(stream, () => end && report(message, end))
+  return { after: (stream: unknown) => (isPromise(stream) ? stream.then(watch) : watch(stream)) }
+}
+
+/** Calls a function before each value of a stream of RxJS. */
+function watchValues(stream: unknown, note: () => void): unknown {
+  observeMethod(Object(stream), 'subscribe', (_, [observer]) => {
+    observeMethod(Object(observer), 'next', () => void note())
+    return undefined
+  })
+  return stream
+}
+
+/** What follows the call of a function. */
+type FollowCall = (message: object, called: FrameworkFunction, args: unknown[]) => { after(result: unknown): unknown }
+
 /** Guards, interceptors or pipes whose method reports its call. */
-function watchAll(all: readonly NestFunction[], phase: string, method: string, message: object): unknown[] {
+function watchAll(
+  all: readonly NestFunction[],
+  phase: string,
+  method: string,
+  message: object,
+  followCall?: FollowCall,
+): unknown[] {
   return all.map(one => {
     const called: FrameworkFunction = { phase, name: one.constructor.name, code: one.constructor }
     // A bound function has no frame in the stacks of errors.
     const bound = (one[method] as AnyFunction).bind(one)
-    return { [method]: observeCalls(bound, () => void report(message, work => work.begin(called))) }
+    const observed = observeCalls(bound, (_, args) => {
+      report(message, work => work.begin(called))
+      return followCall?.(message, called, args)
+    })
+    return { [method]: observed }
   })
 }

@@ -30,6 +30,13 @@ export interface FrameworkWork {
   noteRoute(route: FrameworkRoute): void
   /** The framework calls a function of the application. */
   begin(called: FrameworkFunction): void
+  /**
+   * A function has returned: what it has done since the functions behind it have returned is its own work, also if these are not done. What
+   * follows a promise that it has returned is not seen.
+   */
+  leave(called: FrameworkFunction): void
+  /** A function is done, and the framework goes on. */
+  end(called: FrameworkFunction): void
   /** The functions behind one are done. The returned function is called when it is done itself. */
   pass(called: FrameworkFunction): () => void
   /**

@@ -62,7 +62,8 @@ const handlerLimit = 1100
 
 /**
  * Records the route of a framework, and the functions that it calls, as events record their listeners: a phase stands for an event. A
- * call lasts until the next one begins, so that each moment belongs to one function. What a function does after those behind it is a second call.
+ * call lasts until the next one begins, so that each moment belongs to one function. What a function does after those behind it is a second call;
+ * if these are not done, so is what they do after it.
  */
 export class MiddlewareTrace implements FrameworkWork {
   readonly #trace: Trace
@@ -74,6 +75,8 @@ export class MiddlewareTrace implements FrameworkWork {
   #running: FrameworkFunction | undefined
   /** Work that has not ended, in the order in which it began, with the index of its row. */
   readonly #measured: { readonly index: number }[] = []
+  /** When a function has returned that is not behind another one which still runs; `undefined` since the last call. */
+  #left: number | undefined
   /** Ends a call that is only counted. */
   #endMore: (() => void) | undefined
   /** The route; `undefined` if the framework has none. */
@@ -93,8 +96,8 @@ export class MiddlewareTrace implements FrameworkWork {
     const now = this.#trace.events.now()
     Object.assign(this.parameters, called.parameters)
     this.#endCall(now)
-    this.#call = this.#add(called, now)
-    this.#running = called
+    this.#left = undefined
+    this.#resume(called, now)
   }
 
   /** The function that was called last, and is not done; `undefined` if there is none. */
@@ -119,6 +122,25 @@ export class MiddlewareTrace implements FrameworkWork {
     if (this.#trace.thrown.includes(error)) return
     this.#trace.addThrown(error)
     if (this.#call !== undefined) this.#call[5] = SpanFlag.Threw
+  }
+
+  /** A function has returned. */
+  leave(called: FrameworkFunction): void {
+    if (this.#trace.duration !== undefined) return
+    const now = this.#trace.events.now()
+    const since = this.#left ?? now
+    this.#left = now
+    if (now - since < leastTimeAfter) return
+    const following = this.#running
+    this.#endCall(since)
+    this.#resume(called, since)
+    this.#endCall(now)
+    if (following !== undefined) this.#resume(following, now)
+  }
+
+  /** A function is done. */
+  end(called: FrameworkFunction): void {
+    if (this.#trace.duration === undefined && this.#running === called) this.#endCall(this.#trace.events.now())
   }
 
   /** The functions behind one are done. The returned function is called when it is done itself. */
@@ -169,6 +191,11 @@ export class MiddlewareTrace implements FrameworkWork {
       const { file, line } = findRegistration(code, directory) ?? {}
       return file === undefined ? [] : [[index, `${file}:${line}`]]
     })
+  }
+
+  #resume(called: FrameworkFunction, start: number): void {
+    this.#call = this.#add(called, start)
+    this.#running = called
   }
 
   #add({ code, name, phase }: FrameworkFunction, start: number): SpanRow | undefined {

@@ -1,0 +1,124 @@
+import { t } from 'tap'
+import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
+
+/** Each page has a function that is at work, or waits, for this time, in milliseconds. */
+const long = 120
+
+const block = `const block = () => { const end = performance.now() + ${long}; while (performance.now() < end); }`
+
+/** Applications, and of each page the function whose time it is; empty for a time that belongs to none. */
+const applications: Readonly<Record<string, readonly [source: string, pages: Readonly<Record<string, string>>]>> = {
+  express: [
+    `
+    import express from 'express'
+    const app = express()
+    app.use('/behind', function audit(request, response, next) { next(); block() })
+    app.use('/between', function first(request, response, next) { next(); block() }, function second(request, response, next) { next() })
+    app.use('/wait', function audit(request, response, next) { setTimeout(next, ${long}) })
+    app.use('/before', function audit(request, response, next) { block(); next() })
+    app.use('/nested', express.Router().use(function audit(request, response, next) { next(); block() }))
+    app.use('/error', (request, response, next) => next(new Error('It has failed.')))
+    app.use('/error', function audit(error, request, response, next) { next(error); block() })
+    app.use('/error', async function answer(error, request, response, next) { await sleep(5); response.send('handled') })
+    app.get('/:page', async function show(request, response) { if (request.params.page === 'own') block(); await sleep(5); response.send('ok') })
+    const server = app.listen(0, '127.0.0.1', ready)`,
+    {
+      behind: 'audit',
+      between: 'first',
+      wait: 'audit',
+      before: 'audit',
+      nested: 'audit',
+      error: 'audit',
+      own: 'show',
+    },
+  ],
+  fastify: [
+    `
+    import Fastify from 'fastify'
+    import { Readable } from 'node:stream'
+    const app = Fastify()
+    const slow = () => Readable.from((async function* () { yield 'a'; await sleep(${long}); yield 'b' })())
+    app.addHook('onRequest', function check(request, reply, done) { done(); if (request.url === '/behind') block() })
+    app.addHook('preHandler', async function guard(request) { if (request.url === '/wait') await sleep(${long}) })
+    app.addHook('onSend', async function compress(request, reply, body) { return body })
+    app.addHook('onSend', function sign(request, reply, body, done) { if (request.url === '/sign') block(); done(null, body) })
+    app.get('/stream', async function stream(request, reply) { return reply.send(slow()) })
+    for (const path of ['/behind', '/wait', '/sign']) app.get(path, async function show() { await sleep(5); return 'ok' })
+    app.listen({ port: 0, host: '127.0.0.1' }).then(ready)
+    const { server } = app`,
+    { behind: 'check', wait: 'guard', sign: 'sign', stream: '' },
+  ],
+  koa: [
+    `
+    import Koa from 'koa'
+    const app = new Koa()
+    app.use(async function audit(context, next) { await next(); if (context.path === '/behind') block() })
+    app.use(function first(context, next) { const following = next(); if (context.path === '/meanwhile') block(); return following })
+    app.use(async function show(context) { await sleep(5); context.body = 'ok' })
+    const server = app.listen(0, '127.0.0.1', ready)`,
+    { behind: 'audit', meanwhile: 'first' },
+  ],
+  nest: [
+    `
+    import 'reflect-metadata'
+    import { Controller, Get, Injectable, Module, UseInterceptors } from '@nestjs/common'
+    import { NestFactory } from '@nestjs/core'
+    import { delay, map, tap } from 'rxjs'
+    class Tap { intercept(context, next) { return next.handle().pipe(tap(block)) } }
+    class Outer { async intercept(context, next) { return next.handle().pipe(map(value => { block(); return value })) } }
+    class Inner { intercept(context, next) { return next.handle() } }
+    class Late { intercept(context, next) { return next.handle().pipe(delay(${long})) } }
+    class Early { intercept(context, next) { block(); return next.handle() } }
+    const classes = { tap: [Tap], outer: [Outer, Inner], inner: [Inner, Tap], late: [Late], early: [Early] }
+    class Pages {}
+    for (const [name, interceptors] of Object.entries(classes)) {
+      Pages.prototype[name] = async () => { await sleep(5); return 'ok' }
+      for (const each of interceptors) Injectable()(each)
+      for (const decorate of [Get(name), UseInterceptors(...interceptors)])
+        decorate(Pages.prototype, name, Object.getOwnPropertyDescriptor(Pages.prototype, name))
+    }
+    Controller()(Pages)
+    class App {}
+    Module({ controllers: [Pages] })(App)
+    const app = await NestFactory.create(App, { logger: false })
+    await app.listen(0, '127.0.0.1')
+    const server = app.getHttpServer()
+    ready()`,
+    { tap: 'Tap', outer: 'Outer', inner: 'Tap', late: 'Late', early: 'Early' },
+  ],
+}
+
+type Row = readonly [kind: string, name: string, start: number, duration: number | null]
+
+for (const [name, [source, pages]] of Object.entries(applications)) {
+  t.test(`${name}: the time belongs to the function that is at work, also while others wait`, async t => {
+    const { stop, url, viewer } = await startProfiled(
+      t,
+      `import { setTimeout as sleep } from 'node:timers/promises'
+      ${block}
+      const ready = () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n')
+      process.stdin.on('end', () => process.exit()).resume()
+      ${source}`,
+      {},
+      t.testdir({
+        node_modules: {},
+        'package.json': JSON.stringify({ dependencies: { express: '*', koa: '*', '@nestjs/core': '*' } }),
+      }),
+    )
+    const wrong: string[] = []
+    for (const [page, expected] of Object.entries(pages)) {
+      await (await fetch(`${url}/${page}`)).text()
+      const { data } = await findProfile(viewer, `/${page}`)
+      const rows = ((data.events?.spans ?? []) as readonly Row[]).filter(([kind]) => kind === 'function')
+      const times = new Map<string, number>()
+      for (const [, name, , duration] of rows) times.set(name, (times.get(name) ?? 0) + (duration ?? 0) / 1000)
+      // A busy machine may stop any of them for a moment.
+      const [[longest = '', time = 0] = []] = [...times].sort(([, one], [, other]) => other - one)
+      const found = time > long - 5 ? longest : ''
+      if (found !== expected)
+        wrong.push(`${page}: ${found || 'none'} instead of ${expected || 'none'} of ${[...times].join(' ')}`)
+    }
+    t.strictSame(wrong, [])
+    await stop()
+  })
+}
