@@ -20,7 +20,7 @@ export function findFolder(directory: string): string {
       return findOwnFolder(path.join(folder, 'node_modules/.cache/sinfonietta'), path.relative(folder, directory))
     }
     if (folder === path.dirname(folder)) {
-      return findOwnFolder(createUserFolder(tmpdir()), path.relative(folder, directory))
+      return findOwnFolder(findUserFolder(), path.relative(folder, directory))
     }
   }
 }
@@ -30,8 +30,13 @@ function findOwnFolder(folder: string, directory: string): string {
   return directory === '' ? folder : path.join(folder, 'programs', directory)
 }
 
-/** The temporary folder belongs to all users, except on Windows: nothing that another user may have made there is taken. */
-function createUserFolder(parent: string): string {
+/**
+ * Finds the folder of this user in the temporary folder, or creates it. The temporary folder belongs to all users, except on Windows:
+ * nothing that another user may have made there is taken.
+ *
+ * @throws CommandUsageError if another user can write there
+ */
+export function findUserFolder(parent: string = tmpdir()): string {
   const user = process.geteuid?.()
   const folder = path.join(parent, user === undefined ? 'sinfonietta' : `sinfonietta-${user}`)
   try {

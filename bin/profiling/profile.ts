@@ -11,8 +11,10 @@ import { createServer, listen } from '../../kernel/server/http-server.ts'
 import type { NodeServer } from '../../kernel/server/node-server.ts'
 import { readConfig } from '../../lib/env/config.ts'
 import { Settings } from '../../lib/env/settings.ts'
+import { guard } from '../../lib/guard.ts'
 import { createLogger } from '../../lib/log/create-logger.ts'
 import type { Logger } from '../../lib/log/logger.ts'
+import { startInterval, stopTimer } from '../../lib/own-globals.ts'
 import { processStart } from '../../lib/process-start.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
 import { nearestNames, quoteNearest } from '../../lib/text/mistakes.ts'
@@ -20,6 +22,7 @@ import { findEdits } from './find-edits.ts'
 import { findFolder, keepSecret } from './profile-folder.ts'
 import { isRefused, refusal } from './profile-refusal.ts'
 import type { ViewerServices } from './profile-viewer.ts'
+import { addProgram, type Program } from './program-list.ts'
 
 /** The variables that are settings of the viewer. The application may have others of the same names as settings of a kernel. */
 const ownSettings = /^(?:PROFILER_|DEBUG_ALLOWED_|DEBUG_KEY$|EDITOR_)/
@@ -67,7 +70,13 @@ export async function profileProcess(
   process.stderr.write(`Profiler: ${viewer}${home}\n`)
 }
 
-const ownVariables = ['PROFILER_PORT', 'PROFILER_SAME_PORT', 'PROFILER_TOOLBAR', 'PROFILER_IN_PRODUCTION']
+const ownVariables = [
+  'PROFILER_ALONE',
+  'PROFILER_PORT',
+  'PROFILER_SAME_PORT',
+  'PROFILER_TOOLBAR',
+  'PROFILER_IN_PRODUCTION',
+]
 
 /** Warns of variables with nearly the name of an option: they have no effect. */
 function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
@@ -83,7 +92,8 @@ function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
 export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv) {
   const {
     PROFILER_PORT: port,
-    PROFILER_IN_PRODUCTION: _,
+    PROFILER_ALONE: _,
+    PROFILER_IN_PRODUCTION: __,
     PROFILER_SAME_PORT,
     PROFILER_TOOLBAR,
     ...picked
@@ -113,9 +123,21 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv) {
     replaySecret: known ?? keepSecret(path.join(files, 'replay-secret')),
     findEdits: () => findEdits(directory, path.join(files, 'edits.json'), processStart()),
   })
-  const services: ViewerServices = { recorder, variables, directory, files, logger, redactor }
+  const isListed = env.PROFILER_ALONE !== '1' && listProgram({ directory, files })
+  const services: ViewerServices = { recorder, variables, directory, files, isListed, logger, redactor }
   const hasToolbar = PROFILER_TOOLBAR === '1'
   return { services, storage, parent, port, hasToolbar, sharesPort: hasToolbar || PROFILER_SAME_PORT === '1' }
+}
+
+/** Adds this program to the list of those that are shown together; `false` if other users can write there. */
+function listProgram(program: Program): boolean {
+  try {
+    addProgram(program)
+    return true
+  } catch {
+    // The program is shown alone.
+    return false
+  }
 }
 
 /** Answers a request. */
@@ -154,12 +176,31 @@ function pickSettings(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(pairs)
 }
 
+/** Milliseconds between two attempts to take over the usual port. */
+const attemptInterval = 1000
+
+/** Listens on the usual port, too, when the program ends that has it: all profiles have one address that stays. */
+function takeOver(listenOn: (port: number) => Promise<unknown>): void {
+  const attempt = guard('the usual port', async (): Promise<void> => {
+    const address = await listenOn(defaultPort).catch(() => undefined)
+    if (address !== undefined) stopTimer(timer)
+  })
+  const timer: NodeJS.Timeout = startInterval(attempt, attemptInterval).unref()
+}
+
 /** Listens on the wanted port; without one on the usual port, or on a free one. The process may end while it listens. */
 async function listenInBackground(answer: Answer, port: string | undefined): Promise<string> {
-  const server = await createServer(answer, undefined)
-  server.unref().on('connection', socket => socket.unref())
-  const listenOn = (port: number) => listen(server, '127.0.0.1', port, undefined)
-  if (port === undefined) return listenOn(defaultPort).catch(() => listenOn(0))
+  const listenOn = async (port: number) => {
+    const server = await createServer(answer, undefined)
+    server.unref().on('connection', socket => socket.unref())
+    return listen(server, '127.0.0.1', port, undefined)
+  }
+  if (port === undefined) {
+    return listenOn(defaultPort).catch(() => {
+      takeOver(listenOn)
+      return listenOn(0)
+    })
+  }
   if (!/^\d+$/.test(port) || Number(port) > 65_535) {
     throw new CommandUsageError(`PROFILER_PORT must be a number from 0 to 65535, not "${port}".`)
   }

@@ -20,6 +20,7 @@ import { profilerSettings, readSampling } from './settings.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { CreateProfileStorage, ProfileStorage } from './store/profile-storage.ts'
 import { createRedisProfileStorage } from './store/redis/redis-profile-storage.ts'
+import { noOtherPrograms } from './store/united-storage.ts'
 import { MissingAssetsListener } from './subjects/assets/record.ts'
 import { CpuSampler } from './subjects/cpu/cpu-sampler.ts'
 import { ArmFile, CpuProfiler } from './subjects/cpu/record.ts'
@@ -115,6 +116,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const shown = { profiler, storage, policy, cpu, armFile }
       const { assets, editor, ...screens } = addScreens(app, shown, {
         isViewer: false,
+        programs: noOtherPrograms,
         async loadReplayer() {
           const { Replayer } = await import('./insight/replay/replay.ts')
           return new Replayer({ ...app, profiler })

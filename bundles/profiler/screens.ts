@@ -7,6 +7,7 @@ import { createEditorLinks, type EditorLinks } from './panels/editor-links.ts'
 import type { Profiler } from './record/profiler.ts'
 import type { RecordingPolicy } from './record/recording-policy.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
+import type { OtherPrograms } from './store/united-storage.ts'
 import type { ArmFile, CpuProfiler } from './subjects/cpu/record.ts'
 import { type Assets, createAssets } from './web/assets.ts'
 import { createOtlpRoute } from './web/otlp/otlp-route.ts'
@@ -26,6 +27,7 @@ export interface ShownRecording {
 interface ScreenOptions {
   /** Whether the profiles are those of other servers: there are no routes and no console commands of an application. */
   readonly isViewer: boolean
+  readonly programs: OtherPrograms
   /** Most requests are never replayed: the code is loaded with the first replay. */
   readonly loadReplayer: () => Promise<Pick<Replayer, 'replay'>>
 }
@@ -41,7 +43,7 @@ interface Screens {
 export function addScreens(
   app: Application,
   { armFile, cpu, policy, profiler, storage }: ShownRecording,
-  { isViewer, loadReplayer }: ScreenOptions,
+  { isViewer, loadReplayer, programs }: ScreenOptions,
 ): Screens {
   const assets = createAssets()
   app.signals.on('files.changed', () => assets.forget())
@@ -71,6 +73,7 @@ export function addScreens(
     inspector,
     replayer,
     isViewer,
+    programs,
     brokenSources: () => brokenSources,
   }
 

@@ -86,7 +86,12 @@ export class ServerRecorder {
     this.storage = storage
     this.replaySecret = replaySecret
     this.policy = new RecordingPolicy({ ignoredPaths }, this.#app.debugGate, readSampling(settings))
-    this.#recording = new Recording(this.#app, { subjects: serverSubjects, storage, policy: this.policy })
+    this.#recording = new Recording(this.#app, {
+      subjects: serverSubjects,
+      storage,
+      policy: this.policy,
+      hasLongTokens: true,
+    })
     this.#watchWork = this.#recording.register(this.#app)
     this.profiler = this.#recording.profiler
     this.armFile = new ArmFile(armFile)

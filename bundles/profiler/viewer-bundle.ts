@@ -6,10 +6,14 @@ import { home } from './profile/links.ts'
 import { addScreens } from './screens.ts'
 import type { ServerRecorder } from './server-recorder.ts'
 import { profilerSettings } from './settings.ts'
+import type { UnitedStorage } from './store/united-storage.ts'
 
-/** Creates the bundle of a kernel that only shows profiles: those that a recorder makes of the requests of other servers. */
-export function createViewerBundle(recorder: ServerRecorder): Bundle {
-  const { profiler, replaySecret: secret, storage } = recorder
+/**
+ * Creates the bundle of a kernel that only shows profiles: those that a recorder makes of the requests of other servers. `storage` may have
+ * those of other programs, too.
+ */
+export function createViewerBundle(recorder: ServerRecorder, storage: UnitedStorage): Bundle {
+  const { profiler, replaySecret } = recorder
   return {
     name: 'profiler',
     isCore: true,
@@ -17,13 +21,23 @@ export function createViewerBundle(recorder: ServerRecorder): Bundle {
     settings: profilerSettings,
 
     register(app) {
-      addScreens(app, recorder, {
-        isViewer: true,
-        async loadReplayer() {
-          const { ServerReplayer } = await import('./insight/replay/server-replayer.ts')
-          return new ServerReplayer({ profiler, storage, secret })
+      const { armFile, cpu, policy } = recorder
+      addScreens(
+        app,
+        { armFile, cpu, policy, profiler, storage },
+        {
+          isViewer: true,
+          programs: storage,
+          async loadReplayer() {
+            const { ServerReplayer } = await import('./insight/replay/server-replayer.ts')
+            return new ServerReplayer({
+              profiler,
+              storage,
+              secretOf: token => (storage.ownerOf(token) ?? { replaySecret }).replaySecret,
+            })
+          },
         },
-      })
+      )
       recorder.signals.on('profile.saved', summary => app.signals.emit('profile.saved', summary))
       app.routes.get('_profiler_viewer', '/', () => Response.redirect(home))
       // The error of a missing route would be logged, as if it were one of the application.

@@ -69,7 +69,7 @@ for (const [name, bundle] of Object.entries(bundlers)) {
     })
     const [port] = await once(child.stdout ?? child, 'data')
     const { headers } = await fetch(`http://127.0.0.1:${String(port).trim()}/`)
-    t.match(headers.get('x-debug-token'), /^[\da-f]{6}$/)
+    t.match(headers.get('x-debug-token'), /^[\da-f]{12}$/)
     child.stdin?.end()
     await once(child, 'exit')
   })

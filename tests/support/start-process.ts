@@ -31,7 +31,9 @@ const longestRun = 300_000
 export function startProcess(t: Test, command: readonly string[], options: ProcessOptions = {}): ChildProcess {
   const { stop, ...rest } = options
   const [program = '', ...parameters] = withoutLoader(command, rest.env)
-  const child = spawn(program, parameters, { stdio: ['ignore', 'pipe', 'pipe'], ...rest, detached: true })
+  // The programs of a test are not in the list of this user's programs.
+  const env = { PROFILER_ALONE: '1', ...(rest.env ?? process.env) }
+  const child = spawn(program, parameters, { stdio: ['ignore', 'pipe', 'pipe'], ...rest, env, detached: true })
   // It is undefined if the program could not be started, which the event "error" reports.
   const group = child.pid
   if (group === undefined) return child

@@ -22,6 +22,8 @@ interface EditorOptions {
   readonly editorPaths?: readonly PathMapping[]
   /** The directory of the application: relative names of files start there. */
   readonly directory: string
+  /** Whether it is the directory of another program: then the whole path of a place is opened. */
+  readonly isOther?: boolean
   /** The routes of the application and its registered controllers, whose declarations can be opened. */
   readonly routes?: Iterable<Route>
   readonly controllers?: Pick<ControllerResolver, 'registered'>
@@ -69,6 +71,12 @@ export class EditorLinks {
 
   constructor(options: EditorOptions) {
     this.#options = options
+  }
+
+  /** The links to places of another program. The declarations of this application are not its. */
+  in(directory: string): EditorLinks {
+    const { editorPaths = [], editorUrl } = this.#options
+    return new EditorLinks({ editorPaths, editorUrl, directory, isOther: true })
   }
 
   /** The link to a place; empty without a pattern, and for names that are not files (`node:fs`, a name that was cut). */
@@ -183,9 +191,11 @@ export class EditorLinks {
   }
 
   #view(place: string, { column, file = '', function: call = '', line }: Caller, at: string): PlaceView {
+    const { directory, isOther } = this.#options
     const link = this.link(file, line, column)
     const isOpenable = link === '' && isFile(file)
-    return { call, place, link, at: isOpenable ? at : '', isIn: false, via: [], callers: [] }
+    const opened = isOther ? [resolveLocated(file, directory), line ?? 1, column ?? 1].join(':') : at
+    return { call, place, link, at: isOpenable ? opened : '', isIn: false, via: [], callers: [] }
   }
 
   #map(file: string): string {

@@ -49,6 +49,8 @@ declare module '../../../lib/http/request.ts' {
 interface ProfilerServices extends ProfileMakerServices {
   /** Called when the trace of a main request has begun. */
   readonly onBegin: (trace: Trace) => void
+  /** Whether tokens have 12 digits instead of 6. */
+  readonly hasLongTokens?: boolean
   /** Whether a main request is one for the profiler's own pages, which are not recorded. */
   readonly isForProfiler?: ((request: Request) => boolean) | undefined
 }
@@ -96,7 +98,7 @@ export class Profiler {
     })
     services.signals.on('server.draining', () => this.#storeCulprits())
     this.#maker = new ProfileMaker(services)
-    this.#draw = services.storage.isShared === true ? () => drawSixDigits() + drawSixDigits() : drawSixDigits
+    this.#draw = services.hasLongTokens ? () => drawSixDigits() + drawSixDigits() : drawSixDigits
   }
 
   /** The main requests that are not stored yet: those in flight, and some that have just ended. */

@@ -37,6 +37,8 @@ interface RecordingParts {
   readonly policy: RecordingPolicy
   /** Whether a main request asks for the profiler itself: such requests are not recorded. */
   readonly isForProfiler?: ((request: Request) => boolean) | undefined
+  /** Whether tokens have 12 digits instead of 6: their profiles are in one list with those of other programs. */
+  readonly hasLongTokens?: boolean
 }
 
 /**
@@ -54,7 +56,7 @@ export class Recording {
   readonly #storage: ProfileStorage
   readonly #stops: Stop[] = []
 
-  constructor(process: RecordedProcess, { isForProfiler, policy, storage, subjects }: RecordingParts) {
+  constructor(process: RecordedProcess, { hasLongTokens, isForProfiler, policy, storage, subjects }: RecordingParts) {
     const { context, redactor, signals } = process
     setSourceReader({ findSource, isHelperCall, noteCall })
     const logger = process.logger.channel('profiler')
@@ -76,6 +78,7 @@ export class Recording {
     this.profiler = new Profiler({
       storage,
       policy,
+      hasLongTokens: hasLongTokens ?? storage.isShared === true,
       isForProfiler,
       collect: trace => {
         collectors ??= [...this.collectors, ...process.collectors.map(collector => toMasked(collector, redactor))]

@@ -18,12 +18,13 @@ import { type ProfilerApplication, protect } from './page.ts'
  */
 export async function openEditor(
   request: Request,
-  { directory, editor }: Pick<ProfilerApplication, 'directory' | 'editor'>,
+  { directory, editor, programs }: Pick<ProfilerApplication, 'directory' | 'editor' | 'programs'>,
   launch: (place: FilePlace) => Promise<boolean> = launchEditor,
 ): Promise<Response> {
   const form = await request.formData()
   const [at, wanted] = ['at', 'editor'].map(name => form.get(name))
-  const place = typeof at === 'string' ? findPlace(at, directory) : undefined
+  const directories = [directory, ...programs.list().map(program => program.directory)]
+  const place = typeof at === 'string' ? findPlace(at, directories) : undefined
   if (place === undefined) return answer({ reason: 'This is no file of the application.', editors: [] }, 404)
   const editors = editor.editorsOf(place)
   const chosen = editors.find(({ name }) => name === wanted)
@@ -37,12 +38,17 @@ function answer(data: object, status = 200): Response {
   return protect(Response.json(data, { status, headers: { 'cache-control': 'no-store' } }))
 }
 
-/** Finds the file of a place such as `bundles/shop/shop-bundle.ts:12:5`; `undefined` if it may not be opened. */
-function findPlace(text: string, directory: string): FilePlace | undefined {
+/**
+ * Finds the file of a place such as `bundles/shop/shop-bundle.ts:12:5`, in the first of the directories; `undefined` if it may not be
+ * opened. Places of other programs have the whole path.
+ */
+function findPlace(text: string, directories: readonly string[]): FilePlace | undefined {
   const [, file = '', line = '1', column = '1'] = /^([^:\0]+)(?::(\d{1,7}))?(?::(\d{1,7}))?$/.exec(text) ?? []
   if (file === '') return undefined
-  const wanted = resolveLocated(file, directory)
-  return mayBeOpened(wanted, directory) ? { file: wanted, line: Number(line), column: Number(column) } : undefined
+  const wanted = resolveLocated(file, directories[0] ?? '')
+  return directories.some(directory => mayBeOpened(wanted, directory))
+    ? { file: wanted, line: Number(line), column: Number(column) }
+    : undefined
 }
 
 /**

@@ -14,6 +14,7 @@ import { type DataForm, home, latestLink, routesLink } from '../profile/links.ts
 import type { Profiler } from '../record/profiler.ts'
 import type { RecordingPolicy } from '../record/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
+import type { OtherPrograms } from '../store/united-storage.ts'
 import type { CpuProfiler } from '../subjects/cpu/record.ts'
 import type { Assets } from './assets.ts'
 
@@ -30,12 +31,22 @@ export interface ProfilerApplication extends Application {
   readonly cpu: CpuProfiler
   /** Whether the profiles are those of other servers: there are no routes and no console commands of an application. */
   readonly isViewer: boolean
+  readonly programs: OtherPrograms
   /** Applies the rules of findings. Their code is loaded with the first call. */
   readonly inspector: () => Promise<Inspector>
   /** The changed files that have mistakes. */
   readonly brokenSources: () => BrokenSources
   /** What is shown of each subject, in the order of the menu. Their code is loaded with the first call. */
   readonly panels: () => Promise<readonly SubjectView[]>
+}
+
+/** The application whose pages show a profile: its places are in the directory of the program that has recorded it. */
+export function ofProgram<app extends Pick<ProfilerApplication, 'directory' | 'editor' | 'programs'>>(
+  app: app,
+  token: string,
+): app {
+  const owner = app.programs.ownerOf(token)
+  return owner === undefined ? app : { ...app, directory: owner.directory, editor: app.editor.in(owner.directory) }
 }
 
 /** The changed files that cannot be used, and whether the process goes on with an older version of them. */

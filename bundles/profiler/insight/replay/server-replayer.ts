@@ -12,8 +12,8 @@ import { createReplayMessage, type PossibleReplay, type ReplayInput, type Replay
 interface ServerReplayerServices {
   readonly profiler: Pick<Profiler, 'whenStored'>
   readonly storage: Pick<ProfileStorage, 'find'>
-  /** The secret that the processes of the application share. */
-  readonly secret: string
+  /** The secret that the processes of the application share, of the program that has the profile; `undefined` if it is one of ours. */
+  readonly secretOf: (token: string) => string | undefined
   /** The time limit for the head of the response, in milliseconds; 30 seconds by default. */
   readonly patience?: number
   /** The time limit for the body of the response, and for its profile, in milliseconds; 5 seconds by default. */
@@ -37,9 +37,11 @@ export class ServerReplayer {
    * @throws HTTP_HEADER_INVALID before the request is sent
    */
   async replay(plan: PossibleReplay, input?: ReplayInput): Promise<ReplayResult> {
-    const { profiler, secret, storage, streamPatience = 5_000 } = this.#services
+    const { profiler, secretOf, storage, streamPatience = 5_000 } = this.#services
     const { address } = plan
     if (address === undefined) return { problem: 'The profile does not have the address of the server.' }
+    const secret = secretOf(plan.token)
+    if (secret === undefined) return { problem: 'The profile is of another application: its own profiler replays it.' }
     const { body, headers } = createReplayMessage(plan, input)
     headers.set(replayHeader, writeReplayMark(secret, plan.token))
     const message = { ...plan, address, target: input?.target ?? plan.target, headers: [...headers], body }

@@ -25,7 +25,7 @@ import { keyOfListener, type ListenerUse, summarizeListeners } from '../../subje
 import { patternOf, readCalls } from '../../subjects/http/read.ts'
 import type { LogUse } from '../../subjects/logs/read.ts'
 import type { QueryUse } from '../../subjects/queries/read.ts'
-import { cutValue, type ProfilerApplication, redirect, renderPage } from '../page.ts'
+import { cutValue, ofProgram, type ProfilerApplication, redirect, renderPage } from '../page.ts'
 import { toReplayButton } from './render-panel.ts'
 
 /**
@@ -34,7 +34,7 @@ import { toReplayButton } from './render-panel.ts'
  */
 export async function renderCompare(
   request: Request,
-  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'storage' | 'view'>,
+  app: Pick<ProfilerApplication, 'assets' | 'directory' | 'editor' | 'profiler' | 'programs' | 'storage' | 'view'>,
 ): Promise<Response> {
   const { profiler, storage } = app
   const explain = (title: string, lead: string, status: number) =>
@@ -61,7 +61,8 @@ export async function renderCompare(
     return explain('No profile to compare with', `There is no earlier profile of the same request before "${b}".`, 404)
   }
   const comparison = compareProfiles(first.profile, second.profile, spread)
-  const view = toCompareView(first.profile, second.profile, comparison, app.editor)
+  const { editor } = ofProgram(app, second.profile.summary.token)
+  const view = toCompareView(first.profile, second.profile, comparison, editor)
   const replay = view.isReplay && toReplayButton(first.profile)
   const others = candidates
     .filter(({ token }) => token !== first.profile.summary.token)

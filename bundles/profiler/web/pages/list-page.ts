@@ -37,15 +37,29 @@ import { unitOf } from '../../profile/units.ts'
 import { clientOf } from '../../record/collect.ts'
 import type { RecordingPolicy } from '../../record/recording-policy.ts'
 import type { StorageUsage } from '../../store/profile-storage.ts'
-import { alternatesOf, type PageForm, type ProfilerApplication, redirect, renderPage, respondData } from '../page.ts'
+import {
+  alternatesOf,
+  ofProgram,
+  type PageForm,
+  type ProfilerApplication,
+  redirect,
+  renderPage,
+  respondData,
+} from '../page.ts'
 import { toPosition } from './live-stream.ts'
+
+/** The services of the list, and of a page that says why there is no profile. */
+export type ListServices = Pick<
+  ProfilerApplication,
+  'assets' | 'directory' | 'editor' | 'programs' | 'storage' | 'view'
+>
 
 /** Renders the results of a search, the search form, and the state of recording; as data, the results only. */
 export async function renderList(
   form: PageForm,
   request: Request,
   facts: RowFacts,
-  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'policy' | 'storage' | 'view'>,
+  app: ListServices & Pick<ProfilerApplication, 'policy'>,
 ): Promise<Response> {
   const { policy, storage } = app
   const wanted = parseListRequest(request.query)
@@ -68,7 +82,7 @@ export async function renderList(
     rows: createRows(profiles, {
       facts,
       columns: shown,
-      editor: app.editor,
+      editorOf: token => ofProgram(app, token).editor,
       unstored,
       list: { pinned, parameters: toQuery(parameters) },
     }),
@@ -117,7 +131,7 @@ const searchLimit = 50
 export async function renderMissing(
   token: string | undefined,
   request: Request,
-  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'storage' | 'view'>,
+  app: ListServices,
 ): Promise<Response> {
   const found = await app.storage.search({ filters: [mainRequests], limit: searchLimit })
   const summaries = found.summaries.filter(summary => !isBrowserProbe(summary)).slice(0, latestLimit)
@@ -125,7 +139,7 @@ export async function renderMissing(
   const shown = selectColumns(summaries)
   const rows = createRows(
     summaries.map(summary => ({ summary, main: summary, depth: 0 })),
-    { columns: shown, editor: app.editor },
+    { columns: shown, editorOf: token => ofProgram(app, token).editor },
   )
   return renderPage(
     'profiler/missing',
@@ -321,7 +335,7 @@ function listColumns(shown: ShownColumns) {
 /** The options of a list of rows. */
 interface RowOptions {
   readonly columns: ShownColumns
-  readonly editor: EditorLinks
+  readonly editorOf: (token: string) => EditorLinks
   /** The findings and the places of profiles. */
   readonly facts?: RowFacts
   /** Tokens of profiles that are only in memory, because the disk is full or failing. */
@@ -355,7 +369,7 @@ const addressLimit = 500
 const labelLimit = 200
 
 /** Creates the rows of a list: of a main request, or of a sub-request below it. */
-function createRows(profiles: readonly ListEntry[], { columns, editor, facts, list, unstored }: RowOptions) {
+function createRows(profiles: readonly ListEntry[], { columns, editorOf, facts, list, unstored }: RowOptions) {
   /** The number of rows of sub-requests, by the token of the request that made them. */
   const listed = new Map<string | null, number>()
   for (const { depth, summary } of profiles) {
@@ -383,7 +397,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
       // How long after its main request it began.
       after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
       name,
-      handler: viewHandler(summary, facts?.get(summary)?.place, editor),
+      handler: viewHandler(summary, facts?.get(summary)?.place, editorOf(token)),
       findings,
       hasBadges: findings !== false || view.badges.length > 0,
       duration: `${outcome === 'unfinished' ? '> ' : ''}${formatDuration(duration)}`,

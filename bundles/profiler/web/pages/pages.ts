@@ -33,6 +33,7 @@ import { type CpuTarget, describeTarget, readTarget, type WantedTarget } from '.
 import { PROFILER_FILE_CLOSED } from '../errors.ts'
 import {
   negotiate,
+  ofProgram,
   type PageForm,
   type ProfilerApplication,
   protect,
@@ -50,7 +51,10 @@ export type Pages = ReturnType<typeof createPages>
 /** Creates the pages. The code of most of them is loaded with their first request. */
 export function createPages(app: ProfilerApplication) {
   const { cpu, policy, storage } = app
-  const facts = new RowFacts({ ...app, findPlace: profile => findAnswerPlace(profile, app.editor) })
+  const facts = new RowFacts({
+    ...app,
+    findPlace: profile => findAnswerPlace(profile, ofProgram(app, profile.summary.token).editor),
+  })
   const browserErrors = new BrowserErrors(app)
   const setPaused = (isPaused: boolean) => {
     policy.isPaused = isPaused

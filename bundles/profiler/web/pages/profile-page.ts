@@ -32,6 +32,7 @@ import { readResponseContent } from '../../subjects/exchange/read.ts'
 import { readMatchedRoute } from '../../subjects/router/read.ts'
 import {
   alternatesOf,
+  ofProgram,
   type PageForm,
   type ProfilerApplication,
   protect,
@@ -39,11 +40,11 @@ import {
   respondData,
   respondMarkdown,
 } from '../page.ts'
-import { renderMissing } from './list-page.ts'
+import { type ListServices, renderMissing } from './list-page.ts'
 import { createMenu, createPanelProfile, divideMenu, listPanels, renderPanel, toReplayButton } from './render-panel.ts'
 
 /** The part of the application that shows profiles. */
-type ProfileServices = FindServices & PanelServices & Pick<ProfilerApplication, 'assets' | 'logger'>
+type ProfileServices = FindServices & PanelServices & Pick<ProfilerApplication, 'assets' | 'logger' | 'programs'>
 
 /**
  * Renders the page of a profile: its summary, the menu of panels, and the panel of the query, which is the overview by default.
@@ -53,9 +54,10 @@ export async function renderProfile(
   token: string,
   form: PageForm,
   request: Request,
-  app: ProfileServices,
+  services: ProfileServices,
 ): Promise<Response> {
-  const found = await findProfile(token, app)
+  const found = await findProfile(token, services)
+  const app = ofProgram(services, token)
   if (found === undefined) return respondMissing(token, form, request, app)
   const wanted = request.query.get('panel') ?? ''
   if (form !== 'html') return respondProfile(found, form, wanted || undefined, app)
@@ -279,7 +281,7 @@ const textPolicy = "sandbox; default-src 'none'; base-uri 'none'; frame-ancestor
 export async function renderContent(
   token: string,
   request: Request,
-  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'storage' | 'view'>,
+  app: ListServices & Pick<ProfilerApplication, 'profiler'>,
 ): Promise<Response> {
   await app.profiler.whenStored(token)
   const found = await app.storage.find(token)

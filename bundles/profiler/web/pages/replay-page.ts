@@ -15,9 +15,9 @@ import {
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { compareLink, profileLink, replayLink } from '../../profile/links.ts'
 import { type ProfilerApplication, protect, redirect, renderPage } from '../page.ts'
-import { renderMissing } from './list-page.ts'
+import { type ListServices, renderMissing } from './list-page.ts'
 
-type ReplayServices = Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'replayer' | 'storage' | 'view'>
+type ReplayServices = ListServices & Pick<ProfilerApplication, 'profiler' | 'replayer'>
 
 /** Renders the form before a replay: it asks for masked values, and for a confirmation if the replay may change something. */
 export async function renderReplay(

@@ -14,6 +14,7 @@ import { createRequest } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import type { FilePlace } from '#bundles/profiler/panels/editor-links.ts'
 import { EditorLinks } from '#bundles/profiler/panels/editor-links.ts'
+import { noOtherPrograms } from '#bundles/profiler/store/united-storage.ts'
 import { launchEditor, openEditor } from '#bundles/profiler/web/open-editor.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -25,10 +26,14 @@ async function open(directory: string, fields: Record<string, string>, peer = '1
   const request = createRequest('/_profiler/open-editor', { method: 'POST', form: fields, ...remote })
   const editorPaths = [{ from: directory, to: '/home/me/app' }]
   const editor = new EditorLinks({ directory, editorPaths })
-  const { body, headers, status } = await openEditor(request, { directory, editor }, async place => {
-    launched.push(place)
-    return isLaunched
-  })
+  const { body, headers, status } = await openEditor(
+    request,
+    { directory, editor, programs: noOtherPrograms },
+    async place => {
+      launched.push(place)
+      return isLaunched
+    },
+  )
   return { status, headers, launched, ...JSON.parse(String(body)) }
 }
 

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseJsonObject } from '../../bundles/profiler/profile/json.ts'
+import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
+import { directoryMode, fileMode, isOwn, readFileNow } from '../../bundles/profiler/store/file-system.ts'
+import type { ProgramStore } from '../../bundles/profiler/store/united-storage.ts'
+import { findUserFolder } from './profile-folder.ts'
+
+/** Where a program is, and where the profiler keeps its files. */
+export interface Program {
+  readonly directory: string
+  /** Its folder `profiler` has the profiles, its file `replay-secret` the secret of a program that is not one of ours. */
+  readonly files: string
+}
+
+/**
+ * The folder of the programs of this user whose profiles are shown in one list: a file for each. No other user can read or write it.
+ *
+ * @throws CommandUsageError if another user can write there
+ */
+function findList(): string {
+  return path.join(findUserFolder(), 'programs.list')
+}
+
+/**
+ * Adds a program to the list. It stays there when it ends, as long as its profiles are stored.
+ *
+ * @throws CommandUsageError if another user can write to the list, and the errors of node:fs
+ */
+export function addProgram(program: Program): void {
+  const list = findList()
+  for (const folder of [list, path.join(program.files, 'profiler')]) {
+    mkdirSync(folder, { recursive: true, mode: directoryMode })
+  }
+  writeFileSync(path.join(list, nameFile(program.files)), JSON.stringify(program), { mode: fileMode })
+}
+
+/**
+ * Creates the function that lists the stores of the programs but one. What a file of the list says is data: folders of other users, and
+ * those that are gone, are left out.
+ *
+ * @throws CommandUsageError if another user can write to the list
+ */
+export function watchPrograms(
+  own: Program,
+  onProblem: (message: string, error: unknown) => void,
+): () => readonly ProgramStore[] {
+  const list = findList()
+  const stores = new Map<string, ProgramStore>()
+  const open = ({ directory, files }: Program): ProgramStore => {
+    const known = stores.get(files)
+    if (known !== undefined) return known
+    const storage = new FileProfileStorage({ directory: path.join(files, 'profiler'), onProblem })
+    const replaySecret = readFileNow(path.join(files, 'replay-secret')) || undefined
+    stores.set(files, { directory, storage, replaySecret })
+    return { directory, storage, replaySecret }
+  }
+  return () =>
+    listFiles(list)
+      .flatMap(file => readProgram(file, own) ?? [])
+      .map(open)
+}
+
+function readProgram(file: string, own: Program): Program | undefined {
+  const { directory, files } = parseJsonObject(readFileNow(file) ?? '') ?? {}
+  if (!isFolder(directory) || !isFolder(files) || files === own.files) return undefined
+  if (path.basename(file) === nameFile(files) && isStored(files)) return { directory, files }
+  rmSync(file, { force: true })
+  return undefined
+}
+
+function nameFile(files: string): string {
+  return `${createHash('sha256').update(files).digest('hex').slice(0, 16)}.json`
+}
+
+function isFolder(value: unknown): value is string {
+  return typeof value === 'string' && path.isAbsolute(value) && !value.includes('\0')
+}
+
+/** Whether a folder of this user has profiles. */
+function isStored(files: string): boolean {
+  const state = statSync(path.join(files, 'profiler'), { throwIfNoEntry: false })
+  return state?.isDirectory() === true && isOwn(state)
+}
+
+function listFiles(folder: string): string[] {
+  try {
+    const names = readdirSync(folder).filter(name => /^[0-9a-f]{16}\.json$/.test(name))
+    return names.map(name => path.join(folder, name))
+  } catch {
+    // No program is in the list.
+    return []
+  }
+}

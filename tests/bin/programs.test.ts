@@ -1,0 +1,143 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type Test, t } from 'tap'
+import { findProfile, listProfiles, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { until } from '#tests/support/until.ts'
+
+/** A server whose page /error fails at line 4, and whose page /health waits as long as it is told. */
+const source = `
+const { createServer } = await import('node:http')
+const server = createServer((message, reply) => {
+  if (message.url === '/error') console.error(new Error('no shelf'))
+  setTimeout(() => reply.end(process.env.PROGRAM), Number(process.env.WAIT))
+}).listen(0, '127.0.0.1', () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n'))
+process.stdin.on('end', () => process.exit()).resume()`
+
+/** A workspace with two programs, whose packages are installed in its root. */
+function createWorkspace(t: Test) {
+  const root = t.testdir({
+    node_modules: {},
+    apps: { shop: { 'package.json': '{"name":"shop"}' }, stock: { 'package.json': '{"name":"stock"}' } },
+  })
+  const temporary = mkdtempSync(path.join(tmpdir(), 'programs-'))
+  t.teardown(() => rmSync(temporary, { recursive: true }))
+  const start = (name: string, env: Readonly<Record<string, string>> = {}) => {
+    const directory = path.join(root, 'apps', name)
+    mkdirSync(directory, { recursive: true })
+    const own = { PROFILER_ALONE: '', TMPDIR: temporary, PROGRAM: name, WAIT: name === 'stock' ? '30' : '1', ...env }
+    return startProfiled(t, source, own, directory)
+  }
+  return { root, start, list: path.join(temporary, `sinfonietta-${process.geteuid?.()}`, 'programs.list') }
+}
+
+const namesOf = async (viewer: string) =>
+  (await listProfiles(viewer)).map(({ program, url }) => `${program} ${new URL(url).pathname}`)
+
+t.test('programs of a workspace are one list, and each keeps its own statistics and places', async t => {
+  const { root, start } = createWorkspace(t)
+  const [shop, stock] = [await start('shop'), await start('stock')]
+  for (const { url, viewer } of [shop, stock, shop]) {
+    await (await fetch(`${url}/health`)).text()
+    await findProfile(viewer, '/health')
+  }
+  await (await fetch(`${stock.url}/error`)).text()
+  await until(async () => (await namesOf(shop.viewer)).length === 4)
+  const all = ['stock /error', 'shop /health', 'stock /health', 'shop /health']
+  t.strictSame([await namesOf(shop.viewer), await namesOf(stock.viewer)], [all, all])
+
+  const { routes } = (await (await fetch(`${shop.viewer}/_profiler/routes.json`)).json()) as {
+    routes: { program: string; route: string; count: number }[]
+  }
+  const counts = routes.map(({ count, program, route }) => `${program} ${route} ${count}`).sort()
+  t.strictSame(counts, ['shop GET /health 2', 'stock GET /error 1', 'stock GET /health 1'])
+
+  const { summary } = await findProfile(shop.viewer, '/error')
+  t.match(summary.token, /^[0-9a-f]{12}$/)
+  const page = await (await fetch(`${shop.viewer}/_profiler/${summary.token}?panel=console`)).text()
+  const [, at = ''] = /data-at="([^"]*app\.mjs:4[^"]*)"/.exec(page) ?? []
+  const body = new URLSearchParams({ at, editor: 'vscode' })
+  const opened = await fetch(`${shop.viewer}/_profiler/open-editor`, {
+    method: 'POST',
+    body,
+    headers: { origin: shop.viewer },
+  })
+  const file = path.join(root, 'apps/stock/app.mjs')
+  t.match(await opened.json(), { link: new RegExp(`^vscode://file${file}:4:`) }, at)
+
+  await t.test('a replay goes to the program that answered, and is marked there', async t => {
+    const replayed = await fetch(`${shop.viewer}/_profiler/${summary.token}/replay`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { origin: shop.viewer },
+    })
+    t.match(replayed.headers.get('location'), /^\/_profiler\/compare/)
+    const [newest] = await listProfiles(shop.viewer)
+    t.match(newest, { program: 'stock' })
+    const { data } = await readProfile(shop.viewer, String(newest?.token))
+    t.match(JSON.stringify(data.request?.attributes), `"_replay_of","${summary.token}"`)
+  })
+
+  await t.test('the profiles of a program that has ended stay', async t => {
+    await stock.stop()
+    t.ok((await namesOf(shop.viewer)).includes('stock /error'))
+    t.equal((await fetch(`${shop.viewer}/_profiler/${summary.token}`)).status, 200)
+  })
+  await shop.stop()
+})
+
+t.test('new profiles of another program are events of a live list', async t => {
+  const { start } = createWorkspace(t)
+  const shop = await start('shop')
+  const end = new AbortController()
+  const { body } = await fetch(`${shop.viewer}/_profiler/live`, { signal: end.signal })
+  const stock = await start('stock')
+  await (await fetch(`${stock.url}/health`)).text()
+  const { summary } = await findProfile(stock.viewer, '/health')
+  let text = ''
+  for await (const chunk of body ?? []) {
+    text += new TextDecoder().decode(chunk)
+    if (text.includes(summary.token)) break
+  }
+  t.match(text, summary.token)
+  end.abort()
+  await Promise.all([shop.stop(), stock.stop()])
+})
+
+t.test('a program with PROFILER_ALONE=1 neither shows others nor is shown', async t => {
+  const { start } = createWorkspace(t)
+  const [shop, stock] = [await start('shop'), await start('stock', { PROFILER_ALONE: '1' })]
+  for (const { url, viewer } of [shop, stock]) {
+    await (await fetch(`${url}/health`)).text()
+    await findProfile(viewer, '/health')
+  }
+  t.strictSame([await namesOf(shop.viewer), await namesOf(stock.viewer)], [['shop /health'], ['stock /health']])
+  await Promise.all([shop.stop(), stock.stop()])
+})
+
+t.test('what the list of programs says is data: wrong, foreign and missing entries are left out', async t => {
+  const { list, root, start } = createWorkspace(t)
+  const shop = await start('shop')
+  await (await fetch(`${shop.url}/health`)).text()
+  await findProfile(shop.viewer, '/health')
+  const entry = (name: string, value: unknown) => writeFileSync(path.join(list, name), JSON.stringify(value))
+  const gone = { directory: root, files: path.join(root, 'gone') }
+  entry('0123456789abcdef.json', gone)
+  entry('0123456789abcde0.json', { directory: 7, files: null })
+  entry('0123456789abcde1.json', { directory: '../..', files: '../..' })
+  entry('0123456789abcde2.json', 'no object')
+  writeFileSync(path.join(list, '0123456789abcde3.json'), '{"directory":')
+  symlinkSync('/etc/passwd', path.join(list, '0123456789abcde4.json'))
+  mkdirSync(path.join(list, '0123456789abcde5.json'))
+  t.strictSame(await namesOf(shop.viewer), ['shop /health'])
+  t.notOk(existsSync(path.join(list, '0123456789abcdef.json')), 'a program without files is removed')
+  await shop.stop()
+  t.equal(readdirSync(list).filter(name => /\.json$/.test(name)).length > 0, true)
+
+  chmodSync(path.dirname(list), 0o777)
+  const stock = await start('stock')
+  await (await fetch(`${stock.url}/health`)).text()
+  await findProfile(stock.viewer, '/health')
+  t.strictSame(await namesOf(stock.viewer), ['stock /health'], 'nor is a folder used that others can write')
+  await stock.stop()
+})
