@@ -4,7 +4,7 @@ import { noteFailure } from './guard.ts'
 export type AnyFunction = (this: unknown, ...args: unknown[]) => unknown
 
 /** What follows a call. */
-interface Following {
+export interface Following {
   /** Gets the result, and returns what the caller gets: without it, the result. One of the two functions is there. */
   after?(result: unknown): unknown
   /**

@@ -7,6 +7,7 @@ import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
 import { findLoaded, findPackage, findProject } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
 import { Callers } from '../../lib/stack/callers.ts'
+import { bullmq } from './bullmq.ts'
 import { nodeConsole } from './console.ts'
 import { express } from './express.ts'
 import { fastify } from './fastify.ts'
@@ -36,6 +37,7 @@ export const libraries: readonly Library[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis],
   ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
   ...[express, fastify, koa, hono, nest, next],
+  bullmq,
 ]
 
 /** The folders of changed packages, and the names of those whose files are changed wherever they are. */
@@ -49,7 +51,7 @@ function openFiles({ changes, name }: Library): void {
 }
 
 /**
- * Lets libraries report their queries, which they do not do by themselves, and mysql2 its pools: their classes are changed
+ * Lets libraries report their queries and jobs, which they do not do by themselves, and mysql2 its pools: their classes are changed
  * when they are loaded, so it must be called before the application is imported. Their exports stay the same objects. Nothing
  * happens without the library in a folder `node_modules` of the directory or above it, and for a library that is `excluded`,
  * because something else reports its queries.
@@ -59,7 +61,7 @@ export async function openLibraries(
   isExcluded: (library: string) => boolean = () => false,
 ): Promise<void> {
   for (const library of libraries) {
-    if (library.reports !== 'queries' || isExcluded(library.name)) continue
+    if (library.reports === 'functions' || isExcluded(library.name)) continue
     for (const [name, open] of Object.entries(library.opens ?? {}))
       await openOnce(name.startsWith('node:') ? name : findPackage(directory, name), open)
     if (findPackage(directory, library.name) !== undefined) openFiles(library)

@@ -1,5 +1,6 @@
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { guard } from '../../lib/guard.ts'
+import type { Following } from '../../lib/observe-calls.ts'
 
 /** Work that is no request. Nothing in it is masked: its receiver masks it. */
 export interface UnitStart {
@@ -7,30 +8,59 @@ export interface UnitStart {
   readonly type: 'command' | 'job' | 'message' | 'task'
   /** The same for all work that is alike, such as the queue and the name of a job. */
   readonly name: string
+  /** What it works on: the data of a job, the content of a message. */
+  readonly input?: unknown
+  /** The job of which it is an attempt. */
+  readonly job?: JobAttempt
+}
+
+/** A job in its queue. */
+export interface JobKey {
+  readonly queue: string
+  readonly id: string
+}
+
+/** An attempt to do a job. */
+export interface JobAttempt extends JobKey {
+  /** The first one is 1. */
+  readonly attempt: number
+  /** How many there are at most, if that is known. */
+  readonly attempts?: number | undefined
+  /** Milliseconds from the time at which it could begin to its beginning, if that is known. */
+  readonly waited?: number | undefined
 }
 
 /** How work has ended: without `error`, it has succeeded. */
 export interface UnitEnd {
   readonly error?: unknown
+  readonly result?: unknown
 }
 
 /** Work that is being recorded. */
 export interface RecordedUnit {
   /** Runs code as a part of the work: what it does is recorded there. */
   run<result>(task: () => result): result
+  /** The rest of the running code is a part of the work, until the returned function is called. */
+  enter(): () => void
   /** A second call does nothing. */
   end(ending: UnitEnd): void
 }
 
-/** Begins to record work; `undefined` if it is not recorded. */
-type BeginUnit = (start: UnitStart) => RecordedUnit | undefined
+/** Receives what is reported of work. */
+export interface UnitObserver {
+  /** Begins to record work; `undefined` if it is not recorded. */
+  begin(start: UnitStart): RecordedUnit | undefined
+  /** The running code has put a job into its queue. */
+  noteJob(job: JobKey): void
+}
 
 /** Work is reported by global functions, so its observers belong to the process. */
-const observers: BeginUnit[] = []
+const observers: UnitObserver[] = []
 
 /** Passes all work that is no request to an observer, until the returned function is called. */
-export function observeUnits(begin: BeginUnit): () => void {
-  const observer = guard('work', begin)
+export function observeUnits({ begin, noteJob }: UnitObserver): () => void {
+  // The work runs without its profile if an observer fails.
+  const observer: UnitObserver = { begin: guard('work', begin), noteJob: guard('jobs', noteJob) }
   observers.push(observer)
   return () => {
     const index = observers.indexOf(observer)
@@ -39,8 +69,13 @@ export function observeUnits(begin: BeginUnit): () => void {
 }
 
 /** Begins work; `undefined` if nothing records it. The last observer belongs to the newest kernel of the process. */
-export function beginUnit(start: UnitStart): RecordedUnit | undefined {
-  return observers.at(-1)?.(start)
+function beginUnit(start: UnitStart): RecordedUnit | undefined {
+  return observers.at(-1)?.begin(start)
+}
+
+/** Reports that the running code has put a job into its queue. */
+export function noteJob(job: JobKey): void {
+  observers.at(-1)?.noteJob(job)
 }
 
 /**
@@ -62,14 +97,19 @@ function runUnit<result>(unit: RecordedUnit, work: () => result): result {
     unit.end({ error })
     throw error
   }
+  return endWith(unit, result)
+}
+
+/** Ends work with the result of its function, which is returned; if it is a promise, when that is settled. */
+function endWith<result>(unit: RecordedUnit, result: result): result {
   if (!isThenable(result)) {
-    unit.end({})
+    unit.end({ result })
     return result
   }
   const settled = Promise.resolve(result).then(
-    value => {
-      unit.end({})
-      return value
+    result => {
+      unit.end({ result })
+      return result
     },
     error => {
       unit.end({ error })
@@ -78,4 +118,22 @@ function runUnit<result>(unit: RecordedUnit, work: () => result): result {
   )
   // The result was a thenable, and this promise has its value.
   return settled as result
+}
+
+/** Records the call of an observed function as work. No frame is in its stacks. */
+export function followUnit(start: UnitStart): Following | undefined {
+  const unit = beginUnit(start)
+  const leave = unit?.enter()
+  return (
+    unit && {
+      after(result) {
+        leave?.()
+        return endWith(unit, result)
+      },
+      failed(error) {
+        leave?.()
+        unit.end({ error })
+      },
+    }
+  )
 }

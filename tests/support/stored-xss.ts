@@ -45,7 +45,7 @@ async function createExhibition(t: Test, choose: Required<PlacesInit>['choosePat
   const [first] = profiles
   assert(first)
   const rename = (profile: Json, summary: Partial<ProfileSummary>, children: string[] = []) =>
-    mergeTrees({ summary, children }, profile)
+    mergeTrees({ summary: toJson(summary), children }, profile)
   const original: Json = {
     main: rename(profiles.reduce(mergeTrees), { token: mainToken, time: 3, exception: 'SomeError' }, [childToken]),
     // Parts that the longer lists of the other profiles hide in the first one.

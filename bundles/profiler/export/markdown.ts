@@ -5,7 +5,7 @@ import type { ShownProfile } from '../insight/relatives.ts'
 import { outcomes } from '../insight/summary-view.ts'
 import { capitalize, formatBytes, formatDuration, formatMoment } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import { nameOfUnit, unitOf } from '../profile/units.ts'
+import { hasPart, nameOfUnit, unitOf } from '../profile/units.ts'
 import { partsOf, subjectViews } from '../subjects/views.ts'
 import { joinBlocks, toJsonBlock, toList, toSpan, writeCounts } from './markdown-text.ts'
 
@@ -49,7 +49,9 @@ function writeProfile(shown: ShownProfile): string[] {
   const placeOf = (name: string) => (first.includes(name) ? first.indexOf(name) : first.length)
   const views = subjectViews.toSorted((one, other) => placeOf(one.name) - placeOf(other.name))
   return [
-    ...views.flatMap(({ toMarkdown }) => toMarkdown?.(shown, limits.profile) ?? []),
+    ...views
+      .filter(({ name }) => hasPart(shown.profile.summary, name))
+      .flatMap(({ toMarkdown }) => toMarkdown?.(shown, limits.profile) ?? []),
     ...others.slice(0, limits.profile).flatMap(name => writeData(name, shown.profile.data[name])),
   ]
 }

@@ -42,6 +42,11 @@ export interface Relatives {
   readonly parent: ProfileSummary | undefined
   /** In the order of `children` in the profile. */
   readonly children: readonly ProfileSummary[]
+  /** The units that have caused this one: whose code has begun it, or has put its job into the queue. */
+  readonly causes: readonly ProfileSummary[]
+  /** The units that this one has caused, and the other attempts of its job, the oldest first. */
+  readonly caused: readonly ProfileSummary[]
+  readonly attempts: readonly ProfileSummary[]
   /** The previous main request. */
   readonly older: ProfileSummary | undefined
   /** The next main request. */
@@ -69,6 +74,7 @@ export function findRelatives(summaries: readonly ProfileSummary[], { children, 
     summaries,
     parent: parent === null ? undefined : summaries.find(other => other.token === parent),
     children: children.flatMap(child => byToken.get(child) ?? []),
+    ...findLinked(summaries, summary),
     older,
     newer: newer[0],
     newerCount: newer.length,
@@ -84,6 +90,30 @@ function isOfProgram(one: ProfileSummary, other: ProfileSummary): boolean {
 
 function isMain({ parent }: ProfileSummary): boolean {
   return parent === null
+}
+
+/** More units of each relation are not shown. */
+const linkedLimit = 25
+
+/** Finds what has caused a unit, what it has caused, and the other attempts of its job. */
+function findLinked(
+  summaries: readonly ProfileSummary[],
+  summary: ProfileSummary,
+): Pick<Relatives, 'attempts' | 'caused' | 'causes'> {
+  const { cause, enqueued = [], job, token } = summary
+  const causes: ProfileSummary[] = []
+  const caused: ProfileSummary[] = []
+  const attempts: ProfileSummary[] = []
+  for (const other of summaries) {
+    if (other.token === token) continue
+    const isOfJob = job !== undefined && other.job === job
+    if (isOfJob) attempts.push(other)
+    if (other.token === cause || (job !== undefined && other.enqueued?.includes(job))) causes.push(other)
+    if (other.cause === token || (other.job !== undefined && !isOfJob && enqueued.includes(other.job)))
+      caused.push(other)
+  }
+  const first = (found: ProfileSummary[]) => found.sort(compareTime).slice(0, linkedLimit)
+  return { causes: first(causes), caused: first(caused), attempts: first(attempts) }
 }
 
 /** Finds the last main request before another request, and all requests since, in one pass: there may be 100,000 summaries. */

@@ -83,6 +83,12 @@ export const summarySchema = v.object({
   dumps: laterCount,
   /** Errors of the page in the browser. */
   browserErrors: laterCount,
+  /** The token of the profile whose code has begun this work; absent of most. */
+  cause: v.optional(token),
+  /** Of an attempt of a job, the names of its queue and of the job in it: `mail:4`; else absent. */
+  job: v.optional(v.string()),
+  /** The names of the jobs that it has put into queues, the first ones; absent without any. */
+  enqueued: v.optional(v.array(v.string())),
 })
 
 /** The schema of a stored profile. */

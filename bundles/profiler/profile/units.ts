@@ -25,8 +25,16 @@ export function unitOf({ type }: { readonly type: UnitType }): Unit {
   return units[type]
 }
 
+/** The panel of work that is no request. */
+const unitPanel = 'unit'
+
+/** Whether a kind of work has a panel or a stored part. */
+export function hasPart(unit: { readonly type: UnitType }, name: string): boolean {
+  return unitOf(unit).isExchange ? name !== unitPanel : !exchangeParts.has(name)
+}
+
 /** The stored parts and the panels of an exchange of HTTP, which other work does not have. */
-export const exchangeParts: ReadonlySet<string> = new Set([
+const exchangeParts: ReadonlySet<string> = new Set([
   ...['request', 'response', 'session', 'redirects', 'router'],
   ...['validation', 'templates', 'browser'],
 ])

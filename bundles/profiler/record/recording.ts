@@ -10,7 +10,7 @@ import { setSourceReader } from '../../../lib/stack/callers.ts'
 import { isHelperCall, noteCall } from '../../../lib/stack/helpers.ts'
 import { findSource } from '../../../lib/stack/source-maps.ts'
 import { patchProcess } from '../../libraries/libraries.ts'
-import { exchangeParts } from '../profile/units.ts'
+import { hasPart } from '../profile/units.ts'
 import { profilerSettings } from '../settings.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createCollectors } from '../subjects/recorded.ts'
@@ -28,7 +28,6 @@ import type {
 } from './recorded-subject.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import type { FindTrace, Trace } from './trace.ts'
-import { recordUnits } from './unit-recorder.ts'
 
 /** The parts of a recording that differ between applications. */
 interface RecordingParts {
@@ -110,7 +109,6 @@ export class Recording {
     this.findTrace = (request = context.current) => profiler.find(request)
     const onBegin = (listener: (trace: Trace) => void) => void begun.push(guard('the resources of requests', listener))
     const services = { profiler, findTrace: this.findTrace, onBegin }
-    this.#stops.push(recordUnits({ profiler, context }))
     this.#stops.push(...subjects.flatMap(subject => observeProcess(subject, process, services) ?? []))
     // In production the functions of the process stay as they are.
     if (process.debugGate.isDebug) this.#stops.push(patchProcess())
@@ -161,11 +159,8 @@ const observeLibraries = guard(
 )
 
 /** Work that is no request has no exchange. */
-function chooseFor<Each extends { readonly name: string }>(
-  { type }: Trace,
-  collectors: readonly Each[],
-): readonly Each[] {
-  return type === 'request' ? collectors : collectors.filter(({ name }) => !exchangeParts.has(name))
+function chooseFor<Each extends { readonly name: string }>(trace: Trace, collectors: readonly Each[]): readonly Each[] {
+  return trace.type === 'request' ? collectors : collectors.filter(({ name }) => hasPart(trace, name))
 }
 
 /** The collector of another bundle may return secrets: its data is masked. */

@@ -17,8 +17,8 @@ export interface StoredProfile {
 /** Makes the newer version of a stored profile; `undefined` when nothing changes. It must not change the profile itself. */
 export type ProfileChange = (profile: Profile) => SerializedProfile | undefined
 
-/** The fields of a summary. */
-export type SummaryField = keyof ProfileSummary
+/** The fields of a summary that all profiles have. */
+export type SummaryField = Exclude<keyof ProfileSummary, 'cause' | 'enqueued' | 'job'>
 
 /**
  * A condition on a field. `contains` and `lacks` look for a text in the field as text (`null` is an empty text), and

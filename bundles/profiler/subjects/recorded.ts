@@ -12,6 +12,7 @@ import { memorySubject } from './memory/record.ts'
 import { queriesSubject } from './queries/record.ts'
 import { routerSubject } from './router/record.ts'
 import { createLateCollector, timeSubject } from './time/record.ts'
+import { unitSubject } from './unit/record.ts'
 
 /** The subjects that the requests of any server record, in the order in which their collectors run. */
 export const serverSubjects: readonly RecordedSubject[] = [
@@ -28,6 +29,7 @@ export const serverSubjects: readonly RecordedSubject[] = [
   queriesSubject,
   httpSubject,
   configSubject,
+  unitSubject,
 ]
 
 /** Creates the profiler's own collectors, in the order in which they run. */

@@ -13,6 +13,7 @@ import { queriesProcessSchema, queriesSchema } from './queries/data.ts'
 import { routerProcessSchema, routerSchema } from './router/data.ts'
 import { templatesSchema } from './templates/data.ts'
 import { lateSchema, timeSchema } from './time/data.ts'
+import { unitSchema } from './unit/data.ts'
 import { validationsSchema } from './validation/data.ts'
 
 /**
@@ -40,6 +41,7 @@ export const collectorSchemas = {
   cpu: cpuSchema,
   browser: browserSchema,
   missing: missingAssetsSchema,
+  unit: unitSchema,
 }
 
 /** The schemas of the parts that they record of the process. */

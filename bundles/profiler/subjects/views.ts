@@ -17,12 +17,14 @@ import { memoryView } from './memory/show.ts'
 import { cacheView, databaseView } from './queries/show.ts'
 import { routerView } from './router/show.ts'
 import { templatesView } from './templates/show.ts'
+import { unitView } from './unit/show.ts'
 import { validationView } from './validation/show.ts'
 
 /** What is shown of each subject, in the order of the menu, which shows the first eight. */
 export const subjectViews: readonly SubjectView[] = [
   overviewView,
   exchangeView,
+  unitView,
   timeView,
   exceptionView,
   findingsView,

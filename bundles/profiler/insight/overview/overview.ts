@@ -313,7 +313,7 @@ function describeEnding(profile: Profile): Sentence {
     return [isLate ? ` took ${time}, and ended the process later` : ` ended with the process after ${time}`]
   if (outcome === 'stream-failed') return [` broke off after ${time}`]
   if (outcome === 'aborted') return [` took ${time} and was aborted by the client`]
-  if (outcome === 'failed') return [` failed after ${time}`]
+  if (outcome === 'failed') return [` failed${describeAttempt(profile)} after ${time}`]
   if (outcome === 'unfinished') return [` was not complete after ${time}`]
   if (!unitOf(profile.summary).isExchange) return [` took ${time}`]
   if (status === 0) return [` had no response after ${time}`]
@@ -323,6 +323,16 @@ function describeEnding(profile: Profile): Sentence {
   if (location !== undefined)
     return [' redirected to ', toValue(toReadableUrl(toTarget(location)), targetLimit), ` in ${time}`]
   return [` took ${time}`]
+}
+
+/** A job that is tried once has no attempts worth a word. */
+function describeAttempt({ collectors: { unit } }: Profile): string {
+  const { attempt = 1, attempts = 1 } = unit?.job ?? {}
+  return attempts === 1
+    ? ''
+    : attempt === attempts
+      ? ` in all ${attempts} attempts, the last`
+      : ` in attempt ${attempt} of ${attempts},`
 }
 
 /** A request is slower than usual, or, after an edit, faster than before it. */

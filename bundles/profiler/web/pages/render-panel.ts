@@ -11,7 +11,7 @@ import type { Inspected, PanelProfile, PanelServices, SubjectView } from '../../
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { exchangeParts, unitOf } from '../../profile/units.ts'
+import { hasPart, unitOf } from '../../profile/units.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../page.ts'
 
@@ -84,9 +84,8 @@ export function createMenu(
   current: SubjectView | undefined,
 ): MenuEntry[] {
   const long = listLongPanels(shown.profile)
-  const { isExchange } = unitOf(shown.profile.summary)
   return panels
-    .filter(({ name }) => isExchange || !exchangeParts.has(name))
+    .filter(({ name }) => hasPart(shown.profile.summary, name))
     .map(panel => ({
       label: panel.label,
       // The page stays where it is: the panel begins below the head.
@@ -131,7 +130,7 @@ export function listPanels(panels: readonly Pick<SubjectView, 'name'>[], { data 
 /** Whether a panel has content; false if it fails. */
 export function hasContent(panel: SubjectView, shown: Inspected): boolean {
   try {
-    return panel.hasContent(shown)
+    return hasPart(shown.profile.summary, panel.name) && panel.hasContent(shown)
   } catch {
     return false
   }

@@ -1,0 +1,28 @@
+import * as v from 'valibot'
+import { amount, check, count, maybe, text, texts, treeSchema } from '../../profile/schema.ts'
+
+/** What is recorded of work that is no request, beside what it has done. */
+export type UnitData = v.InferOutput<typeof unitSchema>
+
+export const unitSchema = v.object({
+  /** The data of a job, the content of a message, the arguments of a command. */
+  input: maybe(treeSchema),
+  /** What it has returned. */
+  result: maybe(treeSchema),
+  job: maybe(
+    v.object({
+      queue: text,
+      id: text,
+      /** The first one is 1. */
+      attempt: count,
+      /** How many there are at most. */
+      attempts: maybe(check.count),
+      /** Milliseconds from the time at which it could begin to its beginning. */
+      waited: maybe(amount),
+    }),
+  ),
+  /** Of a command. */
+  exitCode: maybe(check.count),
+  /** What a command that has exited has left open: `2 timers`. */
+  open: maybe(texts),
+})

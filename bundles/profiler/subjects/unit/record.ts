@@ -1,0 +1,139 @@
+import {
+  type JobKey,
+  observeUnits,
+  type RecordedUnit,
+  type UnitEnd,
+  type UnitStart,
+} from '../../../../kernel/contracts/units.ts'
+import type { RequestContext } from '../../../../kernel/request-context.ts'
+import { guard } from '../../../../lib/guard.ts'
+import { Request } from '../../../../lib/http/request.ts'
+import type { CopyBounds } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { describeTree, type ValueTree } from '../../../../lib/redact/value-tree.ts'
+import { roundTime } from '../../profile/format.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
+import type { CollectorOf } from '../../record/collect.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
+import type { UnitData } from './data.ts'
+
+/** Work that is no request: what it was given, how it has ended, and what has caused it. */
+export const unitSubject: RecordedSubject = {
+  createCollectors: () => [unitCollector],
+  observeProcess: ({ context, redactor }, { findTrace, profiler }) => [
+    observeUnits(new UnitRecorder({ context, findTrace, profiler, redactor })),
+  ],
+}
+
+/** What the trace of work has beside the work of other subjects. */
+interface UnitPart {
+  data: { -readonly [field in keyof UnitData]: UnitData[field] }
+  /** The token of the profile whose code has begun it. */
+  cause?: string
+  /** The names of the jobs that it has put into queues. */
+  readonly enqueued: string[]
+}
+
+const unitPart = new TracePart<UnitPart>('unit', () => ({ data: {}, enqueued: [] }))
+
+const unitCollector: CollectorOf<'unit'> = {
+  name: 'unit',
+  collectsLate: true,
+  collect(trace) {
+    const data = unitPart.find(trace)?.data
+    return data === undefined || Object.keys(data).length === 0 ? undefined : data
+  },
+  summarize: summarizeUnit,
+}
+
+const nothing: Partial<ProfileSummary> = {}
+
+/** Most profiles have none of these fields. */
+function summarizeUnit(trace: Trace): Partial<ProfileSummary> {
+  const part = unitPart.find(trace)
+  if (part === undefined) return nothing
+  const { cause, data, enqueued } = part
+  return {
+    ...(cause !== undefined && { cause }),
+    ...(data.job !== undefined && { job: nameJob(data.job) }),
+    ...(enqueued.length > 0 && { enqueued }),
+  }
+}
+
+function nameJob({ id, queue }: JobKey): string {
+  return `${queue}:${id}`
+}
+
+/** More jobs of one profile are not linked. */
+const enqueuedLimit = 20
+
+const bounds: CopyBounds = { depth: 6, entries: 500, text: 1024, total: 16_384 }
+
+/** The services that record work. */
+interface UnitServices {
+  readonly profiler: Profiler
+  readonly context: RequestContext
+  readonly findTrace: FindTrace
+  readonly redactor: Redactor
+}
+
+/** Records the work that libraries and applications report. */
+class UnitRecorder {
+  readonly #services: UnitServices
+
+  constructor(services: UnitServices) {
+    this.#services = services
+  }
+
+  readonly begin = ({ input, job, name, type }: UnitStart): RecordedUnit | undefined => {
+    const { context, findTrace, profiler, redactor } = this.#services
+    const cause = findTrace()?.token
+    // The context of the process carries requests.
+    const carrier = new Request({ target: '/' })
+    carrier.attributes.set('_route', `${type} ${name}`)
+    const trace = profiler.begin(carrier, type)
+    if (trace === undefined) return undefined
+    const part = unitPart.of(trace)
+    if (cause !== undefined) part.cause = cause
+    if (input !== undefined) part.data.input = this.#describe(input)
+    if (job !== undefined) {
+      const { id, queue, waited } = job
+      const masked = { queue: redactor.text(queue), id: redactor.text(id) }
+      part.data.job = { ...job, ...masked, ...(waited !== undefined && { waited: roundTime(waited) }) }
+    }
+    return {
+      run: task => context.run(carrier, task),
+      enter() {
+        const outer = context.current
+        context.enter(carrier)
+        return () => context.enter(outer)
+      },
+      end: guard('the end of work', ending => this.#end(trace, ending)),
+    }
+  }
+
+  readonly noteJob = (job: JobKey): void => {
+    const { findTrace, redactor } = this.#services
+    const trace = findTrace()
+    if (trace === undefined) return
+    const { enqueued } = unitPart.of(trace)
+    if (enqueued.length < enqueuedLimit) enqueued.push(redactor.text(nameJob(job)))
+  }
+
+  #describe(value: unknown): ValueTree {
+    return describeTree(value, this.#services.redactor, { bounds })
+  }
+
+  #end(trace: Trace, ending: UnitEnd): void {
+    if (trace.duration !== undefined) return
+    const { profiler } = this.#services
+    const hasFailed = 'error' in ending
+    if (hasFailed) trace.addThrown(ending.error)
+    else if (ending.result !== undefined) unitPart.of(trace).data.result = this.#describe(ending.result)
+    trace.events.finish()
+    profiler.finish(trace)
+    profiler.end(trace, hasFailed ? 'failed' : 'complete')
+  }
+}
