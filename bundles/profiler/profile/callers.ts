@@ -35,13 +35,15 @@ const lists: readonly (readonly [collector: string, list: string, field: string]
  * caller is the list of the indices of its frames, the nearest first. A caller that is no frame of a stack stays as it is.
  */
 export function packCallers(data: JsonObject): JsonObject {
-  const packed: Record<string, unknown> = { ...data }
+  let packed = data
   for (const [collector, list, field] of lists) {
+    if (data[collector] === undefined) continue
     const places = new PlaceTable()
     const items = mapCallers(data[collector], list, field, caller =>
       !isObject(caller) || caller.isIn ? caller : places.pack(caller),
     )
-    if (places.all.length > 0) packed[collector] = { ...Object(data[collector]), [list]: items, places: places.all }
+    if (places.all.length === 0) continue
+    packed = { ...packed, [collector]: { ...Object(data[collector]), [list]: items, places: places.all } }
   }
   return packed
 }

@@ -77,6 +77,8 @@ export class MiddlewareTrace implements FrameworkWork {
   readonly #measured: { readonly index: number }[] = []
   /** When a function has returned that is not behind another one which still runs; `undefined` since the last call. */
   #left: number | undefined
+  /** The parameters that were noted last. */
+  #noted: unknown
   /** Ends a call that is only counted. */
   #endMore: (() => void) | undefined
   /** The route; `undefined` if the framework has none. */
@@ -94,7 +96,7 @@ export class MiddlewareTrace implements FrameworkWork {
   begin(called: FrameworkFunction): void {
     if (this.#trace.duration !== undefined) return
     const now = this.#trace.events.now()
-    Object.assign(this.parameters, called.parameters)
+    this.#noteParameters(called.parameters)
     this.#endCall(now)
     this.#left = undefined
     this.#resume(called, now)
@@ -114,7 +116,13 @@ export class MiddlewareTrace implements FrameworkWork {
   noteRoute(route: FrameworkRoute): void {
     if (this.route?.key === route.key) return
     this.route = route
-    Object.assign(this.parameters, route.parameters)
+    this.#noteParameters(route.parameters)
+  }
+
+  /** Express makes one object for a route and its functions. */
+  #noteParameters(parameters: unknown): void {
+    if (parameters !== this.#noted) Object.assign(this.parameters, parameters)
+    this.#noted = parameters
   }
 
   /** A call has thrown, or has passed an error on to the next function. */
@@ -232,7 +240,4 @@ export class MiddlewareTrace implements FrameworkWork {
 }
 
 /** What another framework did for a request: that of another server, or that of a mounted handler. */
-export const middlewarePart: TracePart<MiddlewareTrace> = new TracePart(
-  'middleware',
-  trace => new MiddlewareTrace(trace),
-)
+export const middlewarePart: TracePart<MiddlewareTrace> = new TracePart(trace => new MiddlewareTrace(trace))

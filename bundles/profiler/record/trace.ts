@@ -88,7 +88,7 @@ export class Trace implements CollectedRequest {
   /** The greatest number of others in flight, until the request ended. */
   mostOthers = 0
   /** The parts that subjects fill: see {@link TracePart}. */
-  readonly parts: Record<string, object> = {}
+  readonly parts: (object | undefined)[] = []
 
   /** Of work that is no request, `request` only carries the trace: nothing of it is recorded. */
   constructor(token: string, request: Request, parent: Trace | undefined, type: UnitType = 'request') {
@@ -137,24 +137,27 @@ export class Trace implements CollectedRequest {
 
 /** The part of a trace that a subject fills while the request runs. It is created when there is something to record. */
 export class TracePart<Part extends object> {
-  readonly #name: string
+  static #count = 0
+  /** Its place in the list of the parts of a trace. */
+  readonly #index = TracePart.#count++
   readonly #create: (trace: Trace) => Part
 
-  constructor(name: string, create: (trace: Trace) => Part) {
-    this.#name = name
+  constructor(create: (trace: Trace) => Part) {
     this.#create = create
   }
 
   /** The part of a trace; `undefined` if nothing was recorded. */
   find({ parts }: Trace): Part | undefined {
     // Only this object writes the entry.
-    return parts[this.#name] as Part | undefined
+    return parts[this.#index] as Part | undefined
   }
 
   /** The part of a trace, which is created if nothing was recorded before. */
   of(trace: Trace): Part {
-    const part = this.find(trace) ?? this.#create(trace)
-    trace.parts[this.#name] = part
+    const known = this.find(trace)
+    if (known !== undefined) return known
+    const part = this.#create(trace)
+    trace.parts[this.#index] = part
     return part
   }
 }

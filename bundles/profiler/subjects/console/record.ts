@@ -145,7 +145,7 @@ class ConsoleTrace {
 }
 
 /** The calls of a trace. */
-const consolePart = new TracePart('console', () => new ConsoleTrace())
+const consolePart = new TracePart(() => new ConsoleTrace())
 
 /** Describes the value of a dump, masked and within bounds. Files are shown as seen from the directory. */
 export function describeDump(value: unknown, masker: TextMasker, directory: string): ValueTree {

@@ -26,7 +26,7 @@ export const cpuSubject: RecordedSubject = {
 }
 
 /** The samples of a trace. */
-export const cpuPart: TracePart<{ recording?: CpuRecording }> = new TracePart('cpu', () => ({}))
+export const cpuPart: TracePart<{ recording?: CpuRecording }> = new TracePart(() => ({}))
 
 /** Collects the CPU profile of a sampled request. */
 function createCpuCollector({

@@ -1,3 +1,4 @@
+import type { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { EventsData, EventsProcessData, ListenerData, OldHeaderRow } from '../../profile/span-data.ts'
 import type { ListenerSites } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
@@ -21,10 +22,6 @@ function createEventsCollector(
     collect: (trace: Trace): EventsData => {
       const { events, main } = trace
       const places = middlewarePart.find(trace)?.places(directory)
-      const copier = createCopier(redactor)
-      const oldHeaders = events.oldHeaders.map(
-        ([span, name, value]): OldHeaderRow => [span, name, copyHeader(name, value, copier)],
-      )
       return {
         spans: events.rows,
         dropped: events.dropped,
@@ -33,7 +30,7 @@ function createEventsCollector(
         ...readReceived(trace),
         isShared: main.mostOthers > 0,
         ...(places && { places }),
-        ...(oldHeaders.length > 0 && { oldHeaders }),
+        ...(events.oldHeaders.length > 0 && { oldHeaders: copyOldHeaders(events.oldHeaders, createCopier(redactor)) }),
       }
     },
     describeProcess: (): EventsProcessData => ({
@@ -44,6 +41,10 @@ function createEventsCollector(
       ),
     }),
   }
+}
+
+function copyOldHeaders(rows: readonly OldHeaderRow[], copier: MaskingCopier): OldHeaderRow[] {
+  return rows.map(([span, name, value]) => [span, name, copyHeader(name, value, copier)])
 }
 
 /** The time in which the application waited for the body of the request. Sub-requests share it. */

@@ -56,19 +56,19 @@ function createHttpCollector(redactor: Redactor, contents: ContentCopier): Colle
       return calls.some(call => isLate(call, since)) || (more !== undefined && more.latest > since)
     },
     measure(traces, stopsOf) {
-      const time = traces.reduce((sum, trace) => sum + timeOfCalls(trace, stopsOf(trace)), 0)
+      const time = traces.reduce((sum, trace) => sum + timeOfCalls(trace, stopsOf), 0)
       return time > 0 ? [['http', 'HTTP client calls', time]] : []
     },
   }
 }
 
 /** The time of the HTTP client calls; overlapping calls count once. */
-function timeOfCalls(trace: Trace, stops: readonly Period[]): number {
+function timeOfCalls(trace: Trace, stopsOf: (trace: Trace) => readonly Period[]): number {
   const traced = callPart.find(trace)
   if (traced === undefined) return 0
   const now = trace.elapsed()
   const calls = traced.calls.map(({ end = now, start }) => ({ start, duration: end - start }))
-  return totalOf(subtractPeriods(joinPeriods([...calls, ...traced.more.periods]), joinPeriods(stops)))
+  return totalOf(subtractPeriods(joinPeriods([...calls, ...traced.more.periods]), joinPeriods(stopsOf(trace))))
 }
 
 /** Fields without a value are left out: a call without an end was still running. */

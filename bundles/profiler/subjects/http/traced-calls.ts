@@ -179,7 +179,7 @@ export class CallTrace {
 }
 
 /** The HTTP client calls of a trace. */
-export const callPart: TracePart<CallTrace> = new TracePart('http', () => new CallTrace())
+export const callPart: TracePart<CallTrace> = new TracePart(() => new CallTrace())
 
 /** Bytes of the bodies of all calls of a request. */
 const bytesLimit = 192 * 1024

@@ -160,7 +160,7 @@ export class LogTrace {
 }
 
 /** The log messages of a trace. */
-const logPart: TracePart<LogTrace> = new TracePart('logger', ({ start }) => new LogTrace(start))
+const logPart: TracePart<LogTrace> = new TracePart(({ start }) => new LogTrace(start))
 
 /** Keeps the first and the newest messages of a severity. With too much text, those in the middle are shortened. */
 class KeptLogs {

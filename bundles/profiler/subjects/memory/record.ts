@@ -162,7 +162,7 @@ export class UsageTrace {
 }
 
 /** The usage of the process from the start of a main request. */
-export const usagePart: TracePart<UsageTrace> = new TracePart('memory', trace => new UsageTrace(trace))
+export const usagePart: TracePart<UsageTrace> = new TracePart(trace => new UsageTrace(trace))
 
 /** The resources that the whole process has used since its start. */
 interface ProcessUsage {

@@ -293,7 +293,7 @@ export class QueryTrace {
 }
 
 /** The queries of a trace. */
-const queryPart: TracePart<QueryTrace> = new TracePart('queries', () => new QueryTrace())
+const queryPart: TracePart<QueryTrace> = new TracePart(() => new QueryTrace())
 
 const errorLength = 500
 
@@ -353,6 +353,7 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
         const part = queryPart.find(trace)
         return part === undefined ? [] : [{ part, stops: stopsOf(trace) }]
       })
+      if (parts.length === 0) return []
       const sum = (measured: (part: QueryTrace, stops: readonly Period[]) => number) =>
         parts.reduce((total, { part, stops }) => total + measured(part, stops), 0)
       const queries = sum(({ databaseCount }) => databaseCount)

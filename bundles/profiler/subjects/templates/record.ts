@@ -99,7 +99,7 @@ class RenderTrace {
 }
 
 /** The renders of a trace. */
-export const renderPart: TracePart<RenderTrace> = new TracePart('templates', () => new RenderTrace())
+export const renderPart: TracePart<RenderTrace> = new TracePart(() => new RenderTrace())
 
 function keysOf(model: unknown): string[] {
   return typeof model === 'object' && model !== null ? Object.keys(model).slice(0, keyLimit) : []

@@ -63,7 +63,7 @@ class ValidationTrace {
 }
 
 /** The validations of a trace. */
-const validationPart = new TracePart('validation', () => new ValidationTrace())
+const validationPart = new TracePart(() => new ValidationTrace())
 
 /** Creates the observer that records validations on the traces of their requests. Inputs are masked at once. */
 function createValidationRecorder(findTrace: FindTrace, redactor: TextMasker): ValidationObserver {
