@@ -36,11 +36,14 @@ export class Headers implements Iterable<[string, string]> {
     for (const [name, value] of isIterable(init) ? init : Object.entries(init)) this.append(name, value)
   }
 
-  /** Wraps fields that a parser has already checked. The array is used, not copied. A copy checks them: it may be sent. */
-  static fromRaw(fields: string[]): Headers {
+  /**
+   * Wraps fields that a parser has already checked. The array is used, not copied. A copy checks them: it may be sent. Fields that Node
+   * has sent, `areSent`, are checked.
+   */
+  static fromRaw(fields: string[], areSent = false): Headers {
     const headers = new Headers()
     headers.#fields = fields
-    headers.#isParsed = true
+    headers.#isParsed = !areSent
     return headers
   }
 

@@ -212,7 +212,7 @@ class ServerExchange implements ObservedExchange {
     // Of HTTP/2, `end` writes its chunk before it has ended the reply.
     const reply = this.#reply
     this.#isStreamed ||= reply instanceof ServerResponse ? !reply.writableEnded : this.#content.length > 0
-    this.#content.add(toBytes(chunk, encoding))
+    this.#content.add(toBytes(chunk, encoding), typeof chunk === 'string')
   }
 
   fail(error: unknown): void {
@@ -309,9 +309,9 @@ function toBytes(chunk: string | Uint8Array, encoding: unknown): Uint8Array {
 /** Reads the head as it was written. Node keeps the text of HTTP/1 in a property that many packages read. */
 function readHead(reply: ServerReply): Response {
   const { _header: text } = reply as { readonly _header?: unknown }
-  const fields = typeof text === 'string' ? parseHead(text) : listFields(reply)
+  const headers = typeof text === 'string' ? parseHead(text) : listFields(reply)
   // Node sends any status up to 999.
-  return new Response(null, { status: Math.min(reply.statusCode, 599), headers: fields })
+  return new Response(null, { status: Math.min(reply.statusCode, 599), headers })
 }
 
 /** Reads the head that a stream has sent; `undefined` if there is none. */
@@ -324,15 +324,18 @@ function readSentHead({ stream }: Http2ServerResponse): Response | undefined {
 function readEndFields(reply: ServerReply): [string, string][] {
   if (reply instanceof Http2ServerResponse) return showFields(reply.stream.sentTrailers ?? {})
   const { _trailer: text } = reply as { readonly _trailer?: unknown }
-  return typeof text === 'string' && text !== '' ? parseHead(`\r\n${text}`) : []
+  return typeof text === 'string' && text !== '' ? [...parseHead(`\r\n${text}`)] : []
 }
 
-function parseHead(text: string): [string, string][] {
-  const lines = text.split('\r\n').slice(1).filter(Boolean)
-  return lines.map(line => {
-    const at = line.indexOf(':')
-    return [line.slice(0, at), line.slice(at + 2)]
-  })
+function parseHead(text: string): Headers {
+  const fields: string[] = []
+  let start = text.indexOf('\r\n') + 2
+  for (let end = text.indexOf('\r\n', start); end > start; end = text.indexOf('\r\n', start)) {
+    const colon = text.indexOf(':', start)
+    fields.push(text.slice(start, colon), text.slice(colon + 2, end))
+    start = end + 2
+  }
+  return Headers.fromRaw(fields, true)
 }
 
 function listFields(reply: ServerReply): [string, string][] {
@@ -475,18 +478,18 @@ function readForm(parse: () => FormData): FormData | undefined {
   }
 }
 
-/** The first bytes of a body. They are copied: the application may use its buffers again. */
+/** The first bytes of a body. They are copied, unless they are own ones: the application may use its buffers again. */
 class BodyCopy {
   /** Bytes of the whole body. */
   length = 0
   readonly #parts: Uint8Array[] = []
   #kept = 0
 
-  add(part: Uint8Array): void {
+  add(part: Uint8Array, isOwn = false): void {
     this.length += part.length
     const room = Math.min(bodyLimit - this.#kept, part.length)
     if (room <= 0) return
-    this.#parts.push(Buffer.from(part.subarray(0, room)))
+    this.#parts.push(isOwn && room === part.length ? part : Buffer.from(part.subarray(0, room)))
     this.#kept += room
   }
 
@@ -496,6 +499,7 @@ class BodyCopy {
 
   /** The bytes that are kept. */
   get bytes(): Uint8Array {
-    return Buffer.concat(this.#parts)
+    const [first] = this.#parts
+    return first !== undefined && this.#parts.length === 1 ? first : Buffer.concat(this.#parts)
   }
 }
