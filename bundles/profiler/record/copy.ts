@@ -9,6 +9,7 @@ import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copi
 import { isFact } from '../../../lib/redact/prose.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { isSecretBeside, mask } from '../../../lib/redact/secret-names.ts'
+import { TextMemo } from '../../../lib/text/text-memo.ts'
 import type { ContentData } from '../profile/content.ts'
 import type { Pairs } from '../profile/schema.ts'
 
@@ -255,10 +256,23 @@ function readText({ body, encoding, type }: SentContent): string | undefined {
   try {
     // A character has at most four bytes.
     const bytes = decompress(body, encoding).subarray(0, 4 * (readLimit + 1))
-    return new TextDecoder(charsetOf(type)).decode(bytes).slice(0, readLimit + 1)
+    return decoderOf(charsetOf(type) ?? 'utf-8')
+      .decode(bytes)
+      .slice(0, readLimit + 1)
   } catch {
     return undefined
   }
+}
+
+/** To create a decoder takes longer than to decode a short text. */
+const decoders = new TextMemo<InstanceType<typeof TextDecoder>>(20, 40)
+
+function decoderOf(charset: string): InstanceType<typeof TextDecoder> {
+  const known = decoders.get(charset)
+  if (known !== undefined) return known
+  const decoder = new TextDecoder(charset)
+  decoders.set(charset, decoder)
+  return decoder
 }
 
 /** The beginning of compressed content is decompressed as far as it goes. */

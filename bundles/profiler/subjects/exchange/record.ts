@@ -237,35 +237,43 @@ function createEchoMask(
   { headers }: Pick<Response, 'headers'>,
   isSecret: NameTest,
 ): (text: string) => string {
-  const secrets = new Set([...findSecrets(request, isSecret), ...findCookies(headers.getAll('set-cookie'), isSecret)])
-  const forms = [...secrets].slice(0, limit).flatMap(secret => [secret, encodeURIComponent(secret.toWellFormed())])
-  if (forms.length === 0) return text => text
+  const secrets = [...findSecrets(request, isSecret), ...findCookies(headers.getAll('set-cookie'), isSecret)]
+  if (secrets.length === 0) return text => text
+  const forms = [...new Set(secrets)]
+    .slice(0, limit)
+    .flatMap(secret => [secret, encodeURIComponent(secret.toWellFormed())])
   const longestFirst = [...new Set(forms)].sort((a, b) => b.length - a.length)
   const pattern = new RegExp(longestFirst.map(escapeRegExp).join('|'), 'g')
   return text => text.replace(pattern, mask)
 }
 
-function* findSecrets({ body, cookies, headers, query }: Request, isSecret: NameTest): Generator<string> {
-  for (const [name, value] of cookies) if (isLong(name, value, isSecret)) yield value
-  for (const [name, value] of headers) {
+function findSecrets(request: Request, isSecret: NameTest): string[] {
+  const found: string[] = []
+  for (const [name, value] of request.cookies) if (isLong(name, value, isSecret)) found.push(value)
+  const fields = request.headers.toRaw()
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at] ?? ''
+    if (name === 'cookie' || !isSecret(name)) continue
     // In an authorization the secret follows the scheme, such as `Bearer`.
-    const secret = value.replace(/^[A-Za-z]+ +/, '')
-    if (name !== 'cookie' && secret.length >= shortest && isSecret(name)) yield secret
+    const secret = (fields[at + 1] ?? '').replace(/^[A-Za-z]+ +/, '')
+    if (secret.length >= shortest) found.push(secret)
   }
-  for (const fields of [query, body.peek().form ?? []]) {
-    for (const [name, value] of fields) {
-      if (typeof value === 'string' && value.length >= shortest && isSecret(name)) yield value
+  const form = request.hasBody ? request.body.peek().form : undefined
+  for (const inputs of [request.queryString === '' ? [] : request.query, form ?? []]) {
+    for (const [name, value] of inputs) {
+      if (typeof value === 'string' && value.length >= shortest && isSecret(name)) found.push(value)
     }
   }
+  return found
 }
 
-function* findCookies(fields: readonly string[], isSecret: NameTest): Generator<string> {
-  for (const field of fields) {
+function findCookies(fields: readonly string[], isSecret: NameTest): string[] {
+  return fields.flatMap(field => {
     const [pair = ''] = field.split(';', 1)
     const at = pair.indexOf('=')
     const value = pair.slice(at + 1)
-    if (isLong(pair.slice(0, at), value, isSecret)) yield value
-  }
+    return isLong(pair.slice(0, at), value, isSecret) ? value : []
+  })
 }
 
 function isLong(name: string, value: string, isSecret: NameTest): boolean {
@@ -346,7 +354,7 @@ interface NotedSessionUse {
 }
 
 /** The uses of the session by the request of a trace itself. */
-const usePart = new TracePart<NotedSessionUse[]>('session', () => [])
+const usePart = new TracePart<NotedSessionUse[]>(() => [])
 
 /** Frames of a library that has used the session. */
 const frameLimit = 5
