@@ -291,7 +291,7 @@ interface WriteQueueOptions {
 }
 
 /** Milliseconds between two groups, and until the next attempt after a write failed. Under load, one write takes all profiles of a pause. */
-const pauses = { group: 20, failure: 1000 } as const
+const pauses = { group: 50, failure: 1000 } as const
 
 /**
  * Adds profiles to the index at once and writes them in groups: immediately when nothing was written just before. It

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { isObject, parseJsonObject, sizeLimit } from '../profile/json.ts'
+import { isObject, parseJsonObject, schemaVersion, sizeLimit } from '../profile/json.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { WaitingProfile } from './base-profile-storage.ts'
 import {
@@ -114,11 +114,24 @@ export interface IndexLine {
 }
 
 /** Formats a line of an index, with its end. Two names in the file differ: `kept` is `time`, and `record` is `profile`. */
-function formatIndexLine({ facts, profile, summary, time, writer }: IndexLine): string {
+function formatIndexLine(
+  { facts, profile, time, writer }: Omit<IndexLine, 'summary'>,
+  version: WaitingProfile,
+): string {
   const origin = writer === undefined ? '' : `,"writer":"${writer}"`
   const spans = `"record":[${profile.offset},${profile.length}],"facts":[${facts.offset},${facts.length}]${origin}`
-  return `{"kept":${time},${spans},"summary":${JSON.stringify(summary)}}\n`
+  return `{"kept":${time},${spans},"summary":${summaryTextOf(version)}}\n`
 }
+
+/** The text of a profile begins with its summary: to write it a second time would take 2 µs. */
+function summaryTextOf({ summary, text }: WaitingProfile): string {
+  const end = text.startsWith(summaryStart) ? text.indexOf(summaryEnd) : -1
+  return end === -1 ? JSON.stringify(summary) : text.slice(summaryStart.length, end)
+}
+
+const summaryStart = `{"schemaVersion":${schemaVersion},"summary":`
+/** In a string of JSON, its quotes would have a backslash. */
+const summaryEnd = ',"children":['
 
 /** Parses a line of an index, and its summary as `parse` does; `undefined` when it is damaged. */
 export function parseIndexLine(text: string, parse: Parsers['parseSummary']): IndexLine | undefined {
@@ -192,8 +205,8 @@ export function encodeGroup(
   const places = items.map(({ entry, version }): Place => {
     if (facts?.text !== version.facts) facts = { text: version.facts, span: add(formatFacts(version.facts)) }
     const profile = add(version.text)
-    const line = { time: entry.time, profile, facts: facts.span, summary: version.summary }
-    index += formatIndexLine(entry.writer === writer ? line : { ...line, writer: entry.writer })
+    const line = { time: entry.time, profile, facts: facts.span }
+    index += formatIndexLine(entry.writer === writer ? line : { ...line, writer: entry.writer }, version)
     return { file, profile, facts: facts.span }
   })
   // Line by line: one text of all lines would be one more copy.
