@@ -303,6 +303,10 @@ const addFields = guard('the fields of a response', (exchange: ObservedExchange,
   const added = exchange.fieldsFor(names)
   const pairs = Object.entries(added)
   if (pairs.length === 0) return
+  if (given === undefined) {
+    args[at] = added
+    return
+  }
   const isKept = (index: number) => !Object.hasOwn(added, names[index] ?? '')
   if (!Array.isArray(given)) {
     const kept = { ...(given as object | undefined) }

@@ -128,11 +128,14 @@ export function isLocal({ clientIp, forwarded, peerAddress }: Request): boolean 
 
 /** Whether an address leads to this machine. */
 export function isLoopback(address: string): boolean {
-  return /^(?:::ffff:)?127\.\d+\.\d+\.\d+$/.test(address) || address === '::1'
+  return address === '127.0.0.1' || address === '::1' || /^(?:::ffff:)?127\.\d+\.\d+\.\d+$/.test(address)
 }
 
 const wrongKeyRemedy =
   'The link that the server prints at start, or DEBUG_KEY in the header x-debug-key, would allow it.'
+
+/** A request with the decision of a gate. */
+type Decided = Request & Record<symbol, boolean | undefined>
 
 /** Decides for each request whether its client may see debug output, and logs each kind of refusal once. */
 export class DebugGate {
@@ -140,7 +143,8 @@ export class DebugGate {
   readonly #logger: Logger
   readonly #peers: PeerUsers
   readonly #users = new WeakMap<Connection, PeerUser>()
-  readonly #decisions = new WeakMap<Request, boolean>()
+  /** A request holds its decision under this key: the values of a WeakMap make minor garbage collections dearer. */
+  readonly #key = Symbol('debug')
   readonly #logged = new Set<string>()
 
   constructor(policy: DebugPolicy, logger: Logger, peers: PeerUsers = new PeerUsers()) {
@@ -169,17 +173,22 @@ export class DebugGate {
   allows(request: Request): boolean {
     if (!this.isDebug) return false
     if (request.parent !== undefined) return this.allows(request.parent)
-    let isAllowed = this.#decisions.get(request)
+    let isAllowed = (request as Decided)[this.#key]
     if (isAllowed === undefined) {
       isAllowed = this.#admits(request) && this.#hasKey(request)
-      this.#decisions.set(request, isAllowed)
+      this.#decide(request, isAllowed)
     }
     return isAllowed
   }
 
   /** Refuses a request before it is handled: it is the replay of a refused one. */
   refuse(request: Request): void {
-    this.#decisions.set(request, false)
+    this.#decide(request, false)
+  }
+
+  #decide(request: Request, isAllowed: boolean): void {
+    // Only this gate has the key.
+    ;(request as Decided)[this.#key] = isAllowed
   }
 
   /** Whether a request passes all conditions except the debug key. */
@@ -198,7 +207,7 @@ export class DebugGate {
   isOpenedBy(key: string, request: Request): boolean {
     if (this.#policy.key === undefined || !this.#admits(request)) return false
     if (this.#policy.key.is(key)) {
-      this.#decisions.set(request, true)
+      this.#decide(request, true)
       return true
     }
     this.#explain('a client has sent a wrong key', wrongKeyRemedy)

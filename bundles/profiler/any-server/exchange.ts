@@ -87,7 +87,7 @@ export function recordServers(services: ExchangeServices): () => void {
       const trace = profiler.begin(request)
       return trace && new ServerExchange(services, trace, request, message, reply)
     },
-    endSocket: socket => latest.get(socket)?.closeStream(),
+    endSocket: socket => latestOf(socket)?.closeStream(),
     answer:
       answerOwn &&
       ((message, reply) => {
@@ -105,8 +105,20 @@ export function recordServers(services: ExchangeServices): () => void {
 /** Bytes of a body that are kept: more is not parsed. */
 const bodyLimit = 262_144
 
+/** A property of the socket: see `attachTrace`. */
+const latestKey: unique symbol = Symbol('exchange')
+
 /** The last exchange of a connection, until it ends. */
-const latest = new WeakMap<object, ServerExchange>()
+function latestOf(socket: object): ServerExchange | undefined {
+  return (socket as { readonly [latestKey]?: ServerExchange })[latestKey]
+}
+
+function setLatest(socket: object, exchange: ServerExchange | undefined): void {
+  // Not enumerable: the application may print its sockets.
+  if (!(latestKey in socket)) Object.defineProperty(socket, latestKey, { writable: true })
+  const connected: { [latestKey]?: ServerExchange | undefined } = socket
+  connected[latestKey] = exchange
+}
 
 /** A request that another server answers, from its head to the end of its response. */
 class ServerExchange implements ObservedExchange {
@@ -143,9 +155,9 @@ class ServerExchange implements ObservedExchange {
     this.#socket = socketOf(message)
     // The streams of HTTP/2 do not wait for one another.
     if (message instanceof Http2ServerRequest) return
-    const earlier = latest.get(message.socket)
+    const earlier = latestOf(message.socket)
     if (earlier !== undefined) earlier.#next = this
-    latest.set(message.socket, this)
+    setLatest(message.socket, this)
   }
 
   receive(chunk: unknown): void {
@@ -243,7 +255,7 @@ class ServerExchange implements ObservedExchange {
   /** Replies that wait behind the last one of a connection are never sent, and Node does not close them. */
   #endNext(): void {
     const { socket } = this.#message
-    if (latest.get(socket) === this) latest.delete(socket)
+    if (latestOf(socket) === this) setLatest(socket, undefined)
     const { shouldKeepAlive } = this.#reply as Partial<ServerResponse>
     if (this.#next !== undefined && (shouldKeepAlive === false || socket.destroyed)) this.#next.end()
   }

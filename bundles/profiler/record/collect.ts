@@ -241,12 +241,12 @@ export function toServerTiming(trace: Trace, collectors: readonly ProfileCollect
   const total = trace.elapsed()
   const controller = findControllerTime(trace.events.rows)
   const { method } = trace.request
-  const metrics = [`profile;desc="${trace.token}"`, toMetric(['total', 'Total', total])]
+  let metrics = `profile;desc="${trace.token}", ${toMetric('total', 'Total', total)}`
   // The browser does not report the method of a request to scripts: the toolbar lists it. GET is usual.
-  if (method !== 'GET' && /^[A-Z]{1,20}$/.test(method)) metrics.push(`method;desc="${method}"`)
+  if (method !== 'GET' && /^[A-Z]{1,20}$/.test(method)) metrics += `, method;desc="${method}"`
   if (controller > 0) {
-    metrics.push(toMetric(['kernel', 'Kernel and listeners', Math.max(0, total - controller)]))
-    metrics.push(toMetric(['ctrl', 'Controller', controller]))
+    metrics += `, ${toMetric('kernel', 'Kernel and listeners', Math.max(0, total - controller))}`
+    metrics += `, ${toMetric('ctrl', 'Controller', controller)}`
   }
   const traces = withDescendants(trace)
   const { main } = trace
@@ -257,12 +257,13 @@ export function toServerTiming(trace: Trace, collectors: readonly ProfileCollect
     return start === main.start ? stops : stops.map(stop => ({ ...stop, start: stop.start + main.start - start }))
   }
   for (const collector of collectors) {
-    for (const metric of collector.measure?.(traces, stopsOf) ?? []) metrics.push(toMetric(metric))
+    if (collector.measure === undefined) continue
+    for (const metric of collector.measure(traces, stopsOf)) metrics += `, ${toMetric(...metric)}`
   }
-  return metrics.join(', ')
+  return metrics
 }
 
-function toMetric([name, description, duration]: Metric): string {
+function toMetric(...[name, description, duration]: Metric): string {
   return `${name};desc="${description}";dur=${roundTime(duration)}`
 }
 

@@ -62,8 +62,11 @@ export function copyHeader(name: string, values: string, copier: MaskingCopier):
   return lines.join('\n')
 }
 
+/** The lengths of the names that have a case of their own: a name in lower case is a new text. */
+const ownCases: readonly number[] = [6, 10, 12, 13, 18, 22]
+
 function copyValue(name: string, value: string, copier: MaskingCopier): unknown {
-  switch (name.toLowerCase()) {
+  switch (ownCases.includes(name.length) ? name.toLowerCase() : '') {
     case 'cookie':
       return copier.text(value.split(';').map(maskCookie).join(';'))
     case 'set-cookie':

@@ -178,5 +178,7 @@ function learnPath(secretPaths: SecretPaths, trace: Trace): void {
   const { attributes, rawPath } = trace.request
   const part = middlewarePart.find(trace)
   const given = attributes.has('_route_pattern') ? attributes.get('_route_params') : undefined
-  secretPaths.learn(rawPath, part?.route?.pattern, { ...given, ...part?.parameters })
+  // Those of a route that was noted are noted, too.
+  const parameters = part?.route === undefined ? { ...given, ...part?.parameters } : part.parameters
+  secretPaths.learn(rawPath, part?.route?.pattern, parameters)
 }

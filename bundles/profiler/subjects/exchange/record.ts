@@ -63,7 +63,8 @@ export function createRequestCollector(redactor: Redactor, debugGate: Pick<Debug
       if (body !== undefined) data.body = body
       return data
     },
-    settle({ request: { method, url }, response }, { request, response: answer }) {
+    settle({ collected, request: { method }, response }, { request, response: answer }) {
+      const { url = '' } = collected?.summary ?? {}
       // The names of the collectors are those of the types.
       const parts = { request: request as RequestData | undefined, response: answer as ResponseData | undefined }
       const found = findOperation({ method, url, status: response?.status ?? 0, ...parts })
