@@ -36,7 +36,7 @@ interface UnitPart {
   readonly enqueued: string[]
 }
 
-const unitPart = new TracePart<UnitPart>('unit', () => ({ data: {}, enqueued: [] }))
+const unitPart = new TracePart<UnitPart>(() => ({ data: {}, enqueued: [] }))
 
 const unitCollector: CollectorOf<'unit'> = {
   name: 'unit',
