@@ -10,7 +10,7 @@ export const nodeConsole: Library = {
   name: 'console',
   reports: 'process',
   seenBy: 'patch',
-  notSeen: 'other methods than ' + methods.map(name => `\`${name}\``).join(', '),
+  notSeen: `other methods than ${methods.map(name => `\`${name}\``).join(', ')}`,
   patch: share(patchConsole),
 }
 

@@ -33,7 +33,7 @@ import { observeMethod } from '../../lib/observe-calls.ts'
  * The methods of the prototypes are observed once. A symbol on the message and on the reply leads to the exchange, so that a
  * request costs no listener and no closure.
  */
-export function watchServers(observer: ServerObserver): () => void {
+export function watchHttpServers(observer: ServerObserver): () => void {
   const { context } = observer
   const begin = guard('a request', (message: ServerMessage, reply: ServerReply) => begun(observer, message, reply))
   const onStart = guard('a request', (event: unknown) => {

@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { Foundation } from '../../kernel/bundle.ts'
 import type { FrameworkRoute } from '../../kernel/contracts/functions.ts'
 import type { Queries } from '../../kernel/contracts/queries.ts'
+import type { ServerObserver } from '../../kernel/contracts/servers.ts'
 import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
 import { findLoaded, findPackage, findProject } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
@@ -13,9 +14,11 @@ import { express } from './express.ts'
 import { fastify } from './fastify.ts'
 import { nodeFetch } from './fetch.ts'
 import { hono } from './hono.ts'
+import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
 import { koa } from './koa.ts'
 import { changeFiles, type Library } from './library.ts'
+import { memjs } from './memjs.ts'
 import { mongodb } from './mongodb.ts'
 import { mysql2 } from './mysql2.ts'
 import { nest } from './nest.ts'
@@ -30,11 +33,9 @@ import { betterSqlite3, nodeSqlite } from './sqlite.ts'
 import { syncFunctions } from './sync-calls.ts'
 import { undici } from './undici.ts'
 
-export { watchServers } from './http-servers.ts'
-
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
 export const libraries: readonly Library[] = [
-  ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis],
+  ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis, memjs],
   ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
   ...[express, fastify, koa, hono, nest, next],
   bullmq,
@@ -121,6 +122,11 @@ export function readRoute(message: object): FrameworkRoute | undefined {
     if (route !== undefined) return route
   }
   return undefined
+}
+
+/** Passes the requests of all servers of the process, except for those of kernels, to an observer, until the returned function is called. */
+export function watchServers(observer: ServerObserver): () => void {
+  return watchHttpServers(observer)
 }
 
 /** The watches that run, and how many have asked for them. */
