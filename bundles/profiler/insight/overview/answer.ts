@@ -2,11 +2,11 @@ import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { formatTree } from '../../../../lib/redact/value-tree.ts'
 import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
-import { formatCount, readHeader, toOneLine } from '../../profile/format.ts'
+import { formatCount, formatNumber, readHeader, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { unitOf } from '../../profile/units.ts'
-import type { ConsoleMethod } from '../../subjects/console/data.ts'
+import { countPrinted } from '../../subjects/console/read.ts'
 import { readOperation, readResponseContent } from '../../subjects/exchange/read.ts'
 import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
@@ -258,7 +258,7 @@ export function describeMoreFailed({
 }
 
 /** The methods of the console that say the same as a level. */
-const consoleMethods: Readonly<Record<'error' | 'warning', ConsoleMethod>> = { error: 'error', warning: 'warn' }
+const consoleMethods = { error: 'error', warning: 'warn' } as const
 
 /** The first message of a level, of the log, else of the console. */
 function describeLogged(profile: Profile, level: 'error' | 'warning'): Sentence | undefined {
@@ -270,13 +270,15 @@ function describeLogged(profile: Profile, level: 'error' | 'warning'): Sentence 
     logged > 0
       ? [logged, 'logger', `log-${log?.index}`, log?.message]
       : [
-          Number(entry >= 0),
+          countPrinted(profile, consoleMethods[level]),
           'console',
           `dump-${entry}`,
           entries[entry]?.values.map(value => (value.kind === 'text' ? value.text : formatTree(value))).join(' '),
         ]
   if (count === 0) return undefined
-  const text = panel === 'console' ? `console.${consoleMethods[level]}` : `${formatCount(count, level)} logged`
+  const call = `console.${consoleMethods[level]}`
+  const printed = count > 1 ? `${formatNumber(count)} calls of ${call}` : call
+  const text = panel === 'console' ? printed : `${formatCount(count, level)} logged`
   const link = message === '' ? profileLink(token, panel) : `${profileLink(token, panel)}#${anchor}`
   const said = toOneLine(message).replace(/\.$/, '')
   return [{ text, link }, ...(said === '' ? [] : [count > 1 ? ', the first: ' : ': ', toValue(said, messageLimit)])]

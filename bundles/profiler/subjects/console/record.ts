@@ -121,26 +121,30 @@ class ConsoleTrace {
   /** All calls, including those that were not kept. */
   count = 0
   readonly #entries: ConsoleEntry[] = []
-  /** The calls of each kind that were kept, and the characters of their values. */
-  readonly #kept = new Map<Kind, { entries: number; text: number }>()
+  /** The calls of each kind, those that were kept, and the characters of their values. */
+  readonly #kinds = new Map<Kind, { count: number; entries: number; text: number }>()
 
   /** Adds a call; `describe` is called only if there is room. */
   add(method: ConsoleMethod, describe: () => ConsoleEntry): void {
     this.count++
     const kind = method in entryLimits ? (method as Kind) : 'plain'
     const limit = entryLimits[kind]
-    const kept = this.#kept.get(kind) ?? { entries: 0, text: 0 }
-    if (kept.entries === limit || kept.text > textLimit * limit) return
+    const known = this.#kinds.get(kind) ?? { count: 0, entries: 0, text: 0 }
+    this.#kinds.set(kind, known)
+    known.count++
+    if (known.entries === limit || known.text > textLimit * limit) return
     const entry = describe()
-    this.#kept.set(kind, {
-      entries: kept.entries + 1,
-      text: kept.text + JSON.stringify(entry.values).length,
-    })
+    known.entries++
+    known.text += JSON.stringify(entry.values).length
     this.#entries.push(entry)
   }
 
   toData(): ConsoleData {
-    return { entries: this.#entries, omitted: this.count - this.#entries.length }
+    const omitted = this.count - this.#entries.length
+    if (omitted === 0) return { entries: this.#entries, omitted }
+    const countOf = (kind: Kind) => this.#kinds.get(kind)?.count ?? 0
+    const [dump, error, warn, plain] = [countOf('dump'), countOf('error'), countOf('warn'), countOf('plain')]
+    return { entries: this.#entries, omitted, callsByKind: { dump, error, warn, plain } }
   }
 }
 

@@ -256,6 +256,17 @@ const problems: [data: Profile['data'], text: string, init?: ProfileInit][] = [
     { dumps: 1 },
   ],
   [{ console: { entries: [{ at: 1, method: 'log', values: [{ kind: 'text', text: 'fine' }] }] } }, '', { dumps: 1 }],
+  [
+    {
+      console: {
+        entries: [{ at: 1, method: 'error', values: [{ kind: 'text', text: 'boom' }] }],
+        omitted: 129,
+        callsByKind: { dump: 0, error: 130, warn: 0, plain: 0 },
+      },
+    },
+    '130 calls of console.error, the first: boom',
+    { dumps: 130 },
+  ],
 ]
 
 t.test('the sentence of an answered request names what has failed in it', async t => {

@@ -6,6 +6,7 @@ import { type Test, t } from 'tap'
 import { patchProcess } from '#bundles/libraries/libraries.ts'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { countComplaints, readPrinted } from '#bundles/profiler/subjects/console/read.ts'
 import { observeConsole } from '#bundles/profiler/subjects/console/record.ts'
 import { consoleCalls } from '#kernel/contracts/process-calls.ts'
 import { Response } from '#lib/http/response.ts'
@@ -196,6 +197,8 @@ t.test('a flood of calls drops no error, no warning and no dump', async t => {
   })
   t.strictSame(entries.slice(200), ['error "the error"', 'warn "the warning"', 'dump "the dump"'])
   t.strictSame([profile.summary.dumps, profile.collectors.console?.omitted], [2000, 1797])
+  t.strictSame(profile.collectors.console?.callsByKind, { dump: 1, error: 1, warn: 1, plain: 1997 })
+  t.match([readPrinted(profile).count, countComplaints(profile).text], [1999, '1 error'])
   t.match(toMarkdown(createShown({}, { profile })), 'the error')
 })
 
