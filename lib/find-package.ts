@@ -10,11 +10,11 @@ export function findPackage(folder: string, name: string): string | undefined {
   return found && realpathSync(found)
 }
 
-/** The folder with the package.json of a directory: the directory itself or the nearest one above it. */
-export function findProject(directory: string): string {
-  const parent = path.dirname(directory)
-  const isProject = parent === directory || existsSync(path.join(directory, 'package.json'))
-  return isProject ? directory : findProject(parent)
+/** The folder with the package.json of a directory: the directory itself or the nearest one above it; without one, the directory. */
+export function findProject(directory: string, from: string = directory): string {
+  if (existsSync(path.join(from, 'package.json'))) return from
+  const parent = path.dirname(from)
+  return parent === from ? directory : findProject(directory, parent)
 }
 
 /** The name of the program in a directory: `shop`, as in its package.json, `shop/tools` below it, else the name of the directory. */

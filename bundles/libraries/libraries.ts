@@ -13,6 +13,7 @@ import { nodeConsole } from './console.ts'
 import { express } from './express.ts'
 import { fastify } from './fastify.ts'
 import { nodeFetch } from './fetch.ts'
+import { graphql } from './graphql.ts'
 import { hono } from './hono.ts'
 import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
@@ -37,7 +38,7 @@ import { undici } from './undici.ts'
 export const libraries: readonly Library[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis, memjs],
   ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
-  ...[express, fastify, koa, hono, nest, next],
+  ...[express, fastify, koa, hono, nest, next, graphql],
   bullmq,
 ]
 
@@ -62,12 +63,17 @@ export async function openLibraries(
   isExcluded: (library: string) => boolean = () => false,
 ): Promise<void> {
   for (const library of libraries) {
-    if (library.reports === 'functions' || isExcluded(library.name)) continue
+    if (isFramework(library) || isExcluded(library.name)) continue
     for (const [name, open] of Object.entries(library.opens ?? {}))
       await openOnce(name.startsWith('node:') ? name : findPackage(directory, name), open)
     if (findPackage(directory, library.name) !== undefined) openFiles(library)
     findUnseen(directory, library)
   }
+}
+
+/** Whether it is changed only where the application depends on it. */
+function isFramework({ reports }: Library): boolean {
+  return reports === 'functions' || reports === 'fields'
 }
 
 async function openOnce(folder: string | undefined, open: (folder: string) => Promise<void> | void): Promise<void> {
@@ -82,8 +88,8 @@ async function openOnce(folder: string | undefined, open: (folder: string) => Pr
  * imports them anyway. It must be called before that.
  */
 export async function openFrameworks(directories: readonly string[]): Promise<void> {
-  const folders = [...new Set(directories.map(findProject))]
-  const frameworks = libraries.filter(({ reports }) => reports === 'functions')
+  const folders = [...new Set(directories.map(each => findProject(each)))]
+  const frameworks = libraries.filter(isFramework)
   for (const framework of frameworks)
     if (folders.some(folder => findPackage(folder, framework.name) !== undefined)) openFiles(framework)
   listenToFrameworks()

@@ -324,7 +324,7 @@ export interface TimelineRow extends TimelineSpan {
   readonly duration: number
   /** Its periods in order, without overlaps. */
   readonly covered: readonly Period[]
-  /** Its periods without those of the spans within it. A measurement of the stopwatch contains all spans that run at the same time. */
+  /** Its periods without those of the spans within it: of a measurement of the stopwatch, of those that run at the same time. */
   readonly own: readonly Period[]
   /** The sum of these. */
   readonly ownTime: number
@@ -345,7 +345,7 @@ export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
     const { beside, depth, parent, span } = next
     const { category, children, link, name, note, periods, problem, spanId, text } = span
     const covered = joinPeriods(periods)
-    const within = category === 'stopwatch' ? beside.filter(other => isWithin(other, span)) : children
+    const within = measuring.has(category) ? beside.filter(other => isWithin(other, span)) : children
     const own = ownPeriods(periods, within)
     const end = periods.reduce((last, period) => Math.max(last, endOf(period)), 0)
     const index = rows.length
@@ -382,9 +382,16 @@ export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
   return rows
 }
 
-/** Whether a span beside a measurement belongs to it. Of two measurements, the longer one contains the other. */
+/** Spans that hold no others: work at the same time is theirs. */
+const measuring: ReadonlySet<Category> = new Set(['stopwatch', 'field'])
+
+/**
+ * Whether a span beside a measurement belongs to it. Of two measurements, the longer one contains the other. The fields of GraphQL wait for
+ * queries and calls.
+ */
 function isWithin(other: TimelineSpan, measured: TimelineSpan): boolean {
   if (other === measured) return false
+  if (measured.category === 'field') return awaitedCategories.has(other.category)
   return other.category !== 'stopwatch' || totalOf(other.periods) < totalOf(measured.periods)
 }
 

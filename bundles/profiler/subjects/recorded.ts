@@ -6,6 +6,7 @@ import { cpuSubject } from './cpu/record.ts'
 import { eventsSubject } from './events/record.ts'
 import { exceptionSubject } from './exception/record.ts'
 import { exchangeSubject } from './exchange/record.ts'
+import { graphqlSubject } from './graphql/record.ts'
 import { httpSubject } from './http/record.ts'
 import { logsSubject } from './logs/record.ts'
 import { memorySubject } from './memory/record.ts'
@@ -28,6 +29,7 @@ export const serverSubjects: readonly RecordedSubject[] = [
   routerSubject,
   queriesSubject,
   httpSubject,
+  graphqlSubject,
   configSubject,
   unitSubject,
 ]

@@ -6,6 +6,7 @@ import { consoleSchema } from './console/data.ts'
 import { cpuSchema } from './cpu/data.ts'
 import { exceptionSchema } from './exception/data.ts'
 import { redirectsSchema, requestSchema, responseSchema, sessionSchema } from './exchange/data.ts'
+import { graphqlSchema } from './graphql/data.ts'
 import { httpSchema } from './http/data.ts'
 import { loggerSchema } from './logs/data.ts'
 import { memorySchema } from './memory/data.ts'
@@ -34,6 +35,7 @@ export const collectorSchemas = {
   router: routerSchema,
   templates: templatesSchema,
   http: httpSchema,
+  graphql: graphqlSchema,
   queries: queriesSchema,
   validation: validationsSchema,
   memory: memorySchema,

@@ -11,6 +11,7 @@ import { cpuView } from './cpu/show.ts'
 import { eventsView } from './events/show.ts'
 import { exceptionView } from './exception/show.ts'
 import { exchangeView } from './exchange/show.ts'
+import { graphqlView } from './graphql/show.ts'
 import { callsView } from './http/show.ts'
 import { logsView } from './logs/show.ts'
 import { memoryView } from './memory/show.ts'
@@ -32,6 +33,7 @@ export const subjectViews: readonly SubjectView[] = [
   logsView,
   eventsView,
   callsView,
+  graphqlView,
   cacheView,
   consoleView,
   validationView,

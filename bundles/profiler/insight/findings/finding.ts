@@ -123,6 +123,12 @@ export function describePlaces(
   return { advice: `${advice}: ${named}.`, values: { ...values, ...Object.fromEntries(places) }, code }
 }
 
+/** The field of GraphQL whose resolver has started all of the work; empty without one. */
+export function findCommonField(work: readonly { readonly field?: string | undefined }[]): string {
+  const [field = '', ...others] = new Set(work.map(({ field }) => field))
+  return others.length === 0 ? field : ''
+}
+
 /** Work that began at a time, in milliseconds since the request began. */
 interface Started {
   readonly start: number

@@ -20,6 +20,7 @@ import {
   type Work,
   type WorkKind,
 } from '../../profile/work.ts'
+import { pathPatternOf, readFields } from '../../subjects/graphql/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
 import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
@@ -64,7 +65,7 @@ interface RequestFrame {
 /** A kind of spans. The name is also a class and a parameter of the page. */
 export type Category =
   | WorkKind['category']
-  | ('kernel' | 'event' | 'listener' | 'controller' | 'service' | 'stopwatch' | 'request')
+  | ('kernel' | 'event' | 'listener' | 'controller' | 'field' | 'service' | 'stopwatch' | 'request')
 
 /** The kinds of spans, in the order of their lanes. */
 export const categories: readonly { readonly name: Category; readonly label: string }[] = [
@@ -72,6 +73,7 @@ export const categories: readonly { readonly name: Category; readonly label: str
   { name: 'event', label: 'Application events' },
   { name: 'listener', label: 'Listeners' },
   { name: 'controller', label: 'Controller' },
+  { name: 'field', label: 'GraphQL fields' },
   ...[...ownWork, ...awaitedWork].map(({ category, label }) => ({ name: category, label })),
   { name: 'service', label: 'Other services' },
   { name: 'stopwatch', label: 'Stopwatch' },
@@ -318,7 +320,22 @@ function createWorkSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] 
       )
     return list(profile).map(toSpan)
   })
-  return [...createStopwatchSpans(profile, frame), ...ofKinds]
+  return [...createStopwatchSpans(profile, frame), ...createFieldSpans(profile, frame), ...ofKinds]
+}
+
+/** Creates the spans of resolvers: those of a list are one row. They run at the same time, so none holds other work. */
+function createFieldSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
+  const link = profileLink(frame.token, 'graphql')
+  return readFields(profile).calls.map(({ end, field, hasFailed, index, path, start }) =>
+    createSpan(
+      { name: pathPatternOf(path), category: 'field', periods: [toPeriod(start, end, frame)] },
+      {
+        link: `${link}#field-${index}`,
+        note: field,
+        problem: hasFailed ? 'failed' : end === undefined ? 'not finished' : '',
+      },
+    ),
+  )
 }
 
 /** The period of work, which takes milliseconds. Work without an end is drawn until the request was handled. */

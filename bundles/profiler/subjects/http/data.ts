@@ -41,6 +41,8 @@ export const httpSchema = v.object({
       error: maybe(check.text),
       /** The innermost function of the application that made the call. */
       caller: maybe(caller),
+      /** The field of GraphQL whose resolver made it: `Book.author`. */
+      field: maybe(check.text),
       /** The span that the call named as the parent of the work for it (W3C Trace Context). */
       spanId: maybe(check.text),
       /** The request as it was sent. */

@@ -12,6 +12,7 @@ import type { FindRunning } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { type ContentCopier, createCallCopier } from '../../record/copy.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import { findField } from '../../record/running-field.ts'
 import type { FindTrace, Trace } from '../../record/trace.ts'
 import type { HttpCall } from './data.ts'
 import { isLate } from './read.ts'
@@ -73,7 +74,7 @@ function timeOfCalls(trace: Trace, stopsOf: (trace: Trace) => readonly Period[])
 
 /** Fields without a value are left out: a call without an end was still running. */
 function describe(call: TracedCall, redactor: Redactor, copier: MaskingCopier, contents: ContentCopier): HttpCall {
-  const { client, method, start, sent, uploaded, head, end, status, bytes, caller, spanId } = call
+  const { client, method, start, sent, uploaded, head, end, status, bytes, caller, field, spanId } = call
   return {
     client,
     method,
@@ -90,6 +91,7 @@ function describe(call: TracedCall, redactor: Redactor, copier: MaskingCopier, c
     isAborted: call.isAborted,
     error: call.error === undefined ? undefined : maskAndCut(call.error, errorLength, redactor),
     caller,
+    field,
     spanId,
     request: call.sentMessage?.describe(copier, contents),
     response: call.receivedMessage?.describe(copier, contents),
@@ -111,6 +113,7 @@ class CallRecorder implements CallObserver {
   begin(call: CallStart, below: Running): CallWork | undefined {
     const trace = this.#findTrace()
     if (trace === undefined) return undefined
-    return callPart.of(trace).begin(call, () => this.#callers.find(below) ?? this.#findRunning(trace), trace)
+    const findCaller = () => this.#callers.find(below) ?? this.#findRunning(trace)
+    return callPart.of(trace).begin(call, findCaller, trace, findField(trace))
   }
 }

@@ -1,6 +1,6 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { isRetrieval } from '../../../../lib/http/conditions.ts'
-import { describePlaces, findRuns } from '../../insight/findings/finding.ts'
+import { describePlaces, findCommonField, findRuns } from '../../insight/findings/finding.ts'
 import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -27,10 +27,10 @@ export const repeatedCallsRule: FindingRule<Profile> = {
       })),
       ...alike.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `N+1: ${formatNumber(calls.length)} similar calls to {pattern}${amongAll(profile)}, ${readCalls(profile).omitted === 0 ? '' : 'at least '}${totalTimeOf(calls, profile)}.`,
+        problem: `N+1: ${formatNumber(calls.length)} similar calls to {pattern}${findCommonField(calls) && ' in {field}'}${amongAll(profile)}, ${readCalls(profile).omitted === 0 ? '' : 'at least '}${totalTimeOf(calls, profile)}.`,
         ...describePlaces(
           calls,
-          { pattern: shorten(name, urlLength) },
+          { pattern: shorten(name, urlLength), field: findCommonField(calls) },
           'Get all values with one call, if the API supports it',
         ),
       })),

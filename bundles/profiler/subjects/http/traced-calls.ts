@@ -41,6 +41,8 @@ export class TracedCall implements CallWork {
   isAborted: true | undefined
   readonly signal: AbortSignal | undefined
   readonly caller: Caller | undefined
+  /** The field of GraphQL whose resolver makes it. */
+  field: string | undefined
   /** The request as it was sent, and the response. */
   sentMessage: CallMessage | undefined
   receivedMessage: CallMessage | undefined
@@ -161,10 +163,11 @@ export class CallTrace {
   readonly #kept = createAllowance()
 
   /** Records a call. When there are too many, the call has no place, and nothing of it is kept but its time. */
-  begin(start: TracedStart, findCaller: () => Caller | undefined, owner: WorkOwner): TracedCall {
+  begin(start: TracedStart, findCaller: () => Caller | undefined, owner: WorkOwner, field?: string): TracedCall {
     this.count++
     if (this.calls.length >= callLimit) return new TracedCall(start, undefined, owner, this.#kept, this)
     const call = new TracedCall(start, findCaller(), owner, this.#kept)
+    call.field = field
     this.calls.push(call)
     owner.touch()
     return call

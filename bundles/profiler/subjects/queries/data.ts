@@ -46,6 +46,8 @@ const query = v.object({
   code: maybe(check.text),
   /** The innermost function of the application that made the query. */
   caller: maybe(caller),
+  /** The field of GraphQL whose resolver made it: `Book.author`. */
+  field: maybe(check.text),
   /** How it was recorded: by a channel of the library, by a span, or by the application's own call. */
   source: oneOf(['measure', 'channel', 'span']),
   /** The index of the first query with the same text and the same values. */

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../../profile/json.ts'
 import type { QueriesData, QueryData } from './data.ts'
 
 /** The fields that the queries of one statement have in common, if they are made at one place in the code. */
-type QueryStatement = Pick<QueryData, 'system' | 'namespace' | 'server' | 'text' | 'caller' | 'source'>
+type QueryStatement = Pick<QueryData, 'system' | 'namespace' | 'server' | 'text' | 'caller' | 'field' | 'source'>
 
 /** A query without the fields of its statement. */
 export interface PackedQuery extends Omit<QueryData, keyof QueryStatement> {
@@ -36,7 +36,7 @@ export class StatementList {
 
 function isSame(
   one: QueryStatement | undefined,
-  { caller, namespace, server, source, system }: QueryStatement,
+  { caller, field, namespace, server, source, system }: QueryStatement,
 ): boolean {
   // A place in the code has one object as long as it is cached.
   return (
@@ -44,7 +44,8 @@ function isSame(
     one?.system === system &&
     one.namespace === namespace &&
     one.server === server &&
-    one.source === source
+    one.source === source &&
+    one.field === field
   )
 }
 
@@ -63,8 +64,8 @@ export function packQueries(data: JsonObject): JsonObject {
 function pack(unpacked: unknown, statements: StatementList): unknown {
   if (!isObject(unpacked)) return unpacked
   // Its fields are checked when they are shown.
-  const { caller, namespace, server, source, system, text, ...query } = unpacked as JsonObject & QueryStatement
-  return { statement: statements.add({ system, namespace, server, text, caller, source }), ...query }
+  const { caller, field, namespace, server, source, system, text, ...query } = unpacked as JsonObject & QueryStatement
+  return { statement: statements.add({ system, namespace, server, text, caller, field, source }), ...query }
 }
 
 /** Gives the queries of stored data the fields of their statements. Data without statements is returned as it is. */

@@ -20,6 +20,7 @@ import type { FindRunning } from '../../record/code-places.ts'
 import type { Metric, ProfileCollector } from '../../record/collect.ts'
 import { MoreWorkCounter } from '../../record/more-work.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import { findField } from '../../record/running-field.ts'
 import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../record/trace.ts'
 import type { ConnectionWaitData, QueryData } from './data.ts'
 import { captureQuery, type DescribedQuery, identityOf, QueryDescriber } from './describe-query.ts'
@@ -73,7 +74,7 @@ export class QueryRecorder implements QueryObserver {
     const place = found === undefined && findLateCaller !== undefined ? () => findLateCaller() ?? running : running
     // A span gets its statement and its values after it has begun. They are copies already.
     const raw = start.source === 'span' ? start : captureQuery(start, redactor)
-    const query = queries.begin(raw, place, trace)
+    const query = queries.begin(raw, place, trace, findField(trace))
     return result => query.finish(result, text => maskAndCut(text, messageLimit, redactor))
   }
 
@@ -114,6 +115,8 @@ class TracedQuery {
   statement = -1
   /** The masked text of its statement. */
   text = ''
+  /** The field of GraphQL whose resolver made it. */
+  readonly field: string | undefined
   /** The masked values; see {@link QueryData}. */
   parameters: QueryData['parameters']
   twin: number | undefined
@@ -122,8 +125,14 @@ class TracedQuery {
   #raw: QueryStart | undefined
   readonly #owner: WorkOwner
 
-  constructor(raw: QueryStart, numbers: Pick<TracedQuery, 'index' | 'transaction'>, owner: WorkOwner, place: Place) {
+  constructor(
+    raw: QueryStart,
+    numbers: Pick<TracedQuery, 'field' | 'index' | 'transaction'>,
+    owner: WorkOwner,
+    place: Place,
+  ) {
     this.index = numbers.index
+    this.field = numbers.field
     this.transaction = numbers.transaction
     this.isCache = isCache(raw.system)
     this.isAwaited = isAwaitedSystem(raw.system)
@@ -142,7 +151,7 @@ class TracedQuery {
     const { namespace, parameters, server, text, twin } = mask(raw, this.index)
     const { source, system } = raw
     const caller = typeof this.#place === 'function' ? this.#place() : this.#place
-    this.statement = statements.add({ system, namespace, server, text, caller, source })
+    this.statement = statements.add({ system, namespace, server, text, caller, field: this.field, source })
     this.text = text
     this.parameters = parameters
     this.twin = twin
@@ -227,8 +236,8 @@ export class QueryTrace {
   }
 
   /** Records a query that was counted. */
-  begin(raw: QueryStart, place: Place, owner: WorkOwner): TracedQuery {
-    const numbers = { index: this.queries.length, transaction: this.#number(raw.transaction) }
+  begin(raw: QueryStart, place: Place, owner: WorkOwner, field?: string): TracedQuery {
+    const numbers = { field, index: this.queries.length, transaction: this.#number(raw.transaction) }
     const query = new TracedQuery(raw, numbers, owner, place)
     this.queries.push(query)
     owner.touch()

@@ -1,7 +1,7 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { isCache } from '../../../../lib/sql/tokens.ts'
-import { describePlaces, findRuns } from '../../insight/findings/finding.ts'
+import { describePlaces, findCommonField, findRuns } from '../../insight/findings/finding.ts'
 import {
   formatCount,
   formatDuration,
@@ -442,14 +442,15 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
   find(profile) {
     return findRepeatedQueries(profile).items.map(queries => {
       const [{ isRead, text }, second] = queries
+      const field = findCommonField(queries)
       const advice = isRead
         ? 'Load the rows of all items with one query (a join, or WHERE … IN (…)) instead of one per item'
         : 'Write all rows with one statement instead of one per item'
       return {
         severity: 'warning',
         ...(!isRead && { title: 'Rows written one by one' }),
-        problem: `${isRead ? 'N+1: ' : ''}{statement} ran ${describeTimes(queries, profile)}.`,
-        ...describePlaces(queries, { statement: shortenStatement(text) }, advice),
+        problem: `${isRead ? 'N+1: ' : ''}{statement} ran ${describeTimes(queries, profile, field === '' ? '' : ' in {field}')}.`,
+        ...describePlaces(queries, { statement: shortenStatement(text), ...(field !== '' && { field }) }, advice),
         // The first query may be necessary, so the link leads to the second one.
         place: toQueryPlace(second),
         evidence: { count: queries.length, time: timeOf(queries) },
