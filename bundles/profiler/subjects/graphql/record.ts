@@ -108,7 +108,7 @@ class FieldsTrace {
 /** All fields over the limit. */
 const others = '…'
 
-const fieldsPart: TracePart<FieldsTrace> = new TracePart('graphql', () => new FieldsTrace())
+const fieldsPart: TracePart<FieldsTrace> = new TracePart(() => new FieldsTrace())
 
 function createFieldObserver(findTrace: FindTrace): FieldObserver {
   return {
