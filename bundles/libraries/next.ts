@@ -13,7 +13,7 @@ export const next: Library = {
   seenBy: 'spans',
   from: '15',
   notSeen: 'functions in the Edge runtime; in production, errors of API routes of the Pages Router',
-  ownPaths: ['/_next/static/', '/_next/webpack-hmr', '/__nextjs_'],
+  ownPaths: ['/_next/static/', '/_next/image', '/_next/webpack-hmr', '/__nextjs_'],
   spans: {
     tracer: 'next.js',
     describe: span => works[typeOf(span)]?.(span),
