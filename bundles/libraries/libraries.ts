@@ -14,6 +14,7 @@ import { express } from './express.ts'
 import { fastify } from './fastify.ts'
 import { nodeFetch } from './fetch.ts'
 import { graphql } from './graphql.ts'
+import { hapi } from './hapi.ts'
 import { hono } from './hono.ts'
 import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
@@ -27,11 +28,14 @@ import { next } from './next.ts'
 import { nodeHttp } from './node-http.ts'
 import { nodeRedis } from './node-redis.ts'
 import { pg } from './pg.ts'
+import { polka } from './polka.ts'
 import { postgres } from './postgres.ts'
 import { watchRefusedConnections } from './refused-connections.ts'
+import { restify } from './restify.ts'
 import { watchSpans } from './spans.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
 import { syncFunctions } from './sync-calls.ts'
+import { tinyhttp } from './tinyhttp.ts'
 import { undici } from './undici.ts'
 
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
@@ -39,6 +43,7 @@ export const libraries: readonly Library[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis, memjs],
   ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
   ...[express, fastify, koa, hono, nest, next, graphql],
+  ...[hapi, restify, polka, tinyhttp],
   bullmq,
 ]
 
@@ -84,7 +89,7 @@ async function openOnce(folder: string | undefined, open: (folder: string) => Pr
 
 /**
  * Lets frameworks report what they publish nowhere. CommonJS packages are changed when they are loaded. The
- * others are changed if they are a dependency of one of the directories, or of a package that is one, such as Feathers: then the application
+ * others are changed if they are a dependency of one of the directories, at any depth, such as that of Feathers: then the application
  * imports them anyway. It must be called before that.
  */
 export async function openFrameworks(directories: readonly string[]): Promise<void> {
@@ -95,11 +100,26 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
   listenToFrameworks()
   const openers = frameworks.flatMap(({ opens = {} }) => Object.entries(opens))
   for (const folder of folders) {
-    const packages = [folder, ...[...readNames(folder)].flatMap(name => findPackage(folder, name) ?? [])]
-    const dependencies = packages.map(each => [each, readNames(each)] as const)
-    for (const [name, open] of openers) {
-      for (const [owner, names] of dependencies)
-        await openOnce(names.has(name) ? findPackage(owner, name) : undefined, open)
+    // pnpm has the packages of packages there.
+    const places = [folder, path.join(folder, 'node_modules/.pnpm')]
+    const wanted = openers.filter(([name]) => places.some(place => findPackage(place, name) !== undefined))
+    const left = new Set(wanted.map(([name]) => name))
+    let owners = [folder]
+    const known = new Set(owners)
+    // Packages behind direct dependencies are only read for a framework that is not found yet.
+    for (let depth = 0; owners.length > 0 && (depth < 2 ? wanted.length : left.size) > 0; depth++) {
+      const next = new Set<string>()
+      for (const owner of owners) {
+        const names = readNames(owner)
+        for (const [name, open] of wanted) {
+          if (!names.has(name)) continue
+          left.delete(name)
+          await openOnce(findPackage(owner, name), open)
+        }
+        for (const name of names) next.add(findPackage(owner, name) ?? owner)
+      }
+      owners = [...next].filter(each => !known.has(each))
+      for (const each of owners) known.add(each)
     }
   }
 }

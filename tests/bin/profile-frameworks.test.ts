@@ -1,18 +1,12 @@
-import { once } from 'node:events'
 import path from 'node:path'
-import { type Test, t } from 'tap'
-import { runProcess, startProcess } from '#tests/support/start-process.ts'
+import { t } from 'tap'
+import { checkFrameworks, type Framework, start } from '#tests/support/check-frameworks.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
-import { until } from '#tests/support/until.ts'
 
 const root = path.resolve(import.meta.dirname, '../../..')
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
 const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
-
-/** Each application prints the name of its file, and its port. */
-const start = `
-const report = server => process.stdout.write('PORT FILE ' + server.address().port + '\\n')
-`
 
 /** The same application in each framework: two pages below a path, an error that the application answers itself, and a refusal. */
 const express = `
@@ -98,6 +92,58 @@ app.all('*', function rest(context) { return context.text('', 404) })
 app.onError((error, context) => error.getResponse?.() ?? context.text('handled', 500))
 const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, () => report(server))
 `
+const hapi = `
+import Hapi from '@hapi/hapi'
+import { Boom } from '@hapi/boom'
+${start}
+const server = Hapi.server({ host: '127.0.0.1', port: 0, debug: false })
+server.ext('onPreHandler', function check(request, h) { return h.continue })
+server.route([
+  { method: 'GET', path: '/api/users/{id}', options: { pre: [function own() { return 1 }] }, handler: function showUser(request) { console.log('a user'); return request.params } },
+  { method: 'GET', path: '/api/reset/{token}', handler: request => { console.log('reset', request.path); return '' } },
+  { method: 'GET', path: '/api/fail', handler: () => { throw new RangeError('The page is broken.') } },
+  { method: 'GET', path: '/api/next', handler: async () => { throw new TypeError('The next page is broken.') } },
+  { method: 'GET', path: '/api/gone', handler: () => { throw new Boom('It is gone.', { statusCode: 404 }) } },
+  { method: 'GET', path: '/{rest*}', handler: function rest(request, h) { return h.response('').code(404) } },
+])
+server.start().then(() => report(server.listener))
+`
+const polka = `
+import polka from 'polka'
+${start}
+const api = polka()
+api.use(function check(request, response, next) { next() })
+api.get('/users/:id', function own(request, response, next) { next() }, function showUser(request, response) {
+  console.log('a user')
+  response.end(JSON.stringify(request.params))
+})
+api.get('/reset/:token', (request, response) => { console.log('reset', request.originalUrl); response.end() })
+api.get('/fail', (request, response, next) => next(new RangeError('The page is broken.')))
+api.get('/next', (request, response, next) => setImmediate(next, new TypeError('The next page is broken.')))
+api.get('/gone', (request, response, next) => next(Object.assign(new Error('It is gone.'), { status: 404 })))
+const app = polka()
+app.use('/api', api)
+app.listen(0, '127.0.0.1', () => report(app.server))
+`
+const tinyhttp = `
+import { App } from '@tinyhttp/app'
+${start}
+const onError = (error, request, response) => response.status(error.status ?? 500).send('handled')
+const api = new App({ onError })
+api.use(function check(request, response, next) { next() })
+api.get('/users/:id', function own(request, response, next) { next() }, function showUser(request, response) {
+  console.log('a user')
+  response.end(JSON.stringify(request.params))
+})
+api.get('/reset/:token', (request, response) => { console.log('reset', '/api' + request.url); response.end() })
+api.get('/fail', (request, response) => { throw new RangeError('The page is broken.') })
+api.get('/next', async () => { throw new TypeError('The next page is broken.') })
+api.get('/gone', (request, response, next) => next(Object.assign(new Error('It is gone.'), { status: 404 })))
+const app = new App({ onError })
+app.use('/api', api)
+app.get('*', function rest(request, response) { response.status(404).end() })
+const server = app.listen(0, () => report(server), '127.0.0.1')
+`
 const nest = (imported: string, adapter: string) => `
 import 'reflect-metadata'
 import { BadRequestException, Controller, Get, Injectable, Module, NotFoundException, Param, UseGuards, UseInterceptors } from '@nestjs/common'
@@ -136,99 +182,6 @@ NestFactory.create(App, ${adapter} { logger: false }).then(async app => {
   report(app.getHttpServer())
 })
 `
-
-/** The same application as CommonJS. */
-function toCommonJs(source: string): string {
-  return source
-    .replace(/^import (.+) from '(.+)'$/gm, "const $1 = require('$2')")
-    .replace(/^import '(.+)'$/gm, "require('$1')")
-}
-
-interface Summary extends Readonly<Record<string, unknown>> {
-  readonly token: string
-  readonly url: string
-}
-
-type Span = readonly [mark: unknown, name: string, start: number, duration: number | null, parent?: number]
-
-interface Stored {
-  readonly data: {
-    readonly events: { readonly spans: readonly Span[]; readonly places?: readonly [number, string][] }
-    readonly exception?: { readonly exceptions: readonly { readonly status?: number }[] }
-  }
-}
-
-/** Starts applications in one program, and reads their profiles. `packages` are those that they name in package.json. */
-async function profile(
-  t: Test,
-  applications: Readonly<Record<string, string>>,
-  packages: Readonly<Record<string, string>>,
-) {
-  const links = Object.entries(packages).filter(([name, real]) => name !== real)
-  const files = Object.keys(applications)
-  const imports = files.map(file => (file.endsWith('.cjs') ? `require('./${file}')` : `import './${file}'`))
-  const main = files[0]?.endsWith('.cjs') ? 'main.cjs' : 'main.mjs'
-  const cwd = t.testdir({
-    ...applications,
-    [main]: [...imports, "process.stdin.on('end', () => process.exit()).resume()"].join('\n'),
-    'package.json': JSON.stringify({ dependencies: packages }),
-    node_modules: Object.fromEntries(
-      links.map(([name, real]) => [name, t.fixture('symlink', path.join(root, 'node_modules', real))]),
-    ),
-  })
-  const child = startProcess(t, [process.execPath, '--import', preload, main], {
-    cwd,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...environment, PROFILER_PORT: '0' },
-  })
-  let output = ''
-  let errors = ''
-  child.stdout?.setEncoding('utf8').on('data', text => {
-    output += text
-  })
-  child.stderr?.setEncoding('utf8').on('data', text => {
-    errors += text
-  })
-  await until(() => errors.includes('\n') && output.split(/PORT \S+ \d+\n/).length > files.length)
-  const ports = new Map(Array.from(output.matchAll(/PORT (\S+) (\d+)\n/g), ([, file = '', port]) => [file, port]))
-  const [, viewer = ''] = /^Profiler: (http:\S+)\/_profiler\/\n/.exec(errors) ?? []
-  const read = async (link: string) => fetch(`${viewer}/_profiler/${link}`)
-  const find = async (file: string, target: string, masked = target) => {
-    const origin = `http://127.0.0.1:${ports.get(file)}`
-    const address = origin + masked
-    const response = await fetch(origin + target, { headers: { referer: origin + target } })
-    const text = await response.text()
-    let found: Summary | undefined
-    await until(async () => {
-      const list = (await (await read('search.json')).json()) as { readonly records: { readonly summary: Summary }[] }
-      found = list.records.map(({ summary }) => summary).find(({ url }) => url === address)
-      return found !== undefined
-    }, 20)
-    const stored = await (await read(`${found?.token}.json`)).text()
-    const { data } = JSON.parse(stored) as Stored
-    const { places = [], spans } = data.events
-    /** Each phase, and the functions that were called in it, with their places. */
-    const calls = spans.map(([mark, name], index) => {
-      const place = places.find(([at]) => at === index)?.[1]
-      return mark === 'phase' ? `${name}:` : place === undefined ? name : `${name} ${place.replace(/:\d+$/, '')}`
-    })
-    const panel = async (name: string) => (await read(`${found?.token}?panel=${name}`)).text()
-    return { ...found, stored, text, status: response.status, calls, exceptions: data.exception?.exceptions, panel }
-  }
-  const stop = async () => {
-    child.stdin?.end()
-    await once(child, 'exit')
-  }
-  return { find, stop }
-}
-
-interface Framework {
-  readonly source: string
-  readonly packages: Readonly<Record<string, string>>
-  /** What the profile of `/api/users/7` has of the functions; `FILE` stands for the file of the application. */
-  readonly calls: readonly string[]
-  readonly handler: string
-}
 
 const same = (...names: readonly string[]) => Object.fromEntries(names.map(name => [name, name]))
 const inExpress = [
@@ -282,6 +235,25 @@ const frameworks: Readonly<Record<string, Framework>> = {
     calls: ['middleware:', 'check FILE', 'handler:', 'showUser FILE', 'middleware:', 'check FILE'],
     handler: 'showUser',
   },
+  Hapi: {
+    source: hapi,
+    packages: same('@hapi/hapi'),
+    parameter: name => `{${name}}`,
+    calls: ['onPreHandler:', 'check FILE', 'function:', 'own FILE', 'handler:', 'showUser FILE'],
+    handler: 'showUser',
+  },
+  Polka: {
+    source: polka,
+    packages: same('polka'),
+    calls: ['middleware:', 'check FILE', 'own FILE', 'handler:', 'showUser FILE'],
+    handler: 'showUser',
+  },
+  tinyhttp: {
+    source: tinyhttp,
+    packages: same('@tinyhttp/app'),
+    calls: ['middleware:', 'check FILE', 'own FILE', 'handler:', 'showUser FILE'],
+    handler: 'showUser',
+  },
   'Nest on Express': {
     source: nest('', ''),
     packages: same('@nestjs/core'),
@@ -301,74 +273,17 @@ const programs: readonly (readonly [ending: '.mjs' | '.cjs', names: readonly str
   ['.mjs', ['Express 5', 'Fastify 5', 'Koa', 'Hono']],
   ['.mjs', ['Express 4', 'Fastify 4', 'Koa with koa-router']],
   ['.mjs', ['Nest on Express', 'Nest on Fastify']],
+  ['.mjs', ['Hapi', 'Polka', 'tinyhttp']],
   ['.cjs', ['Express 4', 'Koa', 'Hono']],
 ]
 
 for (const [ending, names] of programs) {
-  t.test(`profiles of ${names.join(', ')} in ${ending}`, async t => {
-    const applications = Object.entries(frameworks).filter(([name]) => names.includes(name))
-    t.equal(applications.length, names.length)
-    const fileOf = (name: string) => `${name.toLowerCase().replaceAll(' ', '-')}${ending}`
-    const sources = applications.map(([name, { source }]) => {
-      const text = source.replace('FILE', fileOf(name))
-      return [fileOf(name), ending === '.cjs' ? toCommonJs(text) : text]
-    })
-    const packages = Object.assign({}, ...applications.map(([, { packages }]) => packages))
-    const { find, stop } = await profile(t, Object.fromEntries(sources), packages)
-    for (const [name, framework] of applications) {
-      await t.test(`${name}: routes, functions, and errors that were answered`, t =>
-        checkProfiles(t, name, fileOf(name), framework, find),
-      )
-    }
-    await stop()
-  })
+  t.test(`profiles of ${names.join(', ')} in ${ending}`, t =>
+    checkFrameworks(t, ending, Object.fromEntries(Object.entries(frameworks).filter(([name]) => names.includes(name)))),
+  )
 }
 
-async function checkProfiles(
-  t: Test,
-  name: string,
-  file: string,
-  { calls, handler }: Framework,
-  find: Awaited<ReturnType<typeof profile>>['find'],
-) {
-  const shown = await find(file, '/api/users/7')
-  t.match(shown, {
-    text: '{"id":"7"}',
-    route: 'GET /api/users/:id',
-    controller: handler,
-    exception: null,
-    status: 200,
-  })
-  // Nest has functions of its own before these.
-  const expected = calls.map(call => call.replace('FILE', file))
-  t.strictSame(shown.calls.slice(-expected.length), expected)
-  t.match(await shown.panel('console'), new RegExp(`a user[\\s\\S]*${file}`), 'the log has the line of its message')
-  t.notMatch(await shown.panel('overview'), 'Not recorded')
-  const failed = await find(file, '/api/fail')
-  t.match(failed, { route: 'GET /api/fail', exception: 'RangeError', status: 500 })
-  t.match(await failed.panel('exception'), new RegExp(`The page is broken\\.[\\s\\S]*${file}`))
-  t.match(await find(file, '/api/next'), { route: 'GET /api/next', exception: 'TypeError', status: 500 })
-  const gone = await find(file, '/api/gone')
-  t.match(gone, { route: 'GET /api/gone', status: 404, exceptions: [{ status: 404 }] }, 'it is no crash')
-  for (const each of ['/api/reset/S3cretKq', '/api/reset/S3cr%65tKq', '/api/reset/S3cretKq?a=1']) {
-    const reset = await find(file, each, each.replace(/S3cr\w+|S3cr%65tKq/, '******'))
-    t.match(reset, { route: 'GET /api/reset/:token', status: Number })
-    t.match(reset.stored, /"text":"reset"/)
-    t.notMatch(reset.stored, /S3cr/, 'the token is masked in its URL, the log and the Referer')
-  }
-  if (name.startsWith('Express'))
-    t.match(await find(file, '/sub/S3cretKq/page', '/sub/******/page'), { route: 'GET /sub/******/page' })
-  const missing = { route: 'GET /missing/*', status: 404, ...(!name.startsWith('Nest') && { controller: 'rest' }) }
-  t.match(await find(file, '/missing/12'), missing, 'a route for all paths is not the same page for each')
-  if (name.startsWith('Nest')) {
-    const { calls, ...refused } = await find(file, '/api/users/odd')
-    t.match(refused, { status: 400, exceptions: [{ status: 400 }] })
-    t.strictSame(calls.slice(-2), ['pipe:', `Pipe ${file}`], 'the handler is not called')
-  }
-  if (name.startsWith('Express')) t.match(await find(file, '/two'), { text: 'some', route: /^GET \/one,\/two$/ })
-}
-
-t.test('a framework that a package wraps is recorded, too', async t => {
+t.test('a framework that a dependency of a dependency wraps is recorded, too', async t => {
   const source = `
 import { Koa, Router, express } from 'wrapper'
 const router = new Router().get('/users/:id', function showUser() { throw new RangeError('The page is broken.') })
@@ -396,8 +311,12 @@ export { default as express } from 'express'
     node_modules: { express: t.fixture('symlink', path.join(root, 'node_modules/express4')) },
   }
   const cwd = t.testdir({
-    'package.json': JSON.stringify({ dependencies: { ...same('wrapper'), 'not-installed': '*' } }),
-    node_modules: { wrapper },
+    'package.json': JSON.stringify({ dependencies: { ...same('outer'), 'not-installed': '*' } }),
+    node_modules: {
+      outer: { 'package.json': JSON.stringify({ dependencies: same('middle') }) },
+      middle: { 'package.json': JSON.stringify({ dependencies: same('outer', 'wrapper') }) },
+      wrapper,
+    },
   })
   const { stop, url, viewer } = await startProfiled(t, source, {}, cwd)
   for (const [page, name] of [

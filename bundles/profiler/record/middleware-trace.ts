@@ -18,10 +18,13 @@ export function routePatternOf(route: Pick<FrameworkRoute, 'pattern'> | undefine
   return path.replace(/\/(?:\d+|[\da-f]{8}-[\da-f-]{27}|[\da-f]{24,})(?=\/|$)/gi, '/*')
 }
 
-/** Whether a pattern matches all paths: `*`, `/{*splat}`, `(.*)`, `/:page(.*)`, or `/^\/(?!api).+$/i`. */
+/** Whether a pattern matches all paths: `*`, `/{*splat}`, `/{rest*}`, `/**:name`, `(.*)`, `/:page(.*)`, or `/^\/(?!api).+$/i`. */
 function isWildcard(pattern: string): boolean {
   if (!/\*|\.\+/.test(pattern)) return false
-  const rest = pattern.replace(/\(\?<?[!=][^)]*\)|(?<=[*+)$])\/[dgimsuvy]+$|\*\w+|:\w+(?=\(\.[*+]\)|[*+])/g, '')
+  const rest = pattern.replace(
+    /\(\?<?[!=][^)]*\)|(?<=[*+)$])\/[dgimsuvy]+$|\*:?\w+|\w+(?=\*\})|:\w+(?=\(\.[*+]\)|[*+])/g,
+    '',
+  )
   return !/\w/.test(rest)
 }
 

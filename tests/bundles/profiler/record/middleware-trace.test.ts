@@ -6,6 +6,7 @@ import { Trace } from '#bundles/profiler/record/trace.ts'
 t.test('a pattern that is a wildcard alone does not make all pages one route', async t => {
   const wild = [
     ...['*', '/*', '/**', '/*splat', '/{*splat}', '{/*path}', '(.*)', '/(.*)', '/:page(.*)', '/:page*', '/:path+(.*)'],
+    ...['/{rest*}', '/**:rest'],
     ...[/.*/, /^.*$/i, /(.*)/, /^\/(?!api|health).*$/, /.+/].map(String),
   ]
   t.strictSame(

@@ -1,0 +1,59 @@
+import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
+import { observeMethod } from '../../lib/observe-calls.ts'
+import { mountedAt, nameOf, observeResult } from './framework-calls.ts'
+import type { Library } from './library.ts'
+
+/** Its toolkit calls all functions of the application, and turns what they throw into a response. */
+export const hapi: Library = {
+  name: '@hapi/hapi',
+  reports: 'functions',
+  seenBy: 'patch',
+  from: '20',
+  changes: {
+    '@hapi/hapi/lib/handler.js': exports => {
+      noteFunctions(exports, 'configure')
+      noteFunctions(exports, 'prerequisitesConfig')
+    },
+    '@hapi/hapi/lib/ext.js': exports => noteFunctions(Object(exports).prototype, 'add'),
+    '@hapi/hapi/lib/toolkit.js': exports =>
+      void observeMethod(Object(Object(exports).Manager).prototype, 'execute', beginCall),
+  },
+}
+
+/** Notes the place that registers functions: the first argument of a method is one, has some as its `method`, or is a list of them. */
+function noteFunctions(target: unknown, name: string): void {
+  observeMethod(Object(target), name, function note(_, [given]) {
+    const functions = [given].flat(2).flatMap(each => (typeof each === 'function' ? each : Object(each).method))
+    for (const code of functions) if (typeof code === 'function') noteRegistration(code, note)
+    return undefined
+  })
+}
+
+interface HapiRequest {
+  readonly raw: { readonly req: object }
+  readonly params: unknown
+  readonly route: { readonly path: string; readonly settings: { readonly handler?: unknown } }
+  /** Hapi has a route of its own for paths without one. */
+  readonly _route: { readonly _special?: boolean }
+}
+
+function beginCall(_: unknown, [code, given, options]: readonly unknown[]) {
+  const request = given as HapiRequest
+  const { params, raw, route } = request
+  if (typeof code !== 'function' || request._route._special) return undefined
+  const { auth, name = '' } = Object(options)
+  const isHandler = code === route.settings.handler
+  const phase = isHandler ? 'handler' : auth ? 'authentication' : name || 'function'
+  report(raw.req, work => {
+    const pattern = mountedAt(raw.req) + route.path
+    work.noteRoute({ key: route, pattern, parameters: params, handler: nameOf(route.settings.handler) })
+    work.begin({ phase, name: nameOf(code), code })
+  })
+  return {
+    after: (result: unknown) =>
+      observeResult(result, response => {
+        // An error that is thrown becomes a response, which is the error itself.
+        if (Object(response).isBoom === true) report(raw.req, work => work.fail(response))
+      }),
+  }
+}

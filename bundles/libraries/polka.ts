@@ -1,0 +1,87 @@
+import path from 'node:path'
+import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import { loadExport, nameOf } from './framework-calls.ts'
+import type { Library } from './library.ts'
+
+/** The class of its applications is that of any application. What a function throws, it does not catch. */
+export const polka: Library = {
+  name: 'polka',
+  reports: 'functions',
+  seenBy: 'patch',
+  changes: { 'polka/index.js': watchClass, 'polka/build.js': watchClass },
+  opens: { polka: async folder => watchClass(await loadExport(path.join(folder, 'build.mjs'))) },
+}
+
+/** A message of Node, with what Polka adds. */
+interface PolkaRequest {
+  readonly originalUrl?: string
+  readonly path?: string
+  readonly params?: unknown
+}
+
+const classes = new WeakSet<object>()
+
+const applications = new WeakSet<object>()
+
+function watchClass(create: unknown): void {
+  if (typeof create !== 'function') return
+  const prototype = Object.getPrototypeOf(create({}))
+  if (classes.has(prototype)) return
+  classes.add(prototype)
+  observeMethod(prototype, 'add', function add(_, args) {
+    const [method, pattern, ...codes] = args
+    const functions = codes.flat()
+    for (const code of functions) if (typeof code === 'function') noteRegistration(code, add)
+    const last = functions.at(-1)
+    const watched = functions.map(code => watchFunction(code, code === last ? 'handler' : 'middleware', pattern, last))
+    args.splice(0, args.length, method, pattern, ...watched)
+    return undefined
+  })
+  observeMethod(prototype, 'use', function use(_, args) {
+    for (const [index, code] of args.entries()) {
+      if (typeof code !== 'function') continue
+      noteRegistration(code, use)
+      args[index] = watchFunction(code, 'middleware')
+    }
+    return undefined
+  })
+  observeMethod(prototype, 'handler', application => {
+    if (applications.has(Object(application))) return undefined
+    applications.add(Object(application))
+    observeMethod(Object(application), 'onError', (_, [error, request]) => {
+      report(Object(request), work => work.fail(error))
+      return undefined
+    })
+    return undefined
+  })
+}
+
+function watchFunction(code: unknown, phase: string, pattern?: unknown, handler?: unknown): unknown {
+  if (typeof code !== 'function') return code
+  return observeCalls(code as AnyFunction, (_, [given]) => {
+    const request = given as PolkaRequest
+    report(Object(request), work => {
+      const key = Object(handler)
+      if (typeof pattern === 'string')
+        work.noteRoute({
+          key,
+          pattern: mountOf(request) + lead(pattern),
+          parameters: request.params,
+          handler: nameOf(handler),
+        })
+      work.begin({ phase, name: nameOf(code), code })
+    })
+    return undefined
+  })
+}
+
+function lead(pattern: string): string {
+  return pattern.startsWith('/') ? pattern : `/${pattern}`
+}
+
+/** The path below which an application is mounted: what the path of the client has before that of the message. */
+function mountOf({ originalUrl = '', path: own = '' }: PolkaRequest): string {
+  const whole = originalUrl.replace(/[?#].*$/, '')
+  return whole.endsWith(own) ? whole.slice(0, whole.length - own.length) : ''
+}
