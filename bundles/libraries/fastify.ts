@@ -12,6 +12,14 @@ export const fastify: Library = {
   from: '4',
   // A hook would have frames in the stacks of errors that are not its own.
   changes: {
+    'lib/reply.js'(exports) {
+      observeMethod(Object(exports).prototype, 'send', function again(self, [payload]) {
+        const { raw, request } = self as FastifyReply
+        // Fastify only logs that, by default nowhere.
+        if (raw.writableEnded) noteError(request, payload instanceof Error ? payload : describeRepetition(again))
+        return undefined
+      })
+    },
     'lib/error-handler.js'(exports) {
       if (typeof Object(exports).buildErrorHandler !== 'function') return
       isChanged = true
@@ -97,6 +105,19 @@ interface FastifyApplication {
 
 interface FastifyCreation {
   readonly fastify: FastifyApplication
+}
+
+/** The error that Fastify logs; its stack begins with the code that has answered again. */
+function describeRepetition(below: (...values: never[]) => unknown): Error {
+  const error = Object.assign(new Error('Reply was already sent.'), { code: 'FST_ERR_REP_ALREADY_SENT' })
+  Error.captureStackTrace(error, below)
+  error.stack = String(error.stack).replace(/\n[^\n]*(?:\bobserve-calls\b|\bwasm:)[^\n]*/g, '')
+  return error
+}
+
+interface FastifyReply {
+  readonly raw: { readonly writableEnded: boolean }
+  readonly request: FastifyRequest
 }
 
 interface FastifyRequest {

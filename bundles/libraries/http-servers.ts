@@ -180,6 +180,7 @@ function observeEmit(
     const name = args[0]
     if (isReply && name === 'error') fail(exchange, args[1])
     else if (isReply && name === 'pipe') notePipe(exchange, args[1])
+    else if (isReply && name === 'drain') noteDrain(exchange)
     else if (!isReply && name === 'resume') beginReading(exchange)
     const isEnd = endsExchange && name === 'close'
     if (!isEnd && observer.context.current === exchange.request) return undefined
@@ -272,6 +273,7 @@ const noteChunk = guard(
 const finish = guard('the end of a response', (exchange: ObservedExchange) => exchange.finish())
 const closeStream = guard('the end of a stream', (exchange: ObservedExchange) => exchange.closeStream())
 const fail = guard('an error of a response', (exchange: ObservedExchange, error: unknown) => exchange.fail(error))
+const noteDrain = guard('the body of a response', (exchange: ObservedExchange) => exchange.drain())
 const notePipe = guard('the stream of a response', (exchange: ObservedExchange, source: unknown) =>
   exchange.pipe(source),
 )

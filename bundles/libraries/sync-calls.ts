@@ -8,11 +8,11 @@ import { share } from '../../lib/share.ts'
 import type { Library } from './library.ts'
 
 /**
- * The synchronous functions for files and processes. A short call costs a fraction of a microsecond. Code that has imported the functions before
+ * The synchronous functions for files and processes, and the one that waits for another thread. A short call costs a fraction of a microsecond. Code that has imported the functions before
  * is observed, too, except for CommonJS modules that keep a function in a variable.
  */
 export const syncFunctions: Library = {
-  name: 'node:fs, node:child_process',
+  name: 'node:fs, node:child_process, Atomics.wait',
   reports: 'process',
   seenBy: 'patch',
   notSeen: 'calls of less than 50 ms, and asynchronous functions',
@@ -26,7 +26,11 @@ const leastTime = 50
 let isRunning = false
 
 function patchAll(): () => void {
-  const restores = [...patch('fs', fs), ...patch('child_process', childProcess)]
+  const restores = [
+    ...patch('fs', fs),
+    ...patch('child_process', childProcess),
+    observeMethod(Atomics, 'wait', () => begin('Atomics.wait')),
+  ]
   syncBuiltinESMExports()
   return () => {
     for (const restore of restores) restore()

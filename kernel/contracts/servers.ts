@@ -36,6 +36,8 @@ export interface ObservedExchange {
   closeStream(): void
   /** A stream is piped to the response. */
   pipe(source: unknown): void
+  /** The client has taken what was written: the response may go on. */
+  drain(): void
   /** The response was sent, the client has left, or the server has broken the response off. */
   end(): void
 }

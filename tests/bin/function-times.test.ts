@@ -1,3 +1,4 @@
+import { get } from 'node:http'
 import { t } from 'tap'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
@@ -121,3 +122,49 @@ for (const [name, [source, pages]] of Object.entries(applications)) {
     await stop()
   })
 }
+
+t.test('a wait for the client, for a thread and between the parts of a stream is none of the framework', async t => {
+  const { stop, url, viewer } = await startProfiled(
+    t,
+    `import { setTimeout as sleep } from 'node:timers/promises'
+    import { Readable } from 'node:stream'
+    import express from 'express'
+    const app = express()
+    const whole = Buffer.alloc(24e6)
+    app.get('/large', (request, response) => Readable.from((function* () { for (let at = 0; at < 24; at++) yield whole.subarray(0, 1e6) })()).pipe(response))
+    app.get('/at-once', (request, response) => { response.write(whole); response.write('b'); response.once('drain', () => response.end()) })
+    app.get('/events', async (request, response) => {
+      response.type('text/event-stream')
+      for (let at = 0; at < 4; at++) { response.write('data: a\\n\\n'); await sleep(60) }
+      response.end()
+    })
+    app.get('/thread', (request, response) => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300); response.send('ok') })
+    const server = app.listen(0, '127.0.0.1', () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n'))
+    process.stdin.on('end', () => process.exit()).resume()`,
+    {},
+    t.testdir({ node_modules: {}, 'package.json': JSON.stringify({ dependencies: { express: '*' } }) }),
+  )
+  const overviewOf = async (page: string) => {
+    const { summary } = await findProfile(viewer, `/${page}`)
+    return (await fetch(`${viewer}/_profiler/${summary.token}.md`)).text()
+  }
+  for (const page of ['large', 'at-once']) {
+    await new Promise(resolve =>
+      get(`${url}/${page}`, message => message.once('data', () => message.pause()).on('close', resolve)).on(
+        'response',
+        message => setTimeout(() => message.resume(), 400),
+      ),
+    )
+    t.match(await overviewOf(page), /the client took \d+ ms.* to read the response/, page)
+  }
+  await (await fetch(`${url}/events`)).text()
+  const events = await overviewOf('events')
+  t.match(events, /: sending took/)
+  t.notMatch(events, 'Waiting in the framework')
+  await (await fetch(`${url}/thread`)).text()
+  t.match(
+    await overviewOf('thread'),
+    /: the handler took .*\n[^]*blocked the event loop for 3\d\d ms.*, in `Atomics.wait\(\)`/,
+  )
+  await stop()
+})

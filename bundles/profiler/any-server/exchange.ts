@@ -134,6 +134,8 @@ class ServerExchange implements ObservedExchange {
   #reading: number | undefined
   /** Bytes that the toolbar has added to the page. */
   #added = 0
+  /** When a part of the body was written last, by `performance.now()`. */
+  #written = 0
   #isEnded = false
   #isClosedByServer = false
   #source: unknown
@@ -225,6 +227,11 @@ class ServerExchange implements ObservedExchange {
     const reply = this.#reply
     this.#isStreamed ||= reply instanceof ServerResponse ? !reply.writableEnded : this.#content.length > 0
     this.#content.add(toBytes(chunk, encoding), typeof chunk === 'string')
+    this.#written = readClock()
+  }
+
+  drain(): void {
+    if (this.trace.duration === undefined) this.trace.noteDrain(this.#written)
   }
 
   fail(error: unknown): void {

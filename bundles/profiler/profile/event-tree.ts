@@ -343,10 +343,15 @@ export function nameHandler(profile: Profile): string {
 
 /**
  * The milliseconds until the response was ready to be sent: until the last `kernel.finish_request` was over. The rest of the
- * total is spent on sending. Where no such event was recorded, it is the total.
+ * total is spent on sending. Another server sends a stream after its last function. Otherwise it is the total.
  */
 export function readHandledTime(profile: Profile): number {
   const { duration: total } = profile.summary
-  const finish = readEventTree(profile).roots.findLast(({ name }) => name === 'kernel.finish_request')
+  const { isOfServer, nodes, roots } = readEventTree(profile)
+  if (isOfServer && profile.collectors.response?.isStreamed === true) {
+    const ends = nodes.filter(({ kind }) => kind === 'call').map(({ duration = Infinity, start }) => start + duration)
+    return Math.min(total, Math.max(0, ...ends) / 1000)
+  }
+  const finish = roots.findLast(({ name }) => name === 'kernel.finish_request')
   return finish?.duration === undefined ? total : Math.min(total, (finish.start + finish.duration) / 1000)
 }

@@ -53,6 +53,8 @@ export const eventsSchema = v.object({
   waits: list(v.tuple([check.amount, check.amount, check.amount])),
   /** When the application waited for the body of the request: start and duration in microseconds. Absent below a millisecond. */
   received: maybe(v.tuple([check.amount, check.amount])),
+  /** When the response waited for its client to read: starts and durations in microseconds. Absent without such a time of a millisecond. */
+  drains: maybe(list(v.tuple([check.amount, check.amount]))),
   /** Whether the process handled other main requests at the same time. */
   isShared: flag,
   /**

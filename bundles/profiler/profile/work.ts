@@ -94,8 +94,8 @@ export const readStops: (profile: Pick<Profile, 'collectors'>) => readonly Perio
 )
 
 /**
- * The periods in which the code of a request could not go on, in milliseconds since it began: it waited for its client to send the body,
- * another request blocked the event loop, or garbage was collected.
+ * The periods in which the code of a request could not go on, in milliseconds since it began: it waited for its client to send the body or to
+ * read the response, another request blocked the event loop, or garbage was collected.
  */
 export const readDelays: (profile: Pick<Profile, 'collectors' | 'summary'>) => readonly Period[] = ({
   collectors: { events, memory },
@@ -104,6 +104,7 @@ export const readDelays: (profile: Pick<Profile, 'collectors' | 'summary'>) => r
   const { blocks = [], pauses } = memory ?? {}
   return joinPeriods([
     ...readReceived(events),
+    ...readDrains(events),
     ...blocks.filter(({ by }) => by !== '' && by !== token),
     ...(pauses?.first ?? []),
   ])
@@ -113,6 +114,11 @@ export const readDelays: (profile: Pick<Profile, 'collectors' | 'summary'>) => r
 export function readReceived(events: Profile['collectors']['events']): readonly Period[] {
   const [start, duration] = events?.received ?? []
   return start === undefined || duration === undefined ? [] : [{ start: start / 1000, duration: duration / 1000 }]
+}
+
+/** When the response waited for its client to read, in milliseconds since the request began. */
+export function readDrains(events: Profile['collectors']['events']): readonly Period[] {
+  return (events?.drains ?? []).map(([start, duration]) => ({ start: start / 1000, duration: duration / 1000 }))
 }
 
 /** What is recorded of such periods. */

@@ -13,9 +13,10 @@ export function isRecordedWarning([text]: readonly unknown[]): boolean {
   return [...warningChannels.keys()].some(name => text.includes(`${name}: `))
 }
 
-/** The codes with which Node refuses a second head, and a body after the end of the response. */
+/** The codes with which Node refuses a second head, and a body after the end of the response; and Fastify a second response. */
 const repeatedAnswers: ReadonlySet<unknown> = new Set([
   ...['ERR_HTTP_HEADERS_SENT', 'ERR_HTTP2_HEADERS_SENT', 'ERR_STREAM_WRITE_AFTER_END'],
+  'FST_ERR_REP_ALREADY_SENT',
 ])
 
 /** Whether the code of an error says that an application answers a request for the second time. */

@@ -10,6 +10,11 @@ import { EventTrace } from './event-trace.ts'
 /** The most errors of one request that are recorded. If listeners replace an error, each of its replacements is recorded, too. */
 const thrownLimit = 10
 
+/** Microseconds: a shorter time is that of the system. */
+const leastDrain = 1000
+
+const drainLimit = 100
+
 /**
  * The routes of main requests and the controllers of sub-requests that were handled, each with the time by
  * `performance.now()` when that was done first. An edit of files starts a new map.
@@ -51,6 +56,8 @@ export class Trace implements CollectedRequest {
   /** Bytes of the response's stream that were sent; `undefined` if the response was no stream. */
   sentBytes: number | undefined
   outcome: Outcome = 'unfinished'
+  /** When the response waited for its client to read: starts and durations in microseconds. */
+  readonly drains: [number, number][] = []
   response: Response | undefined
   /** The body of the response before the toolbar and the compression; `undefined` when it was not noted. */
   page: NotedPage | undefined
@@ -118,6 +125,16 @@ export class Trace implements CollectedRequest {
     if (!isLate) return
     this.lateErrors++
     this.touch()
+  }
+
+  /** Since a time, by `performance.now()`, the response has waited for its client to read. */
+  noteDrain(since: number): void {
+    const start = Math.round((since - this.start) * 1000)
+    const end = Math.round(this.elapsed() * 1000)
+    const last = this.drains.at(-1)
+    if (end - start < leastDrain) return
+    if (last !== undefined && start - last[0] - last[1] < leastDrain) last[1] = end - last[0]
+    else if (this.drains.length < drainLimit) this.drains.push([start, end - start])
   }
 
   /** Reports a recorded piece of work. After the end of the request it is late work, which updates the profile. */

@@ -21,7 +21,7 @@ import { readProcessStart } from '../since-edit.ts'
 import { nameOfWork } from '../summary-view.ts'
 import { describeMoreFailed, findReason, findTrouble, hasThrown, type Reason, type TroubledProfile } from './answer.ts'
 import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
-import { divideTime, stopped, type TimePart } from './time-parts.ts'
+import { divideTime, reader, stopped, type TimePart } from './time-parts.ts'
 
 /** The answer to the first questions about a request: where its time went, and what is wrong. */
 export interface Overview {
@@ -122,7 +122,10 @@ function describePart(
     case 'sending':
       return took([], 'sending')
     case 'client':
-      return { subject: [], text: `the client took ${time} to send the body` }
+      return {
+        subject: [],
+        text: `the client took ${time} to ${part.label === reader.label ? 'read the response' : 'send the body'}`,
+      }
     case 'own':
       return { subject: [], text: `this request blocked the event loop for ${time}` }
     case 'blocked':

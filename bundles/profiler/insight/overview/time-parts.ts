@@ -9,6 +9,7 @@ import {
   joinPeriods,
   type Period,
   periodOf,
+  readDrains,
   readReceived,
   subtractPeriods,
   type WorkKind,
@@ -142,6 +143,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   }
   for (const received of readReceived(profile.collectors.events))
     inMilliseconds(client, received.start, endOf(received))
+  for (const drain of readDrains(profile.collectors.events)) inMilliseconds(reader, drain.start, endOf(drain))
   // Garbage that is collected within synchronous work is a part of its time.
   for (const pause of subtractPeriods(joinPeriods(readPauses(profile)), joinPeriods(synchronous)))
     add(garbage, pause.start, endOf(pause))
@@ -179,6 +181,8 @@ const moreFunctions = part('listener', 'Functions without details', 'events')
 const subRequests = part('request', 'Sub-requests', 'time')
 /** The application waited for the body of the request. */
 const client = part('client', 'Receiving the body', 'request')
+/** The response waited for the client to read it. */
+export const reader: Claim['part'] = part('client', 'Client reads the response', 'request')
 const garbage = part('gc', 'Garbage collection', 'memory')
 /** The request blocked the event loop outside of its functions, such as after its answer. In one of them, the function was at work. */
 const own = part('own', 'Blocked by this request', 'memory')

@@ -28,6 +28,7 @@ function createEventsCollector(
         ...(events.more && { more: events.more.toData() }),
         waits: events.waits,
         ...readReceived(trace),
+        ...(trace.drains.length > 0 && { drains: trace.drains }),
         isShared: main.mostOthers > 0,
         ...(places && { places }),
         ...(events.oldHeaders.length > 0 && { oldHeaders: copyOldHeaders(events.oldHeaders, createCopier(redactor)) }),

@@ -37,6 +37,7 @@ function observe(t: Test, change: (exchange: ObservedExchange) => Partial<Observ
       finish: () => note('finish'),
       closeStream: () => note('close'),
       pipe: () => note('pipe'),
+      drain: () => undefined,
       end: () => note('end'),
     }
     note('begin')

@@ -1,0 +1,55 @@
+import { t } from 'tap'
+import { findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
+import { until } from '#tests/support/until.ts'
+
+/** Handlers of Fastify by their pages: the line of the second response, and whether there is one. */
+const pages: Readonly<Record<string, readonly [isFault: boolean, code: string]>> = {
+  twice: [true, `(request, reply) => { reply.send('a'); reply.send('b') }`],
+  'twice-object': [true, `(request, reply) => { reply.send({ a: 1 }); reply.code(404).send({ error: 'none' }) }`],
+  'twice-late': [true, `(request, reply) => { reply.send('a'); setTimeout(() => reply.send('b'), 20) }`],
+  'twice-empty': [true, `(request, reply) => { reply.send(); reply.send() }`],
+  'twice-redirect': [true, `(request, reply) => { reply.send('a'); reply.redirect('/once') }`],
+  'twice-async': [true, `async (request, reply) => { reply.send('a'); await sleep(5); reply.send('b'); return reply }`],
+  once: [false, `(request, reply) => { reply.send('a') }`],
+  'return-reply': [false, `async (request, reply) => { await sleep(5); reply.send('a'); return reply }`],
+  'return-nothing': [false, `async (request, reply) => { reply.send('a') }`],
+  hijacked: [false, `(request, reply) => { reply.hijack(); reply.raw.end('a') }`],
+  stream: [false, `async (request, reply) => reply.send(Readable.from(['a', 'b']))`],
+  asked: [false, `async (request, reply) => { reply.send('a'); if (!reply.sent) reply.send('b') }`],
+}
+
+for (const name of ['fastify', 'fastify4']) {
+  t.test(`${name}: a second response, of which Fastify tells nobody, is found at its line`, async t => {
+    const program = `
+import Fastify from '${name}'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+const app = Fastify()
+${Object.entries(pages)
+  .map(([page, [, code]]) => `app.get('/${page}', ${code})`)
+  .join('\n')}
+app.listen({ port: 0, host: '127.0.0.1' }).then(() => process.stdout.write(JSON.stringify([app.server.address().port]) + '\\n'))
+process.stdin.on('end', () => process.exit()).resume()
+`
+    const { stop, url, viewer } = await startProfiled(t, program)
+    const lines = program.split('\n')
+    const wrong: string[] = []
+    for (const [page, [isFault]] of Object.entries(pages)) {
+      await (await fetch(`${url}/${page}`)).text()
+      const read = async () => {
+        const { findings } = (await findProfile(viewer, `/${page}`)) as ProfileData & {
+          readonly findings: readonly { readonly rule: string; readonly code: { readonly line: number } | null }[]
+        }
+        return findings.map(({ code, rule }) => `${rule} at ${code?.line}`)
+      }
+      const line = lines.findIndex(text => text.startsWith(`app.get('/${page}'`)) + 1
+      const expected = isFault ? [`second-response at ${line}`] : []
+      // Late work amends the profile.
+      if (isFault) await until(async () => (await read()).length > 0).catch(() => undefined)
+      const found = await read()
+      if (found.join() !== expected.join()) wrong.push(`${page}: ${found.join() || 'nothing'}`)
+    }
+    t.strictSame(wrong, [])
+    await stop()
+  })
+}
