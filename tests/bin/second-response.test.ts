@@ -19,7 +19,7 @@ const pages: Readonly<Record<string, readonly [isFault: boolean, code: string]>>
 }
 
 for (const name of ['fastify', 'fastify4']) {
-  t.test(`${name}: a second response, of which Fastify tells nobody, is found at its line`, async t => {
+  t.test(`${name}: a second response, which Fastify only logs, is found at its line`, async t => {
     const program = `
 import Fastify from '${name}'
 import { Readable } from 'node:stream'
