@@ -162,9 +162,8 @@ t.test('a wait for the client, for a thread and between the parts of a stream is
   t.match(events, /: sending took/)
   t.notMatch(events, 'Waiting in the framework')
   await (await fetch(`${url}/thread`)).text()
-  t.match(
-    await overviewOf('thread'),
-    /: the handler took .*\n[^]*blocked the event loop for 3\d\d ms.*, in `Atomics.wait\(\)`/,
-  )
+  const thread = await overviewOf('thread')
+  t.match(thread, /: the handler took/)
+  t.match(thread, /blocked the event loop for .*, in `Atomics\.wait\(\)`/)
   await stop()
 })
