@@ -45,11 +45,14 @@ const totalLimit = 20_000_000
 /** Bytes of a file or a map. */
 const sizeLimit = 32 * 1024 * 1024
 
+const loadLimit = 10_000
+
 /** When the files of CommonJS modules were loaded, in milliseconds since 1970. */
 const loads = new Map<string, number>()
 
 /** Notes that a file is loaded now: a bundler writes and loads files while the process runs. */
 export function noteLoad(file: string): void {
+  if (loads.size === loadLimit) loads.clear()
   loads.set(file, readTime())
 }
 

@@ -75,6 +75,7 @@ export class MiddlewareTrace implements FrameworkWork {
   #phase: SpanRow | undefined
   #phaseIndex = -1
   #call: SpanRow | undefined
+  #callIndex = -1
   #running: FrameworkFunction | undefined
   /** Work that has not ended, in the order in which it began, with the index of its row. */
   readonly #measured: { readonly index: number }[] = []
@@ -167,7 +168,7 @@ export class MiddlewareTrace implements FrameworkWork {
     }
   }
 
-  /** Work of a framework, within the work that began last and has not ended. */
+  /** Work of a library, within the work, or else the call, that began last and has not ended. */
   measure(phase: string, name: string, elapsed = 0): (hasFailed: boolean) => void {
     const { events } = this.#trace
     const start = events.now() - Math.round(elapsed * 1000)
@@ -177,7 +178,7 @@ export class MiddlewareTrace implements FrameworkWork {
       const end = events.timeMore()
       return () => end()
     }
-    const around: SpanRow = ['phase', phase, start, null, this.#measured.at(-1)?.index ?? -1]
+    const around: SpanRow = ['phase', phase, start, null, this.#measured.at(-1)?.index ?? this.#callIndex]
     const row: SpanRow = ['function', name, start, null, events.rows.push(around) - 1]
     const work = { index: events.rows.push(row) - 1 }
     this.#measured.push(work)
@@ -224,7 +225,8 @@ export class MiddlewareTrace implements FrameworkWork {
       this.#phaseIndex = events.rows.push(this.#phase) - 1
     }
     const row: SpanRow = ['function', name || 'anonymous', start, null, this.#phaseIndex]
-    this.#functions.set(events.rows.push(row) - 1, code)
+    this.#callIndex = events.rows.push(row) - 1
+    this.#functions.set(this.#callIndex, code)
     return row
   }
 
@@ -233,6 +235,7 @@ export class MiddlewareTrace implements FrameworkWork {
     this.#endMore = undefined
     if (this.#call !== undefined) this.#call[3] = now - this.#call[2]
     this.#call = undefined
+    this.#callIndex = -1
     this.#running = undefined
   }
 

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { findSource, toSource } from '#lib/stack/source-maps.ts'
+import { findSource, noteLoad, toSource } from '#lib/stack/source-maps.ts'
 import { parseStack } from '#lib/stack/stack-frames.ts'
 import { encodeMappings, inlineMap } from '#tests/support/source-map.ts'
 
@@ -142,6 +142,20 @@ t.test('a frame of the application is in its source, if its file is older than t
   t.strictSame(toSource(frame, directory), { ...frame, file: path.join(directory, 'src/a.ts'), column: 1 })
   for (const other of [write('node_modules/x'), { ...frame, file: 'node:fs' }, { isAsync: false }])
     t.strictSame(toSource(other, directory), other)
+})
+
+t.test('a file that was loaded after it was written has its source, until it is written again', async t => {
+  const directory = t.testdir({ 'src.ts': '' })
+  const file = path.join(directory, 'chunk.js')
+  writeFileSync(file, inlineMap({ version: 3, sources: ['src.ts'], mappings: encodeMappings([[[0, 0, 6, 1]]]) }))
+  const frame = { file, line: 1, column: 1, isAsync: false }
+  t.strictSame(toSource(frame, directory), frame, 'the load of the file is not known')
+  utimesSync(file, 0, Date.now() / 1000 - 1)
+  noteLoad(file)
+  t.match(toSource(frame, directory), { file: path.join(directory, 'src.ts'), line: 7, column: 2 })
+  utimesSync(file, 0, Date.now() / 1000 + 1)
+  noteLoad(file)
+  t.match(toSource(frame, directory), { file, line: 1 })
 })
 
 t.test('a frame that Node has written in its source stays there, also if code and source have one name', async t => {
