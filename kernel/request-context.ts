@@ -9,6 +9,9 @@ import type { Request } from '../lib/http/request.ts'
 export class RequestContext {
   #storage: AsyncLocalStorage<Request | undefined> | undefined
 
+  /** The carrier of the work of code that works for no request, such as a script. In a module that is loaded before a script, `enter` does not reach it on Node 24. */
+  outside: Request | undefined
+
   /** Enables the context for all later requests. */
   enable(): void {
     this.#storage ??= new AsyncLocalStorage()
@@ -25,7 +28,7 @@ export class RequestContext {
 
   /** The current request; `undefined` outside of a request, and before `enable()`. */
   get current(): Request | undefined {
-    return this.#storage?.getStore()
+    return this.#storage?.getStore() ?? this.outside
   }
 
   /** Runs a task with this request as the current one. The value for the task saves a closure. */

@@ -23,6 +23,7 @@ import { findFolder, keepSecret } from './profile-folder.ts'
 import { isRefused, refusal } from './profile-refusal.ts'
 import type { ViewerServices } from './profile-viewer.ts'
 import { addProgram, type Program } from './program-list.ts'
+import { recordCommand } from './record-command.ts'
 
 /** The variables that are settings of the viewer. The application may have others of the same names as settings of a kernel. */
 const ownSettings = /^(?:PROFILER_|DEBUG_ALLOWED_|DEBUG_KEY$|EDITOR_)/
@@ -66,6 +67,8 @@ export async function profileProcess(
     ...(hasToolbar && { addToolbar: await loadToolbar(logger) }),
   })
   if (parent !== undefined) return
+  // Programs that inherit their options, such as npm, are not what is asked for.
+  if (!env.NODE_OPTIONS?.includes('sinfonietta')) recordCommand(directory, () => !isRefused(env))
   Object.assign(env, { [viewerVariable]: viewer, [secretVariable]: recorder.replaySecret })
   process.stderr.write(`Profiler: ${viewer}${home}\n`)
 }

@@ -10,6 +10,8 @@ export interface UnitStart {
   readonly name: string
   /** What it works on: the data of a job, the content of a message. */
   readonly input?: unknown
+  /** Those of a command line. */
+  readonly arguments?: readonly string[]
   /** The job of which it is an attempt. */
   readonly job?: JobAttempt
 }
@@ -34,6 +36,10 @@ export interface JobAttempt extends JobKey {
 export interface UnitEnd {
   readonly error?: unknown
   readonly result?: unknown
+  /** Of a command. Another one than 0 is a failure. */
+  readonly exitCode?: number
+  /** What a process that exits has left open: `2 timers`. */
+  readonly open?: readonly string[]
 }
 
 /** Work that is being recorded. */
@@ -42,6 +48,10 @@ export interface RecordedUnit {
   run<result>(task: () => result): result
   /** The rest of the running code is a part of the work, until the returned function is called. */
   enter(): () => void
+  /** Code of the process that works for nothing else is a part of the work, until a request or a job begins: then the work is dropped. */
+  enterProcess(): void
+  /** No profile is made. */
+  drop(): void
   /** A second call does nothing. */
   end(ending: UnitEnd): void
 }
@@ -69,7 +79,7 @@ export function observeUnits({ begin, noteJob }: UnitObserver): () => void {
 }
 
 /** Begins work; `undefined` if nothing records it. The last observer belongs to the newest kernel of the process. */
-function beginUnit(start: UnitStart): RecordedUnit | undefined {
+export function beginUnit(start: UnitStart): RecordedUnit | undefined {
   return observers.at(-1)?.begin(start)
 }
 

@@ -210,10 +210,18 @@ export class Profiler {
     this.#end(trace)
   }
 
-  /** Called when work that is no request has ended. Its profile is stored in the background. */
+  /** The trace becomes no profile. */
+  drop(trace: Trace): void {
+    removeFrom(this.#inFlight, trace)
+    this.#maker.forget(trace.token)
+  }
+
+  /** Called when work that is no request has ended. Its profile is stored in the background, also if a crash has stored it already. */
   end(trace: Trace, outcome: 'complete' | 'failed'): void {
     removeFrom(this.#inFlight, trace)
+    if (this.#culprits.includes(trace)) this.#culprits = []
     trace.outcome = outcome
+    trace.isStored = false
     this.#end(trace)
   }
 
@@ -345,6 +353,11 @@ class ProfileMaker {
   /** Announces a token: a response names it before its profile is stored. */
   expect(token: string): void {
     this.#pending.add(token)
+  }
+
+  /** A token will have no profile. */
+  forget(token: string): void {
+    this.#pending.settle(token)
   }
 
   /** Runs the collectors on a trace in its present state, and replaces the data that was collected before. */

@@ -174,8 +174,17 @@ export function findTrouble(
     (found && ['finding: ', toValue(found.title, nameLimit)]) ??
     describeFailedCall(profile, 400) ??
     describeRefusedInput(profile) ??
-    describeLogged(profile, 'warning')
+    describeLogged(profile, 'warning') ??
+    describeOpen(profile)
   )
+}
+
+/** What a command has left open when it exited. */
+function describeOpen({ collectors, summary: { token } }: Profile): Sentence | undefined {
+  const { open = [] } = collectors.unit ?? {}
+  return open.length === 0
+    ? undefined
+    : [{ text: `it has left ${open.join(', ')} open`, link: profileLink(token, 'unit') }]
 }
 
 /** The refused input of a form that is shown again. */

@@ -316,7 +316,7 @@ function describeEnding(profile: Profile): Sentence {
     return [isLate ? ` took ${time}, and ended the process later` : ` ended with the process after ${time}`]
   if (outcome === 'stream-failed') return [` broke off after ${time}`]
   if (outcome === 'aborted') return [` took ${time} and was aborted by the client`]
-  if (outcome === 'failed') return [` failed${describeAttempt(profile)} after ${time}`]
+  if (outcome === 'failed') return [` failed${describeFailure(profile)} after ${time}`]
   if (outcome === 'unfinished') return [` was not complete after ${time}`]
   if (!unitOf(profile.summary).isExchange) return [` took ${time}`]
   if (status === 0) return [` had no response after ${time}`]
@@ -328,9 +328,11 @@ function describeEnding(profile: Profile): Sentence {
   return [` took ${time}`]
 }
 
-/** A job that is tried once has no attempts worth a word. */
-function describeAttempt({ collectors: { unit } }: Profile): string {
-  const { attempt = 1, attempts = 1 } = unit?.job ?? {}
+/** A job that is tried once has no attempts worth a word; the exit code of a command that has thrown says nothing more. */
+function describeFailure(profile: Profile): string {
+  const { exitCode = 0, job } = profile.collectors.unit ?? {}
+  if (exitCode !== 0 && !hasThrown(profile)) return ` with exit code ${exitCode}`
+  const { attempt = 1, attempts = 1 } = job ?? {}
   return attempts === 1
     ? ''
     : attempt === attempts

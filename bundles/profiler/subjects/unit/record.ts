@@ -22,9 +22,11 @@ import type { UnitData } from './data.ts'
 /** Work that is no request: what it was given, how it has ended, and what has caused it. */
 export const unitSubject: RecordedSubject = {
   createCollectors: () => [unitCollector],
-  observeProcess: ({ context, redactor }, { findTrace, profiler }) => [
-    observeUnits(new UnitRecorder({ context, findTrace, profiler, redactor })),
-  ],
+  observeProcess({ context, redactor }, { findTrace, onBegin, profiler }) {
+    const recorder = new UnitRecorder({ context, findTrace, profiler, redactor })
+    onBegin(recorder.noteBegin)
+    return [observeUnits(recorder)]
+  },
 }
 
 /** What the trace of work has beside the work of other subjects. */
@@ -82,12 +84,14 @@ interface UnitServices {
 /** Records the work that libraries and applications report. */
 class UnitRecorder {
   readonly #services: UnitServices
+  /** The trace of the code that works for nothing else. */
+  #ofProcess: Trace | undefined
 
   constructor(services: UnitServices) {
     this.#services = services
   }
 
-  readonly begin = ({ input, job, name, type }: UnitStart): RecordedUnit | undefined => {
+  readonly begin = ({ arguments: values, input, job, name, type }: UnitStart): RecordedUnit | undefined => {
     const { context, findTrace, profiler, redactor } = this.#services
     const cause = findTrace()?.token
     // The context of the process carries requests.
@@ -98,6 +102,7 @@ class UnitRecorder {
     const part = unitPart.of(trace)
     if (cause !== undefined) part.cause = cause
     if (input !== undefined) part.data.input = this.#describe(input)
+    else if (values !== undefined && values.length > 0) part.data.input = this.#describe(redactor.commandLine(values))
     if (job !== undefined) {
       const { id, queue, waited } = job
       const masked = { queue: redactor.text(queue), id: redactor.text(id) }
@@ -110,8 +115,31 @@ class UnitRecorder {
         context.enter(carrier)
         return () => context.enter(outer)
       },
+      enterProcess: () => {
+        context.outside = carrier
+        this.#ofProcess = trace
+      },
+      drop: () => this.#drop(trace),
       end: guard('the end of work', ending => this.#end(trace, ending)),
     }
+  }
+
+  /** A process that handles requests or jobs is no command. Tasks may be parts of one. */
+  readonly noteBegin = ({ type }: Trace): void => {
+    if (this.#ofProcess !== undefined && type !== 'task' && type !== 'command') this.#drop(this.#ofProcess)
+  }
+
+  #drop(trace: Trace): void {
+    if (trace.duration !== undefined) return
+    this.#leaveProcess(trace)
+    trace.duration = trace.elapsed()
+    this.#services.profiler.drop(trace)
+  }
+
+  #leaveProcess(trace: Trace): void {
+    if (trace !== this.#ofProcess) return
+    this.#ofProcess = undefined
+    this.#services.context.outside = undefined
   }
 
   readonly noteJob = (job: JobKey): void => {
@@ -129,9 +157,14 @@ class UnitRecorder {
   #end(trace: Trace, ending: UnitEnd): void {
     if (trace.duration !== undefined) return
     const { profiler } = this.#services
-    const hasFailed = 'error' in ending
-    if (hasFailed) trace.addThrown(ending.error)
-    else if (ending.result !== undefined) unitPart.of(trace).data.result = this.#describe(ending.result)
+    this.#leaveProcess(trace)
+    const { data } = unitPart.of(trace)
+    const { exitCode, open, result } = ending
+    if ('error' in ending) trace.addThrown(ending.error)
+    else if (result !== undefined) data.result = this.#describe(result)
+    if (exitCode !== undefined) data.exitCode = exitCode
+    if (open !== undefined && open.length > 0) data.open = open
+    const hasFailed = 'error' in ending || (exitCode ?? 0) !== 0
     trace.events.finish()
     profiler.finish(trace)
     profiler.end(trace, hasFailed ? 'failed' : 'complete')
