@@ -13,7 +13,7 @@ const help = `Usage: npm run bench -- [options]
                        router, profiler, recording, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, redis-search,
                        redis-bytes, page-weights,
                        panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up, save, query-cost,
-                       query-page, any-server
+                       query-page, any-server, recording-bytes, recording-memory
                        (comma-separated);
                        http is the first three, pages the two about pages, workers the two about workers; goals are those
                        with the goals of speed, streams those of streams, connections and memory
@@ -64,6 +64,8 @@ const claims = {
   'query-cost': async () => (await import('./claims/queries.js')).queryCost,
   'query-page': async () => (await import('./claims/queries.js')).queryPage,
   'any-server': async () => (await import('./claims/any-server.js')).anyServer,
+  'recording-bytes': async () => (await import('./claims/any-server.js')).recordingBytes,
+  'recording-memory': async () => (await import('./claims/any-server.js')).recordingMemory,
 }
 
 const { values } = parseArgs({

@@ -1,5 +1,6 @@
-// A server process: it reports its port, and on request its CPU time (in microseconds) or, after a garbage collection, its resident
-// memory and what its objects and buffers take of it (in bytes).
+// A server process: it reports its port, and on request its CPU time (in microseconds), the bytes that it has allocated since the last
+// such request, or, after a garbage collection, its resident memory and what its objects and buffers take of it (in bytes).
+import { GCProfiler } from 'node:v8'
 import { measureCpu } from './measure-cpu.js'
 
 const [name, feature] = process.argv.slice(2)
@@ -16,7 +17,27 @@ process.send?.({ port })
 
 /** @param {object} message */
 async function answerAlone(message) {
+  if ('wantsBytes' in message) return { bytes: countBytes() }
   return 'wantsMemory' in message ? measureMemory() : { cpu: measureCpu() }
+}
+
+/** @type {GCProfiler | undefined} */
+let collections
+let used = 0
+
+/** What the heap has grown by, before, between and after its garbage collections. */
+function countBytes() {
+  let bytes = 0
+  for (const { afterGC, beforeGC } of collections?.stop()?.statistics ?? []) {
+    bytes += beforeGC.heapStatistics.usedHeapSize - used
+    used = afterGC.heapStatistics.usedHeapSize
+  }
+  const { heapUsed } = process.memoryUsage()
+  bytes += heapUsed - used
+  used = heapUsed
+  collections = new GCProfiler()
+  collections.start()
+  return bytes
 }
 
 /** Twice, after what is still under way: what is freed by one collection is returned to the system by the next. */
