@@ -19,20 +19,23 @@ export class WordFinder {
     const characters = [...new Set(folded.join(''))]
     for (const [index, character] of characters.entries()) this.#addCharacter(character, index + 1)
     const width = characters.length + 1
-    const row = Array.from({ length: width }, () => 0)
-    const next = [...row]
-    const found = [0]
-    const always = [0]
+    // There are at most as many states as characters.
+    const room = folded.join('').length + 1
+    const next = new Uint16Array(room * width)
+    const found = new Int32Array(room)
+    const always = new Int32Array(room)
+    /** The classes of the characters that go on, by state. */
+    const children: number[][] = [[]]
     for (const [group, list] of folded.entries()) {
       for (const word of list.split('¦').filter(Boolean)) {
         let state = 0
         const length = word.endsWith('$') ? word.length - 1 : word.length
         for (let at = 0; at < length; at++) {
-          const key = state * width + this.#classOf(word.charCodeAt(at))
+          const character = this.#classOf(word.charCodeAt(at))
+          const key = state * width + character
           if (next[key] === 0) {
-            next[key] = found.push(0) - 1
-            always.push(0)
-            next.push(...row)
+            next[key] = children.push([]) - 1
+            children[state]?.push(character)
           }
           state = next[key] as number
         }
@@ -41,26 +44,26 @@ export class WordFinder {
       }
     }
     // Where no word goes on, the search does with the longest beginning of a word that ends there.
-    const shorter = [0]
+    const shorter = new Uint16Array(children.length)
     const queue = [0]
     for (const state of queue) {
-      for (let each = 0; each < width; each++) {
-        const key = state * width + each
-        const after = state === 0 ? 0 : (next[(shorter[state] ?? 0) * width + each] ?? 0)
-        const child = next[key] ?? 0
-        if (child === 0) next[key] = after
-        else {
-          queue.push(child)
-          shorter[child] = after
-          found[child] = (found[child] ?? 0) | (found[after] ?? 0)
-          always[child] = (always[child] ?? 0) | (always[after] ?? 0)
-        }
+      const start = state * width
+      const begin = (shorter[state] ?? 0) * width
+      const own = (children[state] ?? []).map(character => [character, next[start + character] ?? 0] as const)
+      if (state !== 0) next.copyWithin(start, begin, begin + width)
+      for (const [character, child] of own) {
+        const after = state === 0 ? 0 : (next[start + character] ?? 0)
+        next[start + character] = child
+        queue.push(child)
+        shorter[child] = after
+        found[child] = (found[child] ?? 0) | (found[after] ?? 0)
+        always[child] = (always[child] ?? 0) | (always[after] ?? 0)
       }
     }
     this.#width = width
-    this.#next = Uint16Array.from(next)
-    this.#found = Int32Array.from(found)
-    this.#always = Int32Array.from(always)
+    this.#next = next.slice(0, children.length * width)
+    this.#found = found
+    this.#always = always
   }
 
   /** The groups of the words in a text. The ends of the words of the first list are added to `places`. */
