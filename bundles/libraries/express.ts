@@ -52,7 +52,14 @@ function readExpressRoute(message: object): FrameworkRoute | undefined {
   if (route === null || typeof route !== 'object' || typeof baseUrl !== 'string') return undefined
   if (route.path === undefined) return undefined
   const handler = nameOf(findHandler(message)?.handle)
-  return { key: route, pattern: `${baseUrl}${String(route.path)}`, parameters: params, handler }
+  const pattern = String(route.path)
+  // Below a path, the root of a router has no slash of its own.
+  return {
+    key: route,
+    pattern: baseUrl + (pattern === '/' && baseUrl !== '' ? '' : pattern),
+    parameters: params,
+    handler,
+  }
 }
 
 /**

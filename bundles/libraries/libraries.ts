@@ -14,6 +14,7 @@ import { express } from './express.ts'
 import { fastify } from './fastify.ts'
 import { nodeFetch } from './fetch.ts'
 import { graphql } from './graphql.ts'
+import { h3 } from './h3.ts'
 import { hapi } from './hapi.ts'
 import { hono } from './hono.ts'
 import { watchHttpServers } from './http-servers.ts'
@@ -43,7 +44,7 @@ export const libraries: readonly Library[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis, memjs],
   ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
   ...[express, fastify, koa, hono, nest, next, graphql],
-  ...[hapi, restify, polka, tinyhttp],
+  ...[hapi, restify, polka, tinyhttp, h3],
   bullmq,
 ]
 

@@ -23,6 +23,7 @@ const app = express()
 app.use(function early(request, response, next) { if (request.url.includes('reset')) console.log('early %s\\n', request.url); next() })
 app.use(express.json())
 app.use('/api', router)
+app.use('/books', express.Router().get('/', (request, response) => response.end()))
 app.use('/sub/:secret', express.Router().get('/page', (request, response) => response.end()))
 app.get(['/one', '/two'], (request, response) => response.send('some'))
 app.all('/{*rest}', function rest(request, response) { response.status(404).send() })
@@ -144,6 +145,25 @@ app.use('/api', api)
 app.get('*', function rest(request, response) { response.status(404).end() })
 const server = app.listen(0, () => report(server), '127.0.0.1')
 `
+const h3 = `
+import { H3, HTTPError } from 'h3'
+import { serve } from 'h3'
+${start}
+const api = new H3()
+api.get('/users/:id', function showUser(event) { console.log('a user'); return event.context.params }, {
+  middleware: [function own() {}],
+})
+api.get('/reset/:token', event => { console.log('reset', event.url.pathname); return '' })
+api.get('/fail', () => { throw new RangeError('The page is broken.') })
+api.get('/next', async () => { throw new TypeError('The next page is broken.') })
+api.get('/gone', () => { throw new HTTPError('It is gone.', { status: 404 }) })
+const app = new H3({ silent: true })
+app.use(function check() {})
+app.mount('/api', api)
+app.all('/**', function rest(event) { event.res.status = 404; return '' })
+const server = serve(app, { hostname: '127.0.0.1', port: 0, silent: true })
+server.ready().then(() => report(server.node.server))
+`
 const nest = (imported: string, adapter: string) => `
 import 'reflect-metadata'
 import { BadRequestException, Controller, Get, Injectable, Module, NotFoundException, Param, UseGuards, UseInterceptors } from '@nestjs/common'
@@ -254,6 +274,12 @@ const frameworks: Readonly<Record<string, Framework>> = {
     calls: ['middleware:', 'check FILE', 'own FILE', 'handler:', 'showUser FILE'],
     handler: 'showUser',
   },
+  H3: {
+    source: h3,
+    packages: same('h3'),
+    calls: ['middleware:', 'check FILE', 'own FILE', 'handler:', 'showUser FILE'],
+    handler: 'showUser',
+  },
   'Nest on Express': {
     source: nest('', ''),
     packages: same('@nestjs/core'),
@@ -273,7 +299,7 @@ const programs: readonly (readonly [ending: '.mjs' | '.cjs', names: readonly str
   ['.mjs', ['Express 5', 'Fastify 5', 'Koa', 'Hono']],
   ['.mjs', ['Express 4', 'Fastify 4', 'Koa with koa-router']],
   ['.mjs', ['Nest on Express', 'Nest on Fastify']],
-  ['.mjs', ['Hapi', 'Polka', 'tinyhttp']],
+  ['.mjs', ['Hapi', 'Polka', 'tinyhttp', 'H3']],
   ['.cjs', ['Express 4', 'Koa', 'Hono']],
 ]
 

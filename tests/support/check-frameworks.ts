@@ -189,6 +189,7 @@ async function checkProfiles(
     t.match(reset.stored, /"text":"reset"/)
     t.notMatch(reset.stored, /S3cr/, 'the token is masked in its URL, the log and the Referer')
   }
+  if (name.startsWith('Express')) t.match(await find(file, '/books'), { route: 'GET /books', status: 200 })
   if (name.startsWith('Express'))
     t.match(await find(file, '/sub/S3cretKq/page', '/sub/******/page'), { route: 'GET /sub/******/page' })
   const missing = { route: 'GET /missing/*', status: 404, ...(!/^(?:Nest|Polka)/.test(name) && { controller: 'rest' }) }

@@ -1,0 +1,89 @@
+import path from 'node:path'
+import { type FrameworkFunction, noteRegistration, report } from '../../kernel/contracts/functions.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import { followCall, loadExport, mountedAt, nameOf } from './framework-calls.ts'
+import type { Library } from './library.ts'
+
+/** Version 2 has a class of applications. Version 1 has functions only: its events are read when their responses are sent. */
+export const h3: Library = {
+  name: 'h3',
+  reports: 'functions',
+  seenBy: 'patch',
+  notSeen: 'of version 1, functions, and errors that it answers; in a bundle, such as that of Nitro, all of it',
+  changes: { 'h3/dist/index.cjs': exports => watchEvents(Object(exports).H3Event) },
+  opens: {
+    async h3(folder) {
+      watchEvents(await loadExport(path.join(folder, 'dist/index.mjs'), 'H3Event'))
+      watchApplications(await loadExport(path.join(folder, 'dist/_entries/node.mjs'), 'H3'))
+    },
+  },
+}
+
+interface H3Route {
+  readonly route?: string
+  readonly path?: string
+  handler?: unknown
+  middleware?: unknown[] | undefined
+}
+
+/** An event of version 1 or 2. */
+interface H3Event {
+  readonly node?: { readonly req: object }
+  readonly req?: { readonly runtime?: { readonly node?: { readonly req: object } } }
+  readonly context: { readonly matchedRoute?: H3Route; readonly params?: unknown }
+}
+
+/** Each event is asked whether its response was sent. */
+function watchEvents(event: unknown): void {
+  const { prototype } = Object(event)
+  const handled = prototype && Object.getOwnPropertyDescriptor(prototype, 'handled')
+  if (typeof handled?.get !== 'function') return
+  const get = observeCalls(handled.get, self => void noteRoute(self as H3Event, ''))
+  Object.defineProperty(prototype, 'handled', { ...handled, get })
+}
+
+function watchApplications(application: unknown): void {
+  const { prototype } = Object(application)
+  observeMethod(prototype, '~addRoute', function addRoute(_, [given]) {
+    const route = given as H3Route
+    route.handler = watchFunction(route.handler, 'handler', addRoute)
+    route.middleware = route.middleware?.map(code => watchFunction(code, 'middleware', addRoute))
+    return undefined
+  })
+  observeMethod(prototype, 'use', function use(_, args) {
+    for (const [index, code] of args.entries()) args[index] = watchFunction(code, 'middleware', use)
+    return undefined
+  })
+}
+
+const watched = new WeakSet<object>()
+
+function watchFunction(code: unknown, phase: string, below: (...values: never[]) => unknown): unknown {
+  // A mounted application has watched its functions.
+  if (typeof code !== 'function' || watched.has(code)) return code
+  noteRegistration(code, below)
+  const name = nameOf(code)
+  const called: FrameworkFunction = { phase, name, code }
+  // What another function throws is seen only where it is called.
+  const isAsync = code.constructor.name === 'AsyncFunction'
+  const wrapped = observeCalls(code as AnyFunction, (_, args) => {
+    const event = args[0] as H3Event
+    noteRoute(event, phase === 'handler' ? name : nameOf(event.context.matchedRoute?.handler))
+    const following = followCall(messageOf(event) ?? {}, called, args)
+    return isAsync ? { after: following.after } : following
+  })
+  watched.add(wrapped)
+  return wrapped
+}
+
+function messageOf({ node, req }: H3Event): object | undefined {
+  return node?.req ?? req?.runtime?.node?.req
+}
+
+function noteRoute(event: H3Event, handler: string): void {
+  const { matchedRoute: route, params: parameters } = event.context
+  const pattern = route?.route ?? route?.path
+  const message = messageOf(event)
+  if (route === undefined || pattern === undefined || message === undefined) return
+  report(message, work => work.noteRoute({ key: message, pattern: mountedAt(message) + pattern, parameters, handler }))
+}
