@@ -154,8 +154,10 @@ export class ContentCopier {
   }
 
   /** Copies a content; `undefined` for an empty one. */
-  copy(sent: SentContent): ContentData | undefined {
-    if (sent.body.length === 0 && !sent.whole) return undefined
+  copy(given: SentContent): ContentData | undefined {
+    if (given.body.length === 0 && !given.whole) return undefined
+    // Yoga names no coding so.
+    const sent = /^\s*(?:identity|none)\s*$/i.test(given.encoding) ? { ...given, encoding: '' } : given
     const start = this.#clock()
     this.#left = Math.min(workLimit, this.#left + ((start - this.#time) / 1000) * workEachSecond)
     this.#time = start
@@ -284,7 +286,6 @@ function decompress(body: Uint8Array, encoding: string): Uint8Array {
   const options = { maxOutputLength: readLimit, finishFlush: constants.Z_SYNC_FLUSH }
   switch (encoding.trim().toLowerCase()) {
     case '':
-    case 'identity':
       return body
     case 'gzip':
     case 'x-gzip':

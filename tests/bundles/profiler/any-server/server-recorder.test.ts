@@ -61,6 +61,10 @@ const answers: Readonly<Record<string, readonly [unknown, (reply: ServerResponse
     reply => reply.writeHead(200, { ...html, 'content-encoding': 'gzip' }).end(gzipSync(long)),
   ],
   '/odd': [{ size: null, sent: 3 }, reply => reply.writeHead(200, { ...html, 'content-encoding': 'odd' }).end('abc')],
+  '/none-coded': [
+    { size: 3, content: { text: 'abc' } },
+    reply => reply.writeHead(200, { ...html, 'content-encoding': 'none' }).end('abc'),
+  ],
   '/events': [
     { size: 9, isStreamed: true, sent: 9, content: { text: 'data: 1\n\n' } },
     reply => [reply.writeHead(200, { 'content-type': 'text/event-stream' }), reply.write('data: 1\n\n'), reply.end()],
