@@ -20,7 +20,7 @@ export const findingsView: SubjectView = {
   name: 'findings',
   label: 'Findings',
   template: 'profiler/panels/findings',
-  stored: ['late'],
+  stored: ['late', 'within'],
   hasContent: ({ findings }) => findings.length > 0,
 
   badge({ findings: { 0: worst, length } }) {

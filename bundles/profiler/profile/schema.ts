@@ -49,6 +49,8 @@ export const texts: Schema<readonly string[]> = list(v.string())
 
 /** Texts by their names. */
 export const textsByName: Schema<Readonly<Record<string, string>>> = v.fallback(v.record(v.string(), text), {})
+/** Numbers that are not negative, by their names. */
+export const amountsByName: Schema<Readonly<Record<string, number>>> = v.fallback(v.record(v.string(), amount), {})
 
 /** Names and values, without the pairs that are damaged. */
 export const pairs: Schema<Pairs> = list(v.custom<Pairs[number]>(isPair))

@@ -1,5 +1,5 @@
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
-import { oncePerProfile, type Profile } from './profile.ts'
+import { oncePerProfile, type Profile, summaryCounts } from './profile.ts'
 import type { MoreWorkData } from './schema.ts'
 
 /**
@@ -29,6 +29,22 @@ export interface Work {
   readonly template: string
   /** Work within it, such as partials. */
   readonly parts: readonly Work[]
+}
+
+/** The fields of a summary that say how much a request has asked databases, caches and other servers for. */
+export const workFields = [
+  ...summaryCounts.flatMap(({ field, part }) => (part === undefined ? [] : [field])),
+  'queryTime' as const,
+]
+
+/** A field of a request and all of its sub-requests. */
+export function sumWithin({ collectors, summary }: Profile, field: (typeof workFields)[number]): number {
+  return summary[field] + (collectors.within?.[field] ?? 0)
+}
+
+/** The queries and calls of a request and its sub-requests, whatever they are for: a loop may ask a cache or an API instead. */
+export function countAllCalls(profile: Profile): number {
+  return workFields.reduce((sum, field) => (field === 'queryTime' ? sum : sum + sumWithin(profile, field)), 0)
 }
 
 /** Whether late work of a profile began after the client had left, rather than after the response. */

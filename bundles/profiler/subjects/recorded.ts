@@ -12,7 +12,7 @@ import { logsSubject } from './logs/record.ts'
 import { memorySubject } from './memory/record.ts'
 import { queriesSubject } from './queries/record.ts'
 import { routerSubject } from './router/record.ts'
-import { createLateCollector, timeSubject } from './time/record.ts'
+import { createLateCollector, createWithinCollector, timeSubject } from './time/record.ts'
 import { unitSubject } from './unit/record.ts'
 
 /** The subjects that the requests of any server record, in the order in which their collectors run. */
@@ -41,5 +41,5 @@ export function createCollectors(
   services: CollectorServices,
 ): ProfileCollector[] {
   const collectors = subjects.flatMap(subject => subject.createCollectors(app, services))
-  return [...collectors, createLateCollector(collectors)]
+  return [...collectors, createLateCollector(collectors), createWithinCollector()]
 }

@@ -13,14 +13,14 @@ import { memorySchema } from './memory/data.ts'
 import { queriesProcessSchema, queriesSchema } from './queries/data.ts'
 import { routerProcessSchema, routerSchema } from './router/data.ts'
 import { templatesSchema } from './templates/data.ts'
-import { lateSchema, timeSchema } from './time/data.ts'
+import { lateSchema, timeSchema, withinSchema } from './time/data.ts'
 import { unitSchema } from './unit/data.ts'
 import { validationsSchema } from './validation/data.ts'
 
 /**
  * The schemas of the parts that the profiler's collectors record of a request. The names are stored and public; the import says which
  * subject a part belongs to. Panels have the same names, except that `request` shows all parts of `exchange/`, and `database` and
- * `cache` show `queries`. `late` and `missing` have no panel.
+ * `cache` show `queries`. `late`, `within` and `missing` have no panel.
  */
 export const collectorSchemas = {
   request: requestSchema,
@@ -40,6 +40,7 @@ export const collectorSchemas = {
   validation: validationsSchema,
   memory: memorySchema,
   late: lateSchema,
+  within: withinSchema,
   cpu: cpuSchema,
   browser: browserSchema,
   missing: missingAssetsSchema,

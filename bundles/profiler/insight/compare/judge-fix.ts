@@ -323,7 +323,10 @@ function findRemains(finding: Finding, before: Versions, after: Versions, judge:
     const { total: left = Number.NaN, value = Number.NaN } = judge.measure(finding, profile) ?? {}
     const isLess = !(value > whole * (1 - leastDecrease))
     const isElsewhere = total - left < (whole - value) * (1 - leastDecrease)
-    if (hasFinding(finding, profile, judge)) return value < whole && isLess ? 'Less, but still there' : 'Still there'
+    if (hasFinding(finding, profile, judge)) {
+      if (!(value < whole && isLess)) return 'Still there'
+      return isElsewhere ? 'Still there, a part of it in another form' : 'Less, but still there'
+    }
     if (findOfRule(finding, profile, judge).length >= count) return changed
     if (!isLess) return 'Hardly less'
     return isElsewhere ? changed : []

@@ -4,7 +4,7 @@ import { describePlaces, findCommonField, findRuns } from '../../insight/finding
 import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { coveredWorkTime, readStops, workTime } from '../../profile/work.ts'
+import { coveredWorkTime, readStops, sumWithin, workTime } from '../../profile/work.ts'
 import { patternOf, readCalls, type StoredCall } from './read.ts'
 
 const urlLength = 120
@@ -45,7 +45,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
           ? shorten(patternOf({ method, url }), urlLength) === values.pattern
           : shorten(`${method} ${url}`, urlLength) === values.call,
       ).length,
-    total: ({ summary }) => summary.calls + summary.queries,
+    total: profile => sumWithin(profile, 'calls') + sumWithin(profile, 'queries'),
   },
 }
 

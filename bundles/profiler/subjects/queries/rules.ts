@@ -14,7 +14,7 @@ import {
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
-import { coveredWorkTime, readStops, workTime } from '../../profile/work.ts'
+import { countAllCalls, coveredWorkTime, readStops, sumWithin, workTime } from '../../profile/work.ts'
 import { hasConsole } from '../../record/recording-policy.ts'
 import {
   beginsTransaction,
@@ -57,7 +57,7 @@ export const slowQueryRule: FindingRule<Profile> = {
   measure: {
     unit: 'ms',
     read: (finding, profile) => findMost(finding, profile, workTime),
-    total: ({ summary }) => summary.queryTime,
+    total: profile => sumWithin(profile, 'queryTime'),
   },
 }
 
@@ -169,7 +169,7 @@ export const manyQueriesRule: FindingRule<Profile> = {
       },
     ]
   },
-  measure: { unit: 'queries', read: (_, { summary }) => summary.queries, total: countCalls },
+  measure: { unit: 'queries', read: (_, { summary }) => summary.queries, total: countAllCalls },
 }
 
 /** Limit of `sequential-queries`: ms of each query. As in Sentry's rule. */
@@ -461,7 +461,7 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
     unit: 'queries',
     // Failed queries count: a page whose queries fail is not fixed.
     read: (finding, profile) => findByStatement(finding, readQueries(profile).database.queries).length,
-    total: countCalls,
+    total: countAllCalls,
   },
 }
 
@@ -559,13 +559,8 @@ export const duplicateQueriesRule: FindingRule<Profile> = {
       const groups = groupBy(queries, ({ index, twin = index }) => String(twin))
       return Math.max(0, ...[...groups.values()].map(({ length }) => length))
     },
-    total: countCalls,
+    total: countAllCalls,
   },
-}
-
-/** The queries and calls of a request, whatever they are for: a loop may ask a cache or an API instead. */
-function countCalls({ summary: { cacheCalls, calls, queries } }: Profile): number {
-  return queries + cacheCalls + calls
 }
 
 /** The queries with the statement of a finding. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { check, count, flag, list, maybe, text } from '../../profile/schema.ts'
+import { amountsByName, check, count, flag, list, maybe, text } from '../../profile/schema.ts'
 
 /** The measurements of the application with the stopwatch of a request. */
 export type TimeData = v.InferOutput<typeof timeSchema>
@@ -24,6 +24,12 @@ export const timeSchema = v.object({
   /** How many names were left out. */
   dropped: count,
 })
+
+/**
+ * The queries, cache calls and HTTP client calls of all sub-requests, and the milliseconds of these queries, by the names of the fields of a
+ * summary; recorded if there are any.
+ */
+export const withinSchema = amountsByName
 
 /** Recorded when work continued after the response was sent, or after the client had left. */
 export const lateSchema = v.object({

@@ -2,6 +2,8 @@ import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { StopwatchEvent } from '../../../../lib/stopwatch/stopwatch.ts'
 import { roundTime } from '../../profile/format.ts'
+import type { CollectorTypes } from '../../profile/profile.ts'
+import { workFields } from '../../profile/work.ts'
 import type { CollectorOf, ProfileCollector } from '../../record/collect.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
@@ -52,6 +54,27 @@ function toMeasured(
 
 function toMicroseconds(milliseconds: number): number {
   return Math.round(milliseconds * 1000)
+}
+
+/** Collects how much work the sub-requests of a request have done: their profiles may be gone when it is compared. */
+export function createWithinCollector(): CollectorOf<'within'> {
+  return {
+    name: 'within',
+    collectsLate: true,
+    collect({ children }) {
+      if (children.length === 0) return undefined
+      const sums: Record<string, number> = {}
+      for (const { collected } of children) {
+        // The data of the collector with this name.
+        const below = collected?.data.within as CollectorTypes['within'] | undefined
+        for (const field of workFields) {
+          const amount = (collected?.summary[field] ?? 0) + (below?.[field] ?? 0)
+          if (amount > 0) sums[field] = roundTime((sums[field] ?? 0) + amount)
+        }
+      }
+      return Object.keys(sums).length === 0 ? undefined : sums
+    },
+  }
 }
 
 /** Collects that work of other collectors continued after the end of the response, and since when. */

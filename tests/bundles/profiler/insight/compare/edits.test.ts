@@ -1,18 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Foundation } from 'sinfonietta'
+import type { Application, Request } from 'sinfonietta'
 import { t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { showProfile } from '#bundles/profiler/insight/relatives.ts'
 import { listClaims } from '#bundles/profiler/insight/since-edit.ts'
+import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 
-type Page = (app: Foundation, replay: number) => unknown
+type Page = (app: Application, replay: number, request: Request) => unknown
 
 const item = 'SELECT * FROM prices WHERE id = ?'
 
 /** Runs queries one after another. Those of a number are for as many items. */
-const query = async ({ queries }: Foundation, text: string, count = 1, time = 0, system = 'postgresql') => {
+const query = async ({ queries }: Application, text: string, count = 1, time = 0, system = 'postgresql') => {
   for (let id = 0; id < count; id++) await queries.measure(system, text, [id], () => delay(time).then(() => []))
 }
 const queries =
@@ -27,11 +28,22 @@ const fail = (error: Error): Page => {
 }
 /** Does something else in the first request after the edit only. */
 const first = (page: Page, others: Page): Page => {
-  return (app, replay) => (replay === 0 ? page(app, replay) : others(app, replay))
+  return (app, replay, request) => (replay === 0 ? page : others)(app, replay, request)
 }
 /** Begins after the response was sent. */
 const later = (page: Page, time: number): Page => {
-  return (app, replay) => void delay(time).then(() => page(app, replay))
+  return (app, replay, request) => void delay(time).then(() => page(app, replay, request))
+}
+/** Makes a sub-request that does the work. */
+const forward = (page: Page): Page => {
+  return (app, replay, request) =>
+    app.kernel.forward(
+      request,
+      defineController('part', [], async () => {
+        await page(app, replay, request)
+        return Response.text('')
+      }),
+    )
 }
 
 const [many, join, nothing] = [queries([item, 30]), queries(['SELECT * FROM orders JOIN prices']), queries()]
@@ -90,14 +102,18 @@ const edits: readonly (readonly [
     'changed its form: N+1 queries',
   ],
   ['calls of a cache', n1, many, queries(['GET price', 30, 0, 'redis']), 'changed', 'changed its form: N+1 queries'],
+  ['in a sub-request', n1, many, forward(many), 'changed', 'changed its form: N+1 queries'],
+  ['in a sub-request of one', n1, many, forward(forward(many)), 'changed', 'changed its form: N+1 queries'],
+  ['a join in a sub-request', n1, many, forward(join), 'fixed', 'fixed: N+1 queries'],
+  ['a slow query in a sub-request', sql, slow, forward(slow), 'changed'],
   ['not awaited', n1, many, app => void query(app, item, 30), 'moved', 'moved: N+1 queries'],
   ['after a timer', n1, many, later(many, 60), 'moved', 'moved: N+1 queries'],
   [
     'half after a timer',
     n1,
     many,
-    async app => {
-      later(queries([item, 15]), 50)(app, 0)
+    async (app, _, request) => {
+      later(queries([item, 15]), 50)(app, 0, request)
       await query(app, item, 15)
     },
     'moved',
@@ -149,9 +165,9 @@ const edits: readonly (readonly [
     'slower',
     n1,
     many,
-    async app => {
+    async (app, _, request) => {
       await delay(60)
-      await many(app, 0)
+      await many(app, 0, request)
     },
     'present',
     '',
@@ -199,17 +215,17 @@ const edits: readonly (readonly [
   ],
 ]
 
-t.test('the verdicts after 40 edits are true, and "Since your edit" says nothing else', async t => {
+t.test('the verdicts after all edits are true, and "Since your edit" says nothing else', async t => {
   const pages = edits.map(([, , before]) => before)
   const replays = edits.map(() => 0)
   const { app, client, storage } = await createProfiledKernel(t, {
     register: app =>
       edits.forEach((_, index) => {
-        const controller = async () => {
+        const controller = async (request: Request) => {
           const replay = replays[index] ?? 0
           replays[index] = replay + 1
-          const answer = await pages[index]?.(app, replay)
-          return answer instanceof Response ? answer : Response.html('x'.repeat(20_000))
+          const answer = await pages[index]?.(app, replay, request)
+          return answer instanceof Response && answer.body !== '' ? answer : Response.html('x'.repeat(20_000))
         }
         app.routes.add({ name: `page-${index}`, path: `/${index}`, controller })
       }),

@@ -44,7 +44,12 @@ function replayAt(address: string, { url = '/', ...init }: ProfileInit = {}, req
       return looks.length < 3 ? undefined : ({} as never)
     },
   }
-  const replayer = new ServerReplayer({ profiler: { whenStored: async () => {} }, storage, secretOf: () => secret, ...patience })
+  const replayer = new ServerReplayer({
+    profiler: { whenStored: async () => {} },
+    storage,
+    secretOf: () => secret,
+    ...patience,
+  })
   return { looks, result: replayer.replay(plan) }
 }
 
