@@ -87,12 +87,26 @@ export function report<result>(message: object | undefined, take: (work: Framewo
 /** The captured stacks of registrations, by the functions. */
 const registrations = new WeakMap<object, { readonly message: string; readonly stack?: string }>()
 
+/** Captured stacks that were not taken yet. */
+let fresh: object[] = []
+
+/** Registrations that are kept until they are taken. */
+const freshLimit = 1000
+
+/** Takes the captured stacks since the last call. */
+export function takeRegistrations(): readonly object[] {
+  const taken = fresh
+  fresh = []
+  return taken
+}
+
 /** Captures the place that registers a function now; `below` is the function whose callers are of interest. */
 export function noteRegistration(code: object, below: (...values: never[]) => unknown): void {
   if (registrations.has(code)) return
   const caught = { message: '' }
   Error.captureStackTrace(caught, below)
   registrations.set(code, caught)
+  if (fresh.length < freshLimit) fresh.push(caught)
 }
 
 /** The captured stack of the registration of a function; `undefined` if it is not known. */

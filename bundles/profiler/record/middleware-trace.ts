@@ -3,10 +3,11 @@ import {
   type FrameworkRoute,
   type FrameworkWork,
   registrationOf,
+  takeRegistrations,
 } from '../../../kernel/contracts/functions.ts'
-import { toSource } from '../../../lib/stack/source-maps.ts'
-import { type CodePlace, locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
+import type { CodePlace, StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
+import { RegistrationLines } from './registration-lines.ts'
 import { type Trace, TracePart } from './trace.ts'
 
 /**
@@ -33,27 +34,14 @@ function isHelper({ function: name = '' }: StackFrame): boolean {
   return /^_\w*decorate/i.test(name)
 }
 
-/** The places of registrations that were looked for last: a process has one directory. */
-const places = new WeakMap<object, { readonly directory: string; readonly place: CodePlace | undefined }>()
+const lines = new RegistrationLines(
+  takeRegistrations,
+  (frame, call) => frame.origin === 'application' && !isHelper(call),
+)
 
 /** The place of the application that has registered a function; `undefined` if it is not known. */
 export function findRegistration(code: object, directory: string): CodePlace | undefined {
-  const registration = registrationOf(code)
-  if (registration === undefined) return undefined
-  const known = places.get(registration)
-  if (known?.directory === directory) return known.place
-  const place = findPlace(registration, directory)
-  places.set(registration, { directory, place })
-  return place
-}
-
-function findPlace(registration: object, directory: string): CodePlace | undefined {
-  for (const frame of parseStack(registration)) {
-    const source = toSource(frame, directory)
-    const { file, origin } = locateFrame(source, directory)
-    if (origin === 'application' && !isHelper(frame)) return { file, line: source.line, column: source.column }
-  }
-  return undefined
+  return lines.find(registrationOf(code), directory)
 }
 
 /** Calls with less time after the functions behind them are not listed a second time. */
