@@ -100,8 +100,11 @@ t.test('a job of BullMQ has a profile of its own, which leads to the request tha
   )
   const page = async (token = '') => (await fetch(`${viewer}/_profiler/${token}`)).text()
   const request = found.find(each => each.url.endsWith('/bulk'))
+  /** The links of the overview below its headings. */
   const links = (html: string) =>
-    [...html.matchAll(/class="token-link" href="\/_profiler\/(\w+)"/g)].map(([, token]) => token)
+    [...html.matchAll(/<h3>(?:Caused by|Has caused|Other attempts)<\/h3>.*?<\/ul>/gs)].flatMap(([list]) =>
+      [...list.matchAll(/href="\/_profiler\/(\w+)"/g)].map(([, token]) => token),
+    )
   const ofBulk = jobs.filter(({ job = '' }) => bulk.includes(job.slice(5))).map(({ token }) => token)
   t.strictSame(new Set(links(await page(request?.token))), new Set(ofBulk))
   t.match(links(await page(ofBulk[0])), [request?.token])

@@ -109,6 +109,7 @@ export function createShown(data: Profile['data'], more: Partial<PanelProfile> =
     earlier: [],
     query: new URLSearchParams(),
     findChildren: finds([]),
+    findLinked: () => ({ attempts: [], caused: [], causes: [] }),
     findOccurrences: () => undefined,
     findPrevious: finds(undefined),
     findDistributedTrace: finds({ spans: [], profiles: [] }),

@@ -5,7 +5,7 @@ import { createRequest } from 'sinfonietta/testing'
 import { t as root, type Test } from 'tap'
 import { compareWithPrevious } from '#bundles/profiler/insight/compare/judge-comparison.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
-import { findChildren, findOccurrences, findRelatives } from '#bundles/profiler/insight/relatives.ts'
+import { findChildren, findLinked, findOccurrences, findRelatives } from '#bundles/profiler/insight/relatives.ts'
 import { findSinceEdit } from '#bundles/profiler/insight/since-edit.ts'
 import { findDistributedTrace } from '#bundles/profiler/insight/timeline/services.ts'
 import { createEditorLinks } from '#bundles/profiler/panels/editor-links.ts'
@@ -107,6 +107,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       sinceEdit: await findSinceEdit(shown.profile, earlier, { storage, judge: new Inspector([]) }),
       query: new URLSearchParams(),
       findChildren: profile => findChildren(storage, summaries, profile),
+      findLinked: ({ summary }) => findLinked(summaries, summary),
       findOccurrences: ({ summary }) => findOccurrences(summaries, summary),
       findPrevious: profile => compareWithPrevious(storage, summaries, profile),
       findDistributedTrace: profile => findDistributedTrace(storage, summaries, profile),

@@ -30,7 +30,8 @@ const references: readonly Reference[] = [
   { file: 'docs/guides/database.md', write: before => fillBlocks(before, 'libraries', ['queries'], writeLibraries) },
   {
     file: 'docs/guides/profile-any-server.md',
-    write: before => fillBlocks(before, 'libraries', ['functions', 'fields', 'calls', 'process'], writeLibraries),
+    write: before =>
+      fillBlocks(before, 'libraries', ['functions', 'fields', 'calls', 'process', 'units'], writeLibraries),
   },
   { file: 'docs/reference/errors.md', write: writeErrors },
   {

@@ -42,11 +42,6 @@ export interface Relatives {
   readonly parent: ProfileSummary | undefined
   /** In the order of `children` in the profile. */
   readonly children: readonly ProfileSummary[]
-  /** The units that have caused this one: whose code has begun it, or has put its job into the queue. */
-  readonly causes: readonly ProfileSummary[]
-  /** The units that this one has caused, and the other attempts of its job, the oldest first. */
-  readonly caused: readonly ProfileSummary[]
-  readonly attempts: readonly ProfileSummary[]
   /** The previous main request. */
   readonly older: ProfileSummary | undefined
   /** The next main request. */
@@ -74,7 +69,6 @@ export function findRelatives(summaries: readonly ProfileSummary[], { children, 
     summaries,
     parent: parent === null ? undefined : summaries.find(other => other.token === parent),
     children: children.flatMap(child => byToken.get(child) ?? []),
-    ...findLinked(summaries, summary),
     older,
     newer: newer[0],
     newerCount: newer.length,
@@ -95,11 +89,17 @@ function isMain({ parent }: ProfileSummary): boolean {
 /** More units of each relation are not shown. */
 const linkedLimit = 25
 
-/** Finds what has caused a unit, what it has caused, and the other attempts of its job. */
-function findLinked(
-  summaries: readonly ProfileSummary[],
-  summary: ProfileSummary,
-): Pick<Relatives, 'attempts' | 'caused' | 'causes'> {
+/** The units that a unit is linked with, the oldest first. */
+export interface LinkedUnits {
+  /** Those whose code has begun it, or has put its job into the queue. */
+  readonly causes: readonly ProfileSummary[]
+  readonly caused: readonly ProfileSummary[]
+  /** The other attempts of its job. */
+  readonly attempts: readonly ProfileSummary[]
+}
+
+/** Finds what has caused a unit, what it has caused, and the other attempts of its job; `summaries` are those of all stored profiles. */
+export function findLinked(summaries: readonly ProfileSummary[], summary: ProfileSummary): LinkedUnits {
   const { cause, enqueued = [], job, token } = summary
   const causes: ProfileSummary[] = []
   const caused: ProfileSummary[] = []

@@ -7,8 +7,9 @@ import { linkToPlace } from '../insight/findings/finding.ts'
 import { summarizeProfile, type UsualTime } from '../insight/overview/overview.ts'
 import { toPlainText } from '../insight/overview/sentence.ts'
 import type { TimePart } from '../insight/overview/time-parts.ts'
-import type { ShownProfile } from '../insight/relatives.ts'
+import type { LinkedUnits, ShownProfile } from '../insight/relatives.ts'
 import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../insight/since-edit.ts'
+import { toSummaryView } from '../insight/summary-view.ts'
 import { readExceptions } from '../profile/exceptions.ts'
 import {
   type FormattedTime,
@@ -22,6 +23,7 @@ import {
 } from '../profile/format.ts'
 import { compareLink, profileLink, routeLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
+import { unitOf } from '../profile/units.ts'
 import { isReportOf, readLogs } from '../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from './exceptions.ts'
@@ -58,6 +60,10 @@ export const overviewView: SubjectView = {
       previous: viewPrevious(await findPrevious(profile), shown),
       parts: shownParts,
       longest: Math.max(0, ...shownParts.map(({ width }) => Number(width))),
+      linked: viewLinked(shown.findLinked(profile)),
+      noun: unitOf(profile.summary).noun,
+      nouns: unitOf(profile.summary).nouns,
+      isExchange: unitOf(profile.summary).isExchange,
       errors: viewErrors(profile, editor),
       findings: await viewFindings(findings.slice(0, listLimit), shown, app),
       more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
@@ -89,6 +95,16 @@ export const overviewView: SubjectView = {
   },
 
   toItems: toEditItem,
+}
+
+/** The profiles that lead to this one, and those to which it leads; without sub-requests. */
+function viewLinked({ attempts, caused, causes }: LinkedUnits): PanelModel[] {
+  const groups = [
+    { title: 'Caused by', units: causes },
+    { title: 'Has caused', units: caused },
+    { title: 'Other attempts', units: attempts },
+  ]
+  return groups.flatMap(({ title, units }) => (units.length === 0 ? [] : { title, units: units.map(toSummaryView) }))
 }
 
 /** The view of a value of the sentence: a place of the code, or the controller; `false` for other values. */
@@ -218,7 +234,7 @@ function viewUsual(usual: UsualTime, { summary }: Profile): PanelModel {
   return {
     count: usual.count,
     rows: [
-      viewDurations('Earlier requests', usual.count === 0 ? undefined : usual),
+      viewDurations(`Earlier ${unitOf(summary).nouns}`, usual.count === 0 ? undefined : usual),
       viewDurations('Before the restart', before),
       viewDurations('Since the restart', before === undefined ? undefined : since),
     ].flat(),

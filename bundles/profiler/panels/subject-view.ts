@@ -1,6 +1,6 @@
 import type { Application } from '../../../kernel/bundle.ts'
 import type { PreviousComparison } from '../insight/compare/judge-comparison.ts'
-import type { Occurrences, ShownProfile } from '../insight/relatives.ts'
+import type { LinkedUnits, Occurrences, ShownProfile } from '../insight/relatives.ts'
 import type { DistributedTrace } from '../insight/timeline/services.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { EditorLinks } from './editor-links.ts'
@@ -17,6 +17,8 @@ export interface PanelProfile extends ShownProfile {
   readonly findChildren: (profile: Profile) => Promise<readonly Profile[]>
   /** Finds the other requests with the error of a profile. */
   readonly findOccurrences: (profile: Profile) => Occurrences | undefined
+  /** Finds the units that have caused a profile, or that it has caused. */
+  readonly findLinked: (profile: Profile) => LinkedUnits
   /** Compares a profile with the previous one of the same request. */
   readonly findPrevious: (profile: Profile) => Promise<PreviousComparison | undefined>
   /** Reads the other parts of the distributed trace of a profile. */

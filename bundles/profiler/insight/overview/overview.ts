@@ -95,7 +95,7 @@ function describePart(
   const time = formatMicroseconds(part.time)
   const took: Write = (subject, what = '', where = []) => ({
     subject,
-    text: `${what} ${verbOf(part, parts)} ${time}`.trim(),
+    text: `${what} ${verbOf(part, parts, profile)} ${time}`.trim(),
     where,
   })
   const kind = workKinds.find(({ category }) => category === part.of)
@@ -148,10 +148,11 @@ function isSubRequest({ kind }: EventNode): boolean {
 }
 
 /** The verb of a part: `waited` or `worked` if there is a part of each kind, and else `took`. */
-function verbOf({ event, isShared, kind, of }: TimePart, parts: readonly TimePart[]): string {
+function verbOf({ event, isShared, kind, of }: TimePart, parts: readonly TimePart[], { summary }: Profile): string {
   if (kind === 'waiting') return 'waited'
   const hasWaited = parts.some(other => other.kind === 'waiting' && other.of === of && other.event === event)
-  return `${isShared ? 'and other requests ' : ''}${hasWaited ? 'worked' : 'took'}`
+  const others = unitOf(summary).isExchange ? 'requests' : 'work'
+  return `${isShared ? `and other ${others} ` : ''}${hasWaited ? 'worked' : 'took'}`
 }
 
 /** Writes that a subject took the time of a part. */

@@ -328,7 +328,7 @@ function separateWaiting(
       if (place === undefined || part.label === profiler.label) return [part]
       const others = wait.duration - busy - part.time
       const waited = Math.round(clamp(wait.idle - others, part.time))
-      const label = isShared ? `${part.label} and other requests` : part.label
+      const label = isShared ? `${part.label} and other ${isOfUnit ? 'work' : 'requests'}` : part.label
       return [
         {
           ...part,

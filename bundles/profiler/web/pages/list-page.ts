@@ -128,11 +128,7 @@ const latestLimit = 5
 const searchLimit = 50
 
 /** Renders the 404 page of an unknown token, with the latest profiles; without a token, that of an empty store. */
-export async function renderMissing(
-  token: string | undefined,
-  request: Request,
-  app: ListServices,
-): Promise<Response> {
+export async function renderMissing(token: string | undefined, request: Request, app: ListServices): Promise<Response> {
   const found = await app.storage.search({ filters: [mainRequests], limit: searchLimit })
   const summaries = found.summaries.filter(summary => !isBrowserProbe(summary)).slice(0, latestLimit)
   const title = token === undefined ? 'No profiles' : 'Token not found'

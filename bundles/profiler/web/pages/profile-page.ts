@@ -137,11 +137,6 @@ function describeRelatives(found: ShownProfile & Relatives, panel: string | unde
     parent: summary.parent === null ? false : view(summary.parent, found.parent),
     subRequests: children.slice(0, shownChildren).map(token => view(token, childOf.get(token))),
     moreSubRequests: Math.max(0, children.length - shownChildren),
-    linked: [
-      { title: 'Caused by', units: found.causes.map(toSummaryView) },
-      { title: 'Has caused', units: found.caused.map(toSummaryView) },
-      { title: 'Other attempts', units: found.attempts.map(toSummaryView) },
-    ].filter(({ units }) => units.length > 0),
     older: neighbour(found.older),
     newer: neighbour(found.newer),
     since: newerCount === 0 ? '' : `${formatNumber(newerCount)}${found.hasMore ? '+' : ''} newer`,

@@ -3,7 +3,13 @@ import type { Request } from '../../../../lib/http/request.ts'
 import { HtmlFragment } from '../../../../lib/view/view.ts'
 import { compareWithPrevious } from '../../insight/compare/judge-comparison.ts'
 import { divideTime } from '../../insight/overview/time-parts.ts'
-import { findChildren, findOccurrences, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
+import {
+  findChildren,
+  findLinked,
+  findOccurrences,
+  type Relatives,
+  type ShownProfile,
+} from '../../insight/relatives.ts'
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
 import { findDistributedTrace } from '../../insight/timeline/services.ts'
@@ -60,6 +66,7 @@ export function createPanelProfile(
     query,
     findChildren: profile => findChildren(storage, summaries, profile),
     findOccurrences: ({ summary }) => findOccurrences(summaries, summary),
+    findLinked: ({ summary }) => findLinked(summaries, summary),
     findPrevious: profile => compareWithPrevious(storage, summaries, profile),
     findDistributedTrace: profile => findDistributedTrace(storage, summaries, profile),
   }
