@@ -20,6 +20,7 @@ import { hono } from './hono.ts'
 import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
 import { koa } from './koa.ts'
+import { LateQueries } from './late-queries.ts'
 import { changeFiles, type Library } from './library.ts'
 import { memjs } from './memjs.ts'
 import { mongodb } from './mongodb.ts'
@@ -220,10 +221,18 @@ function readVersion(folder: string): string {
 export const frameworkPaths: readonly string[] = libraries.flatMap(({ ownPaths = [] }) => ownPaths)
 
 /** Reports the spans of libraries to the requests of other servers, until the returned function is called. */
-export function watchLibrarySpans(): () => void {
+export function watchLibrarySpans({
+  context,
+  directory,
+  queries,
+}: Pick<Foundation, 'context' | 'directory' | 'queries'>): () => void {
   const readers = libraries.flatMap(({ spans }) => spans ?? [])
   const reported = [...libraries.map(instrumentationOf), 'instrumentation-http', 'instrumentation-undici']
-  return watchSpans({ readers, isReported: tracer => reported.some(name => tracer.endsWith(`/${name}`)) })
+  return watchSpans({
+    readers,
+    queries: new LateQueries({ context, queries, callers: new Callers(directory) }),
+    isReported: tracer => reported.some(name => tracer.endsWith(`/${name}`)),
+  })
 }
 
 /** Whether the library of an instrumentation of OpenTelemetry also reports its queries by a diagnostics channel, in its loaded version. */

@@ -1,7 +1,9 @@
 import { currentMessage, type FrameworkWork, report } from '../../kernel/contracts/functions.ts'
+import type { DatabaseSpan } from '../../kernel/contracts/span-query.ts'
 import { guard } from '../../lib/guard.ts'
 import { type AnyFunction, type BeforeCall, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
+import type { LateQueries } from './late-queries.ts'
 import { type ApiGlobal, shareApi } from './spans-api.ts'
 
 /** A span of a library, with what is known of it until now. */
@@ -27,6 +29,7 @@ export interface SpanReader {
 /** The services of {@link watchSpans}. */
 interface SpanServices {
   readonly readers: readonly SpanReader[]
+  readonly queries: Pick<LateQueries, 'begin'>
   /** Whether the work of a tracer is reported without its spans. */
   readonly isReported: (tracer: string) => boolean
 }
@@ -37,7 +40,7 @@ interface SpanServices {
  * contexts are left alone: a span belongs to the current request. It must be called before the application is loaded.
  */
 export function watchSpans(services: SpanServices): () => void {
-  const { isReported, readers } = services
+  const { isReported, queries, readers } = services
   const known = new Map<string, SpanReader | undefined>()
   const readerOf = (tracer: string) => {
     if (!known.has(tracer)) known.set(tracer, isReported(tracer) ? undefined : findReader(readers, tracer))
@@ -46,7 +49,7 @@ export function watchSpans(services: SpanServices): () => void {
   const begin = guard('a span', (tracer: string, [name, options]: readonly unknown[]) => {
     const reader = readerOf(tracer)
     const work = reader && report(currentMessage, work => work)
-    return work && new ObservedSpan(work, reader, String(name), Object(options))
+    return work && new ObservedSpan({ work, reader, queries }, String(name), Object(options))
   })
   const watch = new ProviderWatch(begin)
   return shareApi(api => new OwnProvider(api, begin), watch.addProvider)
@@ -87,17 +90,25 @@ interface SpanOptions {
   readonly kind?: number
 }
 
+/** What a span is reported to. */
+interface SpanReceivers {
+  readonly work: FrameworkWork
+  readonly reader: SpanReader
+  readonly queries: Pick<LateQueries, 'begin'>
+}
+
 /** A span that is reported. Its methods have the arguments of those of the API. */
-class ObservedSpan implements LibrarySpan {
+class ObservedSpan implements LibrarySpan, DatabaseSpan {
   name: string
   readonly attributes: Record<string, unknown>
   readonly kind: LibrarySpan['kind']
   readonly #work: FrameworkWork
   readonly #reader: SpanReader
   readonly #finish: ((hasFailed: boolean) => void) | undefined
-  #hasFailed = false
+  status: DatabaseSpan['status'] = {}
+  readonly events: DatabaseSpan['events'][number][] = []
 
-  constructor(work: FrameworkWork, reader: SpanReader, name: string, { attributes, kind }: SpanOptions) {
+  constructor({ queries, reader, work }: SpanReceivers, name: string, { attributes, kind }: SpanOptions) {
     this.name = name
     this.attributes = { ...attributes }
     this.kind = kinds[kind ?? 0] ?? 'internal'
@@ -105,7 +116,7 @@ class ObservedSpan implements LibrarySpan {
     this.#reader = reader
     this.#noteRoute()
     const described = reader.describe(this)
-    this.#finish = described && work.measure(described.phase, described.name)
+    this.#finish = described ? work.measure(described.phase, described.name) : queries.begin(this)
   }
 
   setAttribute(name: unknown, value: unknown): void {
@@ -123,16 +134,16 @@ class ObservedSpan implements LibrarySpan {
   }
 
   setStatus(status: unknown): void {
-    this.#hasFailed = readProperty(status, 'code') === errorStatus
+    this.status = Object(status)
   }
 
   recordException(error: unknown): void {
-    this.#hasFailed = true
+    this.events.push({ name: 'exception', attributes: { 'exception.message': readProperty(error, 'message') } })
     if (error instanceof Error && this.#reader.isFailure(error, this)) this.#work.fail(error)
   }
 
   end(): void {
-    this.#finish?.(this.#hasFailed)
+    this.#finish?.(this.events.length > 0 || this.status.code === errorStatus)
   }
 
   #noteRoute(): void {

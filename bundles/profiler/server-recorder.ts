@@ -123,7 +123,7 @@ export class ServerRecorder {
     const own = { profiler, replaySecret, onMissing, toServerTiming, logger: logger.channel('profiler') }
     this.#stops.push(
       watchLibraries(this.#app),
-      watchLibrarySpans(),
+      watchLibrarySpans(this.#app),
       recordServers({ ...this.#app, ...own, ...options }),
     )
   }

@@ -16,6 +16,7 @@ const layout = `export default function Layout({ children }) { return <html><bod
 /** An application with both routers, whose pages and handlers fail, too. */
 const files: Readonly<Record<string, string>> = {
   'package.json': '{ "private": true, "dependencies": { "next": "*" } }',
+  'jsconfig.json': '{ "compilerOptions": { "paths": { "@/*": ["./*"] } } }',
   'app/layout.jsx': layout,
   'app/page.jsx': `export default function Home() { return <h1>Shop</h1> }\n`,
   'lib/stock.js': `
@@ -25,7 +26,7 @@ export async function loadItem(id) {
 }
 `,
   'app/items/[id]/page.jsx': `
-import { loadItem } from '../../../lib/stock'
+import { loadItem } from '@/lib/stock'
 export default async function ItemPage({ params }) {
   const { id } = await params
   const item = await loadItem(id)
@@ -49,7 +50,7 @@ async function Slow() {
 export default function Late() { return <Suspense fallback={<p>wait</p>}><Slow /></Suspense> }
 `,
   'app/api/items/[id]/route.js': `
-import { loadItem } from '../../../../lib/stock'
+import { loadItem } from '@/lib/stock'
 export async function GET(_request, { params }) { return Response.json(await loadItem((await params).id)) }
 `,
   'app/api/broken/route.js': `

@@ -121,6 +121,38 @@ t.test('beside a provider of the application, which may come later, what that ex
   await stop()
 })
 
+t.test('the span of a database is a query, unless a library below it has reported the same one', async t => {
+  const code = `
+  const tracer = trace.getTracer('orm')
+  const db = text => ({ attributes: { 'db.system.name': 'mysql' }, kind: SpanKind.CLIENT })
+  const find = async (text, work = () => undefined) => {
+    const span = tracer.startSpan('find', db())
+    await work()
+    span.setAttribute('db.query.text', text).setAttribute('db.response.returned_rows', 3).end()
+  }
+  await find('SELECT 1')
+  await find('SELECT 2', () => queries.tracePromise(async () => [], { query: 'SELECT 2', values: [], serverAddress: 'localhost' }))
+  const failed = tracer.startSpan('find', db())
+  failed.setStatus({ code: 2, message: 'The table does not exist.' }).end()
+  response.end()`
+  const before = `
+import { tracingChannel } from 'node:diagnostics_channel'
+const queries = tracingChannel('mysql2:query')`
+  const { stop, url, viewer } = await startProfiled(t, toServer(code, before))
+  await (await fetch(`${url}/db`)).text()
+  const { data } = await findProfile(viewer, '/db')
+  t.match(data.queries, {
+    queries: [
+      { text: 'SELECT ?', source: 'span', rows: 3, caller: { function: 'find', file: 'app.mjs' } },
+      { text: 'SELECT ?', server: 'localhost' },
+      { text: 'find', error: 'The table does not exist.' },
+    ],
+  })
+  t.equal(Object(data.queries).queries.length, 3)
+  t.strictSame(callsOf(data), [])
+  await stop()
+})
+
 t.test('a copy of the API in a bundle registers with its own version', async t => {
   const before = `
 const VERSION = '1.3.1'
