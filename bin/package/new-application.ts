@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { toTap } from '../../bundles/maker/source-edits.ts'
+import { toTap } from '../../bundles/maker/import-order.ts'
 import { profilerSettings } from '../../bundles/profiler/settings.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../../kernel/contracts/console-command.ts'
 import type { OutputStream } from '../../lib/console/output.ts'
@@ -154,7 +154,7 @@ const skeletons = path.join(packageDirectory, 'bundles/maker/skeletons/applicati
 const ending = '.txt'
 
 /** The packages of an application for its development. Their versions are those with which this package is tested. */
-const tools = ['@types/node', 'typescript']
+const tools = ['@sveltejs/acorn-typescript', '@types/node', 'acorn', 'typescript']
 
 /** Lets `npx tap` run the tests: its compiler does not work with TypeScript 7, and Node runs the sources. */
 const taprc = 'test-env:\n  - TAP_TYPE_STRIP_ONLY=1\n'

@@ -10,8 +10,9 @@ import {
 import type { Output } from '../../lib/console/output.ts'
 import { packageDirectory } from '../../lib/package.ts'
 import type { Route } from '../../lib/routing/route.ts'
+import { orderImports } from './import-order.ts'
 import { carryOut } from './plan.ts'
-import { createImport, listBundle, orderImports, registerInBundle } from './source-edits.ts'
+import { createImport, listBundle, registerInBundle } from './source-edits.ts'
 
 /** The bundle for the generated code. */
 interface ChosenBundle {

@@ -1,5 +1,7 @@
 import type { Application, Bundle } from '../../kernel/bundle.ts'
 import type { CommandArgument, CommandOption, ConsoleCommand } from '../../kernel/contracts/console-command.ts'
+import { loadOptional } from '../../lib/optional-packages.ts'
+import { MAKER_PACKAGES_MISSING } from './errors.ts'
 
 /** Commands that generate bundles, pages, listeners and collectors, each with its test. For development only. */
 export const makerBundle: Bundle = {
@@ -9,7 +11,16 @@ export const makerBundle: Bundle = {
   },
 }
 
-/** The generators are loaded with their first use. */
+/** The generators are loaded with their first use. @throws MAKER_PACKAGES_MISSING PACKAGE_VERSION_UNFIT */
+export function loadGenerators(load = () => import('./generators.ts')): Promise<typeof import('./generators.ts')> {
+  return loadOptional({
+    feature: 'A generator',
+    packages: ['acorn', '@sveltejs/acorn-typescript'],
+    load,
+    missing: (packages, cause) => new MAKER_PACKAGES_MISSING([packages], { cause }),
+  })
+}
+
 function createCommands(app: Application): ConsoleCommand[] {
   const { directory, routes } = app
   const bundle: CommandOption = {
@@ -17,7 +28,7 @@ function createCommands(app: Application): ConsoleCommand[] {
     value: 'name',
     description: 'the bundle that it is for',
     async suggest() {
-      const { listBundles } = await import('./generators.ts')
+      const { listBundles } = await loadGenerators()
       return listBundles(directory).map(name => [name, ''])
     },
   }
@@ -31,7 +42,7 @@ function createCommands(app: Application): ConsoleCommand[] {
         { line: 'make:bundle shop', purpose: 'makes bundles/shop, to which pages and listeners can be added' },
         { line: 'make:bundle shop --dry-run', purpose: 'shows the files without writing them' },
       ],
-      run: async (...call) => (await import('./generators.ts')).makeBundle(app, ...call),
+      run: async (...call) => (await loadGenerators()).makeBundle(app, ...call),
     },
     {
       name: 'make:collector',
@@ -41,7 +52,7 @@ function createCommands(app: Application): ConsoleCommand[] {
       examples: [
         { line: 'make:collector language --bundle home', purpose: 'makes a collector with the panel "Language"' },
       ],
-      run: async (...call) => (await import('./generators.ts')).makeCollector(app, ...call),
+      run: async (...call) => (await loadGenerators()).makeCollector(app, ...call),
     },
     {
       name: 'make:listener',
@@ -57,7 +68,7 @@ function createCommands(app: Application): ConsoleCommand[] {
           purpose: 'makes a listener for responses',
         },
       ],
-      run: async (...call) => (await import('./generators.ts')).makeListener(directory, ...call),
+      run: async (...call) => (await loadGenerators()).makeListener(directory, ...call),
     },
     {
       name: 'make:page',
@@ -65,7 +76,7 @@ function createCommands(app: Application): ConsoleCommand[] {
       arguments: [nameArgument('price-list')],
       options: [bundle, dryRun],
       examples: [{ line: 'make:page price-list --bundle home', purpose: 'makes the page /price-list' }],
-      run: async (...call) => (await import('./generators.ts')).makePage(directory, routes, ...call),
+      run: async (...call) => (await loadGenerators()).makePage(directory, routes, ...call),
     },
   ]
 }

@@ -4,7 +4,8 @@ import { type CommandInput, type ExitCode, exitCodes } from '../../kernel/contra
 import type { Block } from '../../lib/console/document.ts'
 import type { Output } from '../../lib/console/output.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
-import { type FileChange, toTap } from './source-edits.ts'
+import { toTap } from './import-order.ts'
+import type { FileChange } from './source-edits.ts'
 
 /** The files that a generator writes. Paths are relative to the application's directory. */
 interface Plan {

@@ -1,4 +1,5 @@
 import type { AnyNode, ArrayExpression, BlockStatement, ImportDeclaration, Program } from 'acorn'
+import { compareFiles } from './import-order.ts'
 import {
   applyEdits,
   type Edit,
@@ -279,22 +280,6 @@ export function addImport(source: Source, added: string): Edit[] | undefined {
   return [{ start, end: start, text: `\n${line}` }]
 }
 
-/** A generated test for tap instead of the test runner of Node. */
-export function toTap(text: string): string {
-  return orderImports(text.replace("'node:test'", "'tap'").replaceAll('t.after(', 't.teardown('))
-}
-
-/** Sorts the imports of a text, and the names in each of them. */
-export function orderImports(text: string): string {
-  const source = parseSource(text)
-  const imports = listImports(source?.program)
-  const sorted = imports
-    .toSorted((one, other) => compareFiles(fileOf(one), fileOf(other)))
-    .map(each => withSortedNames(each, text))
-  const edits = imports.map(({ start, end }, index) => ({ start, end, text: sorted[index] ?? '' }))
-  return (source && applyEdits(source, edits)) ?? text
-}
-
 function listImports(program: Program | undefined): ImportDeclaration[] {
   return program?.body.filter(node => node.type === 'ImportDeclaration') ?? []
 }
@@ -311,30 +296,4 @@ function namesOf({ specifiers }: ImportDeclaration): string[] {
 function toStyleOf({ end, source }: ImportDeclaration, line: string, text: string): string {
   const quoted = line.replaceAll("'", text.charAt(source.start))
   return text.charAt(end - 1) === ';' ? `${quoted};` : quoted
-}
-
-function withSortedNames({ end, specifiers, start }: ImportDeclaration, text: string): string {
-  const names = specifiers.toSorted((one, other) =>
-    one.local.name.toLowerCase() < other.local.name.toLowerCase() ? -1 : 1,
-  )
-  const [first, last] = [specifiers[0], specifiers.at(-1)]
-  if (first === undefined || last === undefined) return text.slice(start, end)
-  const list = names.map(each => text.slice(each.start, each.end)).join(', ')
-  return text.slice(start, first.start) + list + text.slice(last.end, end)
-}
-
-/** The order of Biome: Node's modules, packages, files; of files, the most distant first. */
-function compareFiles(one: string, other: string): number {
-  const [first, second] = [toSortable(one), toSortable(other)]
-  return rankOf(first) - rankOf(second) || Number(first > second) - Number(first < second)
-}
-
-function rankOf(file: string): number {
-  if (file.startsWith('.')) return 2
-  return file.startsWith('node:') ? 0 : 1
-}
-
-/** Numbers within texts count as numbers. */
-function toSortable(text: string): string {
-  return text.replace(/\d+/g, number => number.padStart(10, '0'))
 }

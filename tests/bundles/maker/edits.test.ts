@@ -1,5 +1,6 @@
 import { type Test, t } from 'tap'
-import { addImport, listBundle, orderImports, registerInBundle } from '#bundles/maker/source-edits.ts'
+import { orderImports } from '#bundles/maker/import-order.ts'
+import { addImport, listBundle, registerInBundle } from '#bundles/maker/source-edits.ts'
 import { applyEdits, parseSource } from '#bundles/maker/syntax.ts'
 
 /** A file before and after a change: «added» parts are only in the second text, ‹removed› parts only in the first. */
