@@ -12,7 +12,7 @@ import type { ArmFile, CpuProfiler } from './subjects/cpu/record.ts'
 import { type Assets, createAssets } from './web/assets.ts'
 import { createOtlpRoute } from './web/otlp/otlp-route.ts'
 import type { BrokenSources } from './web/page.ts'
-import { addRoutes, createFindOwnPage, type FindOwnPage } from './web/routes.ts'
+import { addRoutes, createFindOwnPage, type FindOwnPage, writeSourceProblem } from './web/routes.ts'
 
 /** What records the requests whose profiles are shown. */
 export interface ShownRecording {
@@ -54,13 +54,18 @@ export function addScreens(
     return loaded
   }
   const panels = async () => (await import('./subjects/views.ts')).listViews(app.collectors)
-  const replayer: Pick<Replayer, 'replay'> = {
-    replay: async (plan, input) => (await loadReplayer()).replay(plan, input),
-  }
   let brokenSources: BrokenSources = { problems: [], served: 'current' }
   app.signals.on('sources.broken', value => {
     brokenSources = value
   })
+  const replayer: Pick<Replayer, 'replay'> = {
+    async replay(plan, input) {
+      const [mistake] = brokenSources.served === 'current' ? [] : brokenSources.problems
+      if (mistake === undefined) return (await loadReplayer()).replay(plan, input)
+      const text = writeSourceProblem(mistake, app.directory)
+      return { problem: `The application still runs an older version, because a file has a mistake: ${text}` }
+    },
+  }
   const services = {
     ...app,
     profiler,

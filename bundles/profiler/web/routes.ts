@@ -228,7 +228,7 @@ export class StateStreams {
     signals.on('sources.broken', ({ problems, served }) => {
       const [first] = problems
       const isUsed = served === 'current'
-      const problem = first === undefined || isUsed ? '' : describe(first, directory)
+      const problem = first === undefined || isUsed ? '' : writeSourceProblem(first, directory)
       this.#set({ ...this.#state, problem, typeErrors: isUsed ? problems.length : 0 })
     })
   }
@@ -250,7 +250,8 @@ export class StateStreams {
 
 const messageLimit = 200
 
-function describe({ file = '', line, message }: SourceProblem, directory: string): string {
+/** Writes a mistake in a changed file, such as `shop.ts:12: …`. */
+export function writeSourceProblem({ file = '', line, message }: SourceProblem, directory: string): string {
   const place = file === '' ? '' : `${formatPlace({ file: showPath(file, directory), line })}: `
   return `${place}${shorten(message, messageLimit)}`
 }

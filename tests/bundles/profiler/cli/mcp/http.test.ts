@@ -253,6 +253,22 @@ t.test('with the setting, a coding agent can replay safe requests', async t => {
   t.equal(text.match(/^- /gm)?.length, 1, 'nothing was sent')
 })
 
+t.test('an edit that cannot run has no verdict: an older version would answer', async t => {
+  const { connect, kernel, url } = await serve(t, { variables: { ...variables, PROFILER_MCP_REPLAY: '1' } })
+  const token = String((await fetch(`${url}/fail`)).headers.get('x-debug-token'))
+  const { ask } = await connect()
+  const problems = [{ file: `${kernel.app.directory}/shop.ts`, line: 12, message: 'A brace is missing.' }]
+  for (const served of ['older', 'nothing'] as const) {
+    kernel.app.signals.emit('sources.broken', { problems, served })
+    for (const tool of ['verify_request', 'replay_request'])
+      t.match(await ask(tool, { token }), { isError: true, text: /older version, .*: shop\.ts:12: A brace is missing/ })
+  }
+  kernel.app.signals.emit('sources.broken', { problems, served: 'current' })
+  t.match((await ask('verify_request', { token })).text, 'Still there, ', 'type errors stop nothing')
+  kernel.app.signals.emit('sources.broken', { problems: [], served: 'current' })
+  t.match((await ask('verify_request', { token })).text, 'Still there, ')
+})
+
 t.test('without the setting there is no replay tool', async t => {
   const { connect } = await serve(t)
   const { client } = await connect()
