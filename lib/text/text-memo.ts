@@ -19,7 +19,11 @@ export class TextMemo<value> {
   set(text: string, value: value): void {
     if (text.length > this.#longest) return
     if (this.#values.size === this.#limit) this.#values.clear()
-    // V8 keeps a whole text in memory for a part of it, so the key is a copy. UTF-16 keeps lone surrogates as they are.
-    this.#values.set(Buffer.from(text, 'utf16le').toString('utf16le'), value)
+    this.#values.set(copyText(text), value)
   }
+}
+
+/** V8 keeps a whole text in memory for a part of it, but not for a copy. UTF-16 keeps lone surrogates as they are. */
+export function copyText(text: string): string {
+  return Buffer.from(text, 'utf16le').toString('utf16le')
 }

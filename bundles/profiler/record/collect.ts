@@ -4,7 +4,7 @@ import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { TextMemo } from '../../../lib/text/text-memo.ts'
+import { copyText, TextMemo } from '../../../lib/text/text-memo.ts'
 import { roundTime } from '../profile/format.ts'
 import { schemaVersion } from '../profile/json.ts'
 import {
@@ -130,10 +130,10 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
     ip: isRequest ? request.clientIp.replace(/^::ffff:(?=\d+\.)/, '') : '',
     method: isRequest ? request.method : '',
     url: isRequest ? redactor.text(request.url) : '',
-    route: routeNameOf(trace, redactor),
+    route: kept(routeNameOf(trace, redactor)),
     operation: null,
     controller: controller === undefined ? null : redactor.knownSecrets(controller),
-    contentType: contentType === null ? null : redactor.knownSecrets(contentType),
+    contentType: kept(contentType && redactor.knownSecrets(contentType)),
     size: null,
     client: isRequest ? clientOf(trace.main.request) : null,
     ...noOrigin,
@@ -157,6 +157,22 @@ export function routeNameOf(trace: Trace, redactor: Redactor): string | null {
   const { route: inner } = middlewarePart.find(trace) ?? {}
   const route = inner === undefined ? attributes.get('_route') : `${method} ${routePatternOf(inner, path)}`
   return typeof route === 'string' ? redactor.knownSecrets(route) : null
+}
+
+/**
+ * Texts that many summaries have. A summary stays in memory as long as its profile is stored, and a text that is a part of another one, such
+ * as that of a head, keeps all of it.
+ */
+const repeated = new TextMemo<string>(500, 500)
+
+function kept(text: string | null): string | null {
+  if (text === null) return null
+  let copy = repeated.get(text)
+  if (copy === undefined) {
+    copy = copyText(text)
+    repeated.set(text, copy)
+  }
+  return copy
 }
 
 /** Clients send many requests, and a hash costs as much as the rest of a summary. */
