@@ -102,18 +102,24 @@ function decodeData(url: string): string {
   return head.endsWith(';base64') ? Buffer.from(data, 'base64').toString() : decodeURIComponent(data)
 }
 
-/** The path of a source, which a bundler names as `webpack://shop/./src/list.ts`: within the project of the generated file. */
+/**
+ * The path of a source, which a bundler names as `webpack://shop/./src/list.ts`: within the project of the generated file. A compiler may
+ * have named it as seen from the project, not from the map: then there is no such file beside the map.
+ */
 function toFile(source: string, from: string): string | undefined {
   const [, bundled] = /^(?!file:)[\w+.-]{2,}:\/\/[^/]*\/(?:\[project\]\/)?([^?]+)/.exec(source) ?? []
-  if (bundled === undefined) {
-    try {
-      return fileURLToPath(new URL(source, pathToFileURL(from)))
-    } catch {
-      return undefined
-    }
+  if (bundled !== undefined) return findInProject(bundled, from)
+  try {
+    const file = fileURLToPath(new URL(source, pathToFileURL(from)))
+    return existsSync(file) ? file : (findInProject(source, from) ?? file)
+  } catch {
+    return undefined
   }
+}
+
+function findInProject(name: string, from: string): string | undefined {
   for (let folder = path.dirname(from); ; folder = path.dirname(folder)) {
-    const file = path.join(folder, bundled)
+    const file = path.join(folder, name)
     if (existsSync(file)) return file
     if (folder === path.dirname(folder) || existsSync(path.join(folder, 'package.json'))) return undefined
   }

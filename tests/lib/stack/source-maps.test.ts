@@ -65,6 +65,7 @@ t.test('a map is beside its file or in it, and names its sources in many ways', 
   const found = { file: source, line: 1, column: 1 }
   for (const name of [
     '../src/a b.ts',
+    'src/a b.ts',
     '../src/a%20b.ts',
     '../src/a b.ts?vue&type=script',
     pathToFileURL(source).href,
