@@ -7,6 +7,7 @@ import type { ServerObserver } from '../../kernel/contracts/servers.ts'
 import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
 import { findLoaded, findPackage, findProject } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
+import { share } from '../../lib/share.ts'
 import { Callers } from '../../lib/stack/callers.ts'
 import { bullmq } from './bullmq.ts'
 import { nodeConsole } from './console.ts'
@@ -157,36 +158,22 @@ export function watchServers(observer: ServerObserver): () => void {
   return watchHttpServers(observer)
 }
 
-/** The watches that run, and how many have asked for them. */
-interface Watches {
-  users: number
-  readonly stops: readonly (() => void)[]
-}
-
 /** A kernel has one watch of its libraries, also if several bundles ask for it. */
-const watched = new WeakMap<Queries, Watches>()
+const watches = new WeakMap<Queries, () => () => void>()
 
 /** Reports the queries of libraries to a kernel, until each returned function was called. */
-export function watchLibraries({
-  context,
-  directory,
-  queries,
-}: Pick<Foundation, 'context' | 'directory' | 'queries'>): () => void {
-  const watches = watched.get(queries) ?? {
-    users: 0,
-    // The callers of a library mostly have the same depth, so each has its own search.
-    stops: [
-      ...libraries.flatMap(({ watch }) => watch?.({ queries, context, callers: new Callers(directory) }) ?? []),
-      watchRefusedConnections({ context, directory, queries }, systems),
-    ],
-  }
-  watched.set(queries, watches)
-  watches.users++
+export function watchLibraries(app: Pick<Foundation, 'context' | 'directory' | 'queries'>): () => void {
+  const watch = watches.get(app.queries) ?? share(() => watchAll(app))
+  watches.set(app.queries, watch)
+  return watch()
+}
+
+function watchAll(app: Parameters<typeof watchLibraries>[0]): () => void {
+  // The callers of a library mostly have the same depth, so each has its own search.
+  const stops = libraries.flatMap(({ watch }) => watch?.({ ...app, callers: new Callers(app.directory) }) ?? [])
+  stops.push(watchRefusedConnections(app, systems))
   return () => {
-    watches.users--
-    if (watches.users > 0) return
-    watched.delete(queries)
-    for (const stop of watches.stops) stop()
+    for (const stop of stops) stop()
   }
 }
 
@@ -237,14 +224,30 @@ export function watchLibrarySpans({
 
 /** Whether the library of an instrumentation of OpenTelemetry also reports its queries by a diagnostics channel, in its loaded version. */
 export function hasOwnChannel(instrumentation: string): boolean {
-  const library = libraries.find(
-    each => each.seenBy === 'channel' && instrumentation.endsWith(`/${instrumentationOf(each)}`),
-  )
-  const { files = {}, from = '' } = library ?? {}
+  const { files = {}, from = '', seenBy } = libraryOf(instrumentation) ?? {}
+  if (seenBy !== 'channel') return false
   return Object.keys(files).some(name => {
     const folder = findLoaded(name)
     return folder !== undefined && isAtLeast(readVersion(folder), from)
   })
+}
+
+/** Lets an instrumentation of OpenTelemetry report what it leaves to its configuration, such as rows. */
+export function configureInstrumentation(instrumentation: Configured): void {
+  const { configure } = libraryOf(instrumentation.instrumentationName) ?? {}
+  if (configure !== undefined) instrumentation.setConfig(configure(instrumentation.getConfig()))
+}
+
+/** The part of an instrumentation that is used. */
+interface Configured {
+  readonly instrumentationName: string
+  getConfig(): object
+  setConfig(config: object): void
+}
+
+/** The library of an instrumentation. */
+function libraryOf(instrumentation: string): Library | undefined {
+  return libraries.find(library => instrumentation.endsWith(`/${instrumentationOf(library)}`))
 }
 
 function instrumentationOf({ instrumentation, name }: Library): string {

@@ -39,6 +39,8 @@ export interface Library {
   readonly spans?: SpanReader
   /** Beginnings of the paths of its own files and probes: requests for them are counted, not recorded. */
   readonly ownPaths?: readonly string[]
+  /** Completes the configuration of its instrumentation of OpenTelemetry. */
+  readonly configure?: (config: object) => object
   /** Change the exports of files of CommonJS packages when they are loaded. */
   readonly changes?: FileChanges
   /** Change packages, by their names, before the application imports them. */

@@ -33,6 +33,7 @@ export const pg: Library = {
       })
     },
   },
+  configure: addRowCounts,
   watch: services =>
     watchPools(
       services,
@@ -143,4 +144,31 @@ function watchSubmittable(submitted: Submittable, message: PgQuery & OperationOu
       return undefined
     })
   }
+}
+
+/** Its instrumentation leaves the number of rows to a hook. A hook of the application is called as well. */
+function addRowCounts(config: PgConfig): object {
+  const { responseHook } = config
+  return {
+    ...config,
+    responseHook(span: AttributeHolder, response: PgResponse) {
+      const { rowCount } = response.data
+      if (typeof rowCount === 'number') span.setAttribute('db.response.returned_rows', rowCount)
+      responseHook?.(span, response)
+    },
+  }
+}
+
+interface PgConfig {
+  readonly responseHook?: (span: AttributeHolder, response: PgResponse) => void
+}
+
+/** The part of a span that is used. */
+interface AttributeHolder {
+  setAttribute(name: string, value: number): unknown
+}
+
+/** A result of pg; `null` for commands without rows. */
+interface PgResponse {
+  readonly data: { readonly rowCount?: number | null }
 }

@@ -34,35 +34,3 @@ export function requestOf(context: Context): Request | undefined {
   // Only the bundle sets this value.
   return context.getValue(requestKey) as Request | undefined
 }
-
-/**
- * Adds the number of rows to the spans of pg: its instrumentation leaves it to a hook. A hook of the application is called
- * as well.
- */
-export function addRowCounts(instrumentation: LibraryInstrumentation): void {
-  if (instrumentation.instrumentationName !== '@opentelemetry/instrumentation-pg') return
-  const config: PgConfig = instrumentation.getConfig()
-  const { responseHook } = config
-  instrumentation.setConfig({
-    ...config,
-    responseHook(span: AttributeHolder, response: PgResponse) {
-      const { rowCount } = response.data
-      if (typeof rowCount === 'number') span.setAttribute('db.response.returned_rows', rowCount)
-      responseHook?.(span, response)
-    },
-  })
-}
-
-interface PgConfig {
-  readonly responseHook?: (span: AttributeHolder, response: PgResponse) => void
-}
-
-/** The part of a span that is used. */
-interface AttributeHolder {
-  setAttribute(name: string, value: number): unknown
-}
-
-/** A result of pg; `null` for commands without rows. */
-interface PgResponse {
-  readonly data: { readonly rowCount?: number | null }
-}

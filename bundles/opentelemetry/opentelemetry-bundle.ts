@@ -5,9 +5,9 @@ import { isDebugOn } from '../../kernel/debug/debug-gate.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { LogIds } from '../../lib/log/logger.ts'
-import { watchLibraries } from '../libraries/libraries.ts'
+import { configureInstrumentation, watchLibraries } from '../libraries/libraries.ts'
 import { CallSpans, QuerySpans } from './client-spans.ts'
-import { addRowCounts, instrumentations, requestOf } from './instrumentations.ts'
+import { instrumentations, requestOf } from './instrumentations.ts'
 import { loadPackages, type Packages } from './load-packages.ts'
 import { ExportReports, type StartedProvider, startProvider } from './provider.ts'
 import { createListenerTracer, RequestSpans, TracedContext, TracedView, traceControllers } from './request-spans.ts'
@@ -53,7 +53,7 @@ export function createOpenTelemetryBundle(): Bundle {
       const packages = await loadPackages(settings.OTEL_EXPORTER_OTLP_PROTOCOL)
       const reports = new ExportReports(logger.channel('opentelemetry'))
       const { environment } = config
-      for (const instrumentation of instrumentations) addRowCounts(instrumentation)
+      for (const instrumentation of instrumentations) configureInstrumentation(instrumentation)
       const processors = isDebugOn(config) ? [new SpanQueries(app)] : []
       provider = startProvider({ packages, settings, directory, environment, processors, redactor, reports })
       const { tracer } = provider

@@ -1,8 +1,7 @@
 import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { type Test, t } from 'tap'
-import { hasOwnChannel } from '#bundles/libraries/libraries.ts'
-import { addRowCounts } from '#bundles/opentelemetry/instrumentations.ts'
+import { configureInstrumentation, hasOwnChannel } from '#bundles/libraries/libraries.ts'
 import { SpanQueries } from '#bundles/opentelemetry/span-queries.ts'
 import { Queries } from '#kernel/contracts/queries.ts'
 import { RequestContext } from '#kernel/request-context.ts'
@@ -150,9 +149,9 @@ t.test('rows of pg are added to its spans, and a hook of the application is call
       config = changed
     },
   }
-  addRowCounts({ ...instrumentation, instrumentationName: 'another' })
+  configureInstrumentation({ ...instrumentation, instrumentationName: 'another' })
   const span = { setAttribute: (...attribute: unknown[]) => noted.push(attribute) }
-  addRowCounts(instrumentation)
+  configureInstrumentation(instrumentation)
   config.responseHook?.(span, { data: { rowCount: 3 } })
   config.responseHook?.(span, { data: { rowCount: null } })
   t.strictSame(noted, [['db.response.returned_rows', 3], { data: { rowCount: 3 } }, { data: { rowCount: null } }])
