@@ -216,6 +216,12 @@ t.test('a query that fails as expected is no finding', async t => {
   t.strictSame(failed("Duplicate entry 'Ada' for key 'name'", { code: 'ER_DUP_ENTRY' }), [])
   t.strictSame(failed('could not obtain lock', { code: '55P03' }), [])
   t.strictSame(failed('NOSCRIPT No matching script.', { system: 'redis', text: 'EVALSHA a' }), [])
+  for (const text of ['CLIENT ? ? ?', 'client setinfo', 'HELLO ?'])
+    for (const error of ["ERR unknown subcommand '******'. Try CLIENT HELP.", "ERR unknown command 'HELLO'"])
+      t.strictSame(failed(error, { system: 'redis', text }), [], `${text}: ${error}`)
+  t.strictSame(failed('NOPROTO unsupported protocol version', { system: 'redis', text: 'HELLO ?' }), [])
+  t.strictSame(failed("ERR unknown command 'GETT'", { system: 'redis', text: 'GETT a' }), ['failed-query'])
+  t.strictSame(failed('ERR syntax error', { system: 'redis', text: 'CLIENT KILL' }), ['failed-query'])
 })
 
 t.test('a query that succeeds later is a repetition only if it began after the failure', async t => {
