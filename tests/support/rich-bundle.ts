@@ -1,6 +1,7 @@
 import { type Application, type Bundle, dump, HttpError, type Request } from 'sinfonietta'
 import { encodeUpload } from 'sinfonietta/testing'
 import { checkedForm, jsonBody, queryValues } from '#kernel/argument-sources.ts'
+import { beginField } from '#kernel/contracts/fields.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import type { StandardSchema } from '#lib/schema/standard-schema.ts'
@@ -86,6 +87,11 @@ async function showMuch(
   const error = Object.assign(new Error('duplicate key'), { code: '23505' })
   queries.begin({ ...query, source: 'span' })?.({ error })
   await queries.measure('redis', 'GET cart', undefined, async () => 'x')
+  for (const index of [0, 1]) {
+    const run = beginField({ field: 'Book.author', path: () => `books.${index}.${'author'.repeat(20)}` })
+    run?.leave()
+    run?.end(index === 1)
+  }
   const origin = `http://${request.headers.get('host')}`
   const urls = [`${origin}/text?${'long='.repeat(60)}`, `${origin}/boom`, 'http://127.0.0.1:6/refused']
   await Promise.allSettled(urls.map(async url => (await fetch(url, { headers: { 'x-profiler': 'off' } })).text()))

@@ -238,7 +238,8 @@ function toMark({ at, isError, level, link, message }: LogMark, axis: TimeAxis):
 function toLine(row: TimelineRow, filter: TimelineFilter, axis: TimeAxis, barLimit: number): LineView {
   const { awaited, category, children, covered, depth, duration, index, link, name, note, own } = row
   const { ownTime, periods, problem, text } = row
-  const times = periods.length === 1 ? '' : `${periods.length} times`
+  // The note of a field has the number of its calls, many of which ran at the same time.
+  const times = periods.length === 1 || category === 'field' ? '' : `${periods.length} times`
   const hasInner = children.length > 0 || ownTime < totalOf(covered)
   const isOpen = problem.startsWith('not ')
   return {

@@ -21,7 +21,7 @@ import { templatesView } from './templates/show.ts'
 import { unitView } from './unit/show.ts'
 import { validationView } from './validation/show.ts'
 
-/** What is shown of each subject, in the order of the menu, which shows the first eight. */
+/** What is shown of each subject, in the order of the menu, which shows the first nine. */
 export const subjectViews: readonly SubjectView[] = [
   overviewView,
   exchangeView,
@@ -29,11 +29,11 @@ export const subjectViews: readonly SubjectView[] = [
   timeView,
   exceptionView,
   findingsView,
+  graphqlView,
   databaseView,
   logsView,
   eventsView,
   callsView,
-  graphqlView,
   cacheView,
   consoleView,
   validationView,

@@ -7,7 +7,7 @@ import {
   type KernelGap,
   readEventTree,
 } from '../../profile/event-tree.ts'
-import { toTarget } from '../../profile/format.ts'
+import { formatNumber, toTarget } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { nameOfUnit } from '../../profile/units.ts'
@@ -323,19 +323,27 @@ function createWorkSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] 
   return [...createStopwatchSpans(profile, frame), ...createFieldSpans(profile, frame), ...ofKinds]
 }
 
-/** Creates the spans of resolvers: those of a list are one row. They run at the same time, so none holds other work. */
+/** Creates the spans of the resolvers of fields. Those of a list run at the same time, so none holds other work. */
 function createFieldSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
   const link = profileLink(frame.token, 'graphql')
-  return readFields(profile).calls.map(({ end, field, hasFailed, index, path, start }) =>
-    createSpan(
-      { name: pathPatternOf(path), category: 'field', periods: [toPeriod(start, end, frame)] },
+  const { calls, fields } = readFields(profile)
+  return fields.map(({ count, failed, name, periods }) => {
+    const first = calls.find(({ field }) => field === name)
+    return createSpan(
       {
-        link: `${link}#field-${index}`,
-        note: field,
-        problem: hasFailed ? 'failed' : end === undefined ? 'not finished' : '',
+        name,
+        category: 'field',
+        periods: periods.map(([start, duration]) => toPeriod(start, start + duration, frame)),
       },
-    ),
-  )
+      {
+        link: first === undefined ? link : `${link}#field-${first.index}`,
+        note: [first && pathPatternOf(first.path), count > 1 && `${formatNumber(count)} times`]
+          .filter(Boolean)
+          .join(', '),
+        problem: failed > 0 ? 'failed' : '',
+      },
+    )
+  })
 }
 
 /** The period of work, which takes milliseconds. Work without an end is drawn until the request was handled. */

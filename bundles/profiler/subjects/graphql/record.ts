@@ -32,7 +32,8 @@ interface FieldCounter {
   count: number
   failed: number
   longest: number
-  /** Milliseconds in which a call was not over, until the last time when none was. */
+  /** The times in which a call was not over, until the last time when none was; and their milliseconds. */
+  readonly periods: [start: number, duration: number][]
   time: number
   /** The calls that are not over, and when the first one of them began. */
   open: number
@@ -72,7 +73,7 @@ class FieldsTrace {
     if (hasFailed) call.hasFailed = true
     const duration = call.end - call.start
     const field = this.#fieldOf(call)
-    if (--field.open === 0) field.time += call.end - field.since
+    if (--field.open === 0) addPeriod(field, call.end)
     field.longest = Math.max(field.longest, duration)
     if (hasFailed) field.failed++
     const kind = hasFailed ? 'failed' : duration >= slowCall ? 'slow' : undefined
@@ -94,7 +95,8 @@ class FieldsTrace {
     const known = this.#indices.get(name)
     if (known !== undefined) return known
     if (this.fields.length >= fieldLimit && name !== others) return this.#indexOf(others)
-    const index = this.fields.push({ name, count: 0, failed: 0, longest: 0, time: 0, open: 0, since: 0 }) - 1
+    const index =
+      this.fields.push({ name, count: 0, failed: 0, longest: 0, periods: [], time: 0, open: 0, since: 0 }) - 1
     this.#indices.set(name, index)
     return index
   }
@@ -103,6 +105,23 @@ class FieldsTrace {
     // Its index is that of a field.
     return this.fields[field] as FieldCounter
   }
+}
+
+/** Further ones are added to the last one: their sum stays right. */
+const periodLimit = 100
+
+/** Milliseconds. */
+const leastGap = 0.1
+
+/** All calls of a field are over. */
+function addPeriod(field: FieldCounter, end: number): void {
+  const { periods, since } = field
+  const duration = end - since
+  field.time += duration
+  const last = periods.at(-1)
+  if (last !== undefined && since - (last[0] + last[1]) < leastGap) last[1] = end - last[0]
+  else if (last !== undefined && periods.length === periodLimit) last[1] += duration
+  else periods.push([since, duration])
 }
 
 /** All fields over the limit. */
@@ -136,9 +155,13 @@ function beginCall(call: FieldCall, trace: Trace): FieldRun {
   }
 }
 
-function describe({ count, failed, longest, name, open, since, time }: FieldCounter, now: number) {
+function describe({ count, failed, longest, name, open, periods, since, time }: FieldCounter, now: number) {
+  const running: FieldCounter['periods'] = open === 0 ? [] : [[since, now - since]]
+  const all = [...periods, ...running].map(
+    ([start, duration]) => [roundTime(start), roundTime(duration)] as [number, number],
+  )
   const more = open === 0 ? 0 : now - since
-  return { name, count, failed, time: roundTime(time + more), longest: roundTime(longest) }
+  return { name, count, failed, time: roundTime(time + more), periods: all, longest: roundTime(longest) }
 }
 
 function createFieldsCollector(redactor: Redactor): CollectorOf<'graphql'> {

@@ -116,7 +116,7 @@ function listLongPanels(profile: Profile): string[] {
 }
 
 /** The panels that are in sight if they have content. The others are behind "More". */
-const menuLimit = 8
+const menuLimit = 9
 
 /** Divides a menu: a panel without content is never in sight, one with a failure or a tenth of the time always. */
 export function divideMenu(entries: readonly MenuEntry[]) {
