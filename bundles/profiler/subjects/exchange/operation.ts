@@ -1,6 +1,7 @@
 import type { BodyData, ContentData } from '../../profile/content.ts'
 import { readHeader } from '../../profile/format.ts'
 import { isObject, type JsonObject } from '../../profile/json.ts'
+import type { Pairs } from '../../profile/schema.ts'
 import type { RequestData, ResponseData } from './data.ts'
 import { nameDocument } from './graphql-document.ts'
 
@@ -144,8 +145,11 @@ function readTrpc({ method, request, response, url }: StoredExchange): Found | u
   return { protocol: 'tRPC', all: procedures.map(name => `${kind} ${name}`), errors }
 }
 
+/** Each request without a body is asked. */
 function isTrpc(response: ResponseData | undefined): boolean {
-  return readHeader(response, 'vary').some(value => value.includes('trpc-accept'))
+  const isNamed = ([name, value]: Pairs[number]) =>
+    name.length === 4 && name.toLowerCase() === 'vary' && String(value).includes('trpc-accept')
+  return response?.headers.some(isNamed) === true
 }
 
 /** gRPC, gRPC-web and Connect: the path ends with the service and its method. */
