@@ -119,7 +119,7 @@ t.test('the kernel knows no library', async t => {
  * browsers is the first, because it cannot import code of the server.
  */
 const rooms = [
-  ...['client', 'profile', 'store', 'record', 'settings.ts', 'any-server'],
+  ...['client', 'profile', 'store', 'settings.ts', 'record', 'any-server'],
   ...['insight', 'export', 'panels', 'web', 'cli'],
 ]
 

@@ -1,7 +1,5 @@
 import type { Application, Bundle } from '../../kernel/bundle.ts'
 import type { CommandArgument, CommandOption, ConsoleCommand } from '../../kernel/contracts/console-command.ts'
-import { loadOptional } from '../../lib/optional-packages.ts'
-import { MAKER_PACKAGES_MISSING } from './errors.ts'
 
 /** Commands that generate bundles, pages, listeners and collectors, each with its test. For development only. */
 export const makerBundle: Bundle = {
@@ -11,14 +9,9 @@ export const makerBundle: Bundle = {
   },
 }
 
-/** The generators are loaded with their first use. @throws MAKER_PACKAGES_MISSING PACKAGE_VERSION_UNFIT */
-export function loadGenerators(load = () => import('./generators.ts')): Promise<typeof import('./generators.ts')> {
-  return loadOptional({
-    feature: 'A generator',
-    packages: ['acorn', '@sveltejs/acorn-typescript'],
-    load,
-    missing: (packages, cause) => new MAKER_PACKAGES_MISSING([packages], { cause }),
-  })
+/** The generators are loaded with their first use. */
+async function loadGenerators() {
+  return (await import('./load-generators.ts')).loadGenerators()
 }
 
 function createCommands(app: Application): ConsoleCommand[] {

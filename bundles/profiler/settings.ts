@@ -1,6 +1,15 @@
 import { type BundleSettings, defineSettings, type Settings } from '../../lib/env/settings.ts'
 import { asFlag, asListOf, asMilliseconds, asRatio, asRedisUrl, type Conversion } from '../../lib/text/conversion.ts'
-import type { SamplingOptions } from './record/recording-policy.ts'
+
+/** The settings of servers that do not record all requests. A request is recorded if it is drawn, and kept if it has an error or is slow. */
+export interface SamplingOptions {
+  /** The share of requests that are recorded, from 0 to 1. */
+  readonly sample?: number
+  /** Whether requests without an error are dropped, unless they are slow. */
+  readonly onlyErrors?: boolean
+  /** Milliseconds: faster requests are dropped, unless they have an error that counts. */
+  readonly slowerThan?: number | undefined
+}
 
 /** The values of the profiler's settings. */
 interface ProfilerSettings {

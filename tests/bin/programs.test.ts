@@ -5,7 +5,7 @@ import { type Test, t } from 'tap'
 import { findProfile, listProfiles, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
 
-/** A server whose page /error fails at line 4, and whose page /health waits as long as it is told. */
+/** A server whose page /error fails at line 4, and whose page /health waits for the milliseconds of WAIT. */
 const source = `
 const { createServer } = await import('node:http')
 const server = createServer((message, reply) => {

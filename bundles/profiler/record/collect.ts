@@ -110,9 +110,9 @@ function runCollectors(trace: Trace, collectors: readonly ProfileCollector[], su
 }
 
 /** Where profiles are recorded. */
-export type Origin = Pick<ProfileSummary, 'machine' | 'program'>
+export type ProfileOrigin = Pick<ProfileSummary, 'machine' | 'program'>
 
-const noOrigin: Origin = { machine: null, program: null }
+const noOrigin: ProfileOrigin = { machine: null, program: null }
 
 /** Makes the masked summary of a trace, without the fields that collectors count. */
 export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
@@ -203,7 +203,7 @@ export function serializeProfile(
   trace: Trace,
   { data, failures, summary }: CollectedData,
   redactor: Redactor,
-  origin: Origin,
+  origin: ProfileOrigin,
   stored?: Profile,
 ): SerializedProfile {
   const children = trace.children.map(({ token }) => token)

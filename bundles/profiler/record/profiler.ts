@@ -11,7 +11,7 @@ import type { Signals } from '../../../lib/signals.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { UnitType } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { type Origin, serializeProfile } from './collect.ts'
+import { type ProfileOrigin, serializeProfile } from './collect.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import {
   attachedTrace,
@@ -107,7 +107,7 @@ export class Profiler {
   }
 
   /** Where profiles are recorded. */
-  get origin(): Origin {
+  get origin(): ProfileOrigin {
     return this.#services.origin
   }
 
@@ -308,7 +308,7 @@ interface ProfileMakerServices {
   /** The data of the collectors about the process, as JSON: the same text until templates are edited. */
   readonly facts: () => string
   /** The program and the machine of the process. */
-  readonly origin: Origin
+  readonly origin: ProfileOrigin
   readonly redactor: Redactor
   readonly logger: Logger
   readonly signals: Signals

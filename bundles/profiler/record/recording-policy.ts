@@ -4,6 +4,7 @@ import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { isToken } from '../profile/json.ts'
 import type { Profile } from '../profile/profile.ts'
+import type { SamplingOptions } from '../settings.ts'
 import { isOfProgram } from '../subjects/config/read.ts'
 import type { Trace } from './trace.ts'
 
@@ -13,16 +14,6 @@ export interface RecordingOptions {
   readonly ignoredPaths?: readonly string[]
   /** Whether only requests with an exception become profiles. */
   readonly onlyExceptions?: boolean
-}
-
-/** The settings of servers that do not record all requests. A request is recorded if it is drawn, and kept if it has an error or is slow. */
-export interface SamplingOptions {
-  /** The share of requests that are recorded, from 0 to 1. */
-  readonly sample?: number
-  /** Whether requests without an error are dropped, unless they are slow. */
-  readonly onlyErrors?: boolean
-  /** Milliseconds: faster requests are dropped, unless they have an error that counts. */
-  readonly slowerThan?: number | undefined
 }
 
 const ignoredByDefault: readonly string[] = [
