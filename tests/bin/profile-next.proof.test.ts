@@ -210,12 +210,14 @@ async function check(t: Test, url: string, viewer: string): Promise<void> {
   }
 }
 
-/** Status, header fields and body of an answer, without those that name its profile, and the moment. */
+/** Status, header fields and the parts of the body of an answer, without those that name its profile, and the moment. */
 async function readAnswer(url: string): Promise<readonly unknown[]> {
   const response = await fetch(url, html)
   const own = /^(?:date|x-debug-token|x-debug-token-link|server-timing)$/
   const fields = [...response.headers].filter(([name]) => !own.test(name))
-  return [response.status, fields, (await response.text()).replaceAll(new URL(url).origin, '')]
+  const body = (await response.text()).replaceAll(new URL(url).origin, '')
+  // React writes the parts of a stream in the order in which they are done.
+  return [response.status, fields, body.split(/(?<=<\/script>)/).sort()]
 }
 
 for (const version of [15, 16]) {
