@@ -16,7 +16,7 @@ import { type RecordingOptions, RecordingPolicy } from './record/recording-polic
 import { ProfilerListener, traceKernel } from './record/request-recorder.ts'
 import type { Trace } from './record/trace.ts'
 import { addScreens } from './screens.ts'
-import { profilerSettings, readSampling } from './settings.ts'
+import { profilerSettings, readProgram, readSampling } from './settings.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { CreateProfileStorage, ProfileStorage } from './store/profile-storage.ts'
 import { createRedisProfileStorage } from './store/redis/redis-profile-storage.ts'
@@ -79,7 +79,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       storage = createStorage(foundation, options)
       checkFunction('createProfilerBundle()', 'the method append() of "storage"', storage?.append)
       const isForProfiler = (request: Request) => findOwnPage(request) === 'match' || isRefused(request, debugGate)
-      recording = new Recording(foundation, { subjects: kernelSubjects, storage, policy, isForProfiler })
+      const program = readProgram(settings, foundation.directory)
+      recording = new Recording(foundation, { subjects: kernelSubjects, storage, policy, program, isForProfiler })
       const { profiler } = recording
       begun = recording
       return {

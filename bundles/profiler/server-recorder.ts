@@ -15,7 +15,7 @@ import type { Profiler } from './record/profiler.ts'
 import type { RecordedApplication } from './record/recorded-subject.ts'
 import { Recording } from './record/recording.ts'
 import { RecordingPolicy } from './record/recording-policy.ts'
-import { profilerSettings, readSampling } from './settings.ts'
+import { profilerSettings, readProgram, readSampling } from './settings.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
 import type { MissingAssetsListener } from './subjects/assets/record.ts'
 import { CpuSampler } from './subjects/cpu/cpu-sampler.ts'
@@ -90,6 +90,7 @@ export class ServerRecorder {
       subjects: serverSubjects,
       storage,
       policy: this.policy,
+      program: readProgram(settings, given.directory),
       hasLongTokens: true,
     })
     this.#watchWork = this.#recording.register(this.#app)

@@ -1,4 +1,5 @@
 import { type BundleSettings, defineSettings, type Settings } from '../../lib/env/settings.ts'
+import { nameProgram } from '../../lib/find-package.ts'
 import { asFlag, asListOf, asMilliseconds, asRatio, asRedisUrl, type Conversion } from '../../lib/text/conversion.ts'
 
 /** The settings of servers that do not record all requests. A request is recorded if it is drawn, and kept if it has an error or is slow. */
@@ -139,6 +140,11 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     default: undefined,
   },
 })
+
+/** Reads the name of the program in a directory: by default that of its package. */
+export function readProgram(settings: Settings, directory: string): string {
+  return settings.of(profilerSettings).PROFILER_NAME ?? nameProgram(directory)
+}
 
 /** Reads which requests are recorded. */
 export function readSampling(settings: Settings): SamplingOptions {

@@ -2,6 +2,7 @@ import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { unitOf } from '../profile/units.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
 import { type ProfileFilter, type ProfileStorage, readLimit, type StoredProfile } from '../store/profile-storage.ts'
+import { type CalledProfile, findCalled, findCaller } from './called.ts'
 import { measureSpread } from './durations.ts'
 import type { Finding } from './findings/finding.ts'
 import type { Inspector } from './findings/inspector.ts'
@@ -20,6 +21,10 @@ export interface ShownProfile extends StoredProfile {
   readonly earlier: readonly ProfileSummary[]
   /** What has changed since the last edit of files; absent without an edit, or without a similar request before it. */
   readonly sinceEdit?: SinceEdit | undefined
+  /** The profiles of the requests that it has made, in the order of its HTTP client calls. */
+  readonly called?: readonly CalledProfile[]
+  /** The request that has made it by an HTTP client call. */
+  readonly caller?: ProfileSummary | undefined
 }
 
 /** Completes a stored profile by its findings, its relatives, and what has changed since the last edit of files. */
@@ -31,8 +36,12 @@ export async function showProfile(
   const { profile } = stored
   const { summaries } = await storage.search({ limit: readLimit })
   const relatives = findRelatives(summaries, profile)
-  const sinceEdit = await findSinceEdit(profile, relatives.earlier, { judge: inspector, storage })
-  return { ...stored, ...relatives, findings: inspector.inspect(profile), sinceEdit }
+  const [sinceEdit, called, caller] = await Promise.all([
+    findSinceEdit(profile, relatives.earlier, { judge: inspector, storage }),
+    findCalled(storage, summaries, profile),
+    findCaller(storage, summaries, profile),
+  ])
+  return { ...stored, ...relatives, findings: inspector.inspect(profile), sinceEdit, called, caller }
 }
 
 /** The stored profiles that the page of a profile links to, and those in which it searches for others. */

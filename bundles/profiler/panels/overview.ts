@@ -7,7 +7,7 @@ import { linkToPlace } from '../insight/findings/finding.ts'
 import { summarizeProfile, type UsualTime } from '../insight/overview/overview.ts'
 import { toPlainText } from '../insight/overview/sentence.ts'
 import type { TimePart } from '../insight/overview/time-parts.ts'
-import type { LinkedUnits, ShownProfile } from '../insight/relatives.ts'
+import type { ShownProfile } from '../insight/relatives.ts'
 import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../insight/since-edit.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { readExceptions } from '../profile/exceptions.ts'
@@ -22,14 +22,14 @@ import {
   shorten,
 } from '../profile/format.ts'
 import { compareLink, profileLink, routeLink } from '../profile/links.ts'
-import type { Profile } from '../profile/profile.ts'
+import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { unitOf } from '../profile/units.ts'
 import { isReportOf, readLogs } from '../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from './exceptions.ts'
 import { viewFindings } from './findings.ts'
 import { viewVerification } from './parts.ts'
-import type { PanelModel, SubjectView } from './subject-view.ts'
+import type { PanelModel, PanelProfile, SubjectView } from './subject-view.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from './toolbar-items.ts'
 
 /** The most findings, logged errors, and changes. */
@@ -60,7 +60,7 @@ export const overviewView: SubjectView = {
       previous: viewPrevious(await findPrevious(profile), shown),
       parts: shownParts,
       longest: Math.max(0, ...shownParts.map(({ width }) => Number(width))),
-      linked: viewLinked(shown.findLinked(profile)),
+      linked: viewLinked(shown),
       noun: unitOf(profile.summary).noun,
       nouns: unitOf(profile.summary).nouns,
       isExchange: unitOf(profile.summary).isExchange,
@@ -98,13 +98,20 @@ export const overviewView: SubjectView = {
 }
 
 /** The profiles that lead to this one, and those to which it leads; without sub-requests. */
-function viewLinked({ attempts, caused, causes }: LinkedUnits): PanelModel[] {
+function viewLinked({ called = [], caller, findLinked, profile }: PanelProfile): PanelModel[] {
+  const { attempts, caused, causes } = findLinked(profile)
   const groups = [
+    { title: 'Called by', units: caller === undefined ? [] : [caller] },
+    { title: 'Has called', units: called.map(({ profile }) => profile.summary) },
     { title: 'Caused by', units: causes },
     { title: 'Has caused', units: caused },
     { title: 'Other attempts', units: attempts },
   ]
-  return groups.flatMap(({ title, units }) => (units.length === 0 ? [] : { title, units: units.map(toSummaryView) }))
+  const view = (unit: ProfileSummary) => ({
+    ...toSummaryView(unit),
+    program: unit.program === profile.summary.program ? '' : unit.program,
+  })
+  return groups.flatMap(({ title, units }) => (units.length === 0 ? [] : { title, units: units.map(view) }))
 }
 
 /** The view of a value of the sentence: a place of the code, or the controller; `false` for other values. */

@@ -60,15 +60,18 @@ export const timeView: SubjectView = {
 }
 
 async function toView(
-  { findChildren, findDistributedTrace, parent, profile, query }: PanelProfile,
+  { called, findChildren, findDistributedTrace, parent, profile, query }: PanelProfile,
   editor: EditorLinks,
 ): Promise<PanelModel> {
   const { token } = profile.summary
   const [{ logs, profiles, root }, parts] = await Promise.all([
-    createRequestSpans(profile, findChildren),
+    createRequestSpans(profile, findChildren, called),
     findDistributedTrace(profile),
   ])
-  const placed = placeTrace(root, profile, parts)
+  // Those that are nested below their calls are not placed once more.
+  const nested = new Set(profiles.map(({ summary }) => summary.token))
+  const others = parts.profiles.filter(({ summary }) => !nested.has(summary.token))
+  const placed = placeTrace(root, profile, { ...parts, profiles: others })
   const rows = createTimelineRows(root)
   const axis = createTimelineAxis(rows, findEnd(rows, readHandledTime(profile) * 1000))
   const filter = readFilter(query, axis)

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import type { Collector } from '../../../kernel/contracts/collectors.ts'
 import { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
-import { nameProgram } from '../../../lib/find-package.ts'
 import { guard, reportFailures } from '../../../lib/guard.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
@@ -11,7 +10,6 @@ import { isHelperCall, noteCall } from '../../../lib/stack/helpers.ts'
 import { findSource } from '../../../lib/stack/source-maps.ts'
 import { patchProcess } from '../../libraries/libraries.ts'
 import { hasPart } from '../profile/units.ts'
-import { profilerSettings } from '../settings.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createCollectors } from '../subjects/recorded.ts'
 import { createRunningSearch, ListenerSites } from './code-places.ts'
@@ -34,6 +32,8 @@ interface RecordingParts {
   readonly subjects: readonly RecordedSubject[]
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
+  /** The name of the program in its profiles. */
+  readonly program: string
   /** Whether a main request asks for the profiler itself: such requests are not recorded. */
   readonly isForProfiler?: ((request: Request) => boolean) | undefined
   /** Whether tokens have 12 digits instead of 6: their profiles are in one list with those of other programs. */
@@ -55,7 +55,10 @@ export class Recording {
   readonly #storage: ProfileStorage
   readonly #stops: Stop[] = []
 
-  constructor(process: RecordedProcess, { hasLongTokens, isForProfiler, policy, storage, subjects }: RecordingParts) {
+  constructor(
+    process: RecordedProcess,
+    { hasLongTokens, isForProfiler, policy, program, storage, subjects }: RecordingParts,
+  ) {
     const { context, redactor, signals } = process
     setSourceReader({ findSource, isHelperCall, noteCall })
     const logger = process.logger.channel('profiler')
@@ -87,7 +90,7 @@ export class Recording {
       collectLate: trace => collectLate(trace, chooseFor(trace, this.collectors)),
       settle: trace => settleSummary(trace, chooseFor(trace, this.collectors)),
       origin: {
-        program: redactor.text(process.settings.of(profilerSettings).PROFILER_NAME ?? nameProgram(process.directory)),
+        program: redactor.text(program),
         machine: storage.isShared === true ? hostname() : null,
       },
       facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(this.collectors)))),

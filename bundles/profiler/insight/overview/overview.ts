@@ -10,10 +10,12 @@ import {
   toTarget,
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
+import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { nameOfUnit, unitOf } from '../../profile/units.ts'
 import { coveredWorkTime, readDelays, readStops, type Work, type WorkKind, workTime } from '../../profile/work.ts'
 import { workKinds } from '../../subjects/work.ts'
+import type { CalledProfile } from '../called.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
 import { linkToPlace } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
@@ -90,7 +92,7 @@ interface Description {
 function describePart(
   part: TimePart,
   parts: readonly TimePart[],
-  { children = [], profile }: SentenceProfile,
+  { called = [], children = [], profile }: SentenceProfile,
 ): Description | undefined {
   const time = formatMicroseconds(part.time)
   const took: Write = (subject, what = '', where = []) => ({
@@ -99,6 +101,7 @@ function describePart(
     where,
   })
   const kind = workKinds.find(({ category }) => category === part.of)
+  if (kind?.panel === 'http' && called.length > 0) return describeCalls(kind, profile, called)
   if (kind !== undefined) return describeWork(kind, profile)
   switch (part.of) {
     case 'stopwatch':
@@ -177,6 +180,25 @@ function describeWork(kind: WorkKind, profile: Profile): Description | undefined
   return took([], formatCount(count, ...kind.nouns), describePlace(work, count))
 }
 
+/** Of calls whose profiles are stored, names the program that took most of their time, and why it took so long. */
+function describeCalls(kind: WorkKind, profile: Profile, called: readonly CalledProfile[]): Description | undefined {
+  const description = describeWork(kind, profile)
+  const longest = called.reduce((longest, next) => (durationOf(next) > durationOf(longest) ? next : longest))
+  const covered = coveredWorkTime(kind.list(profile), readStops(profile))
+  if (description === undefined || durationOf(longest) <= covered / 2) return description
+  const { program, token } = longest.profile.summary
+  const [first] = describeCauses(divideTime(longest.profile), { ...longest, findings: [] })
+  const cause = findReason(longest.profile)?.details ?? (first === undefined ? [] : [...first.what, ...first.where])
+  // Its places are files of another program: they are not links here.
+  const text = toPlainText(toParts(cause))
+  const where = [', in ', toValue(program ?? token, causeNameLimit)]
+  return { ...description, where: text === '' ? where : [...where, ': ', { text, link: profileLink(token) }] }
+}
+
+function durationOf({ profile }: CalledProfile): number {
+  return profile.summary.duration
+}
+
 /** Names the line that started most of the work, as far as there is one. */
 function describePlace(work: readonly Work[], count: number): Sentence {
   const groups = [...groupBy(work, ({ caller }) => formatPlace(caller)).values()]
@@ -249,7 +271,7 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
 }
 
 /** The profile that a sentence describes. */
-type SentenceProfile = TroubledProfile & Pick<ShownProfile, 'sinceEdit'>
+type SentenceProfile = TroubledProfile & Pick<ShownProfile, 'called' | 'sinceEdit'>
 
 /**
  * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts that took longest,

@@ -24,6 +24,8 @@ import { pathPatternOf, readFields } from '../../subjects/graphql/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
 import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
+import type { CalledProfile } from '../called.ts'
+import { isError } from '../summary-view.ts'
 
 /** Something that took time, once or several times, with the spans within it. */
 export interface TimelineSpan {
@@ -108,15 +110,16 @@ interface RequestSpans {
 /** The most requests whose spans are shown. */
 const requestLimit = 50
 
-/** Creates the spans of a request, with those of its sub-requests. */
+/** Creates the spans of a request, with those of its sub-requests, and of the requests that it has made by its calls. */
 export async function createRequestSpans(
   profile: Profile,
   find: (profile: Profile) => Promise<readonly Profile[]>,
+  called: readonly CalledProfile[] = [],
 ): Promise<RequestSpans> {
   const main = toWaitingRequest(profile)
   const root = main.holder
   const logs: LogMark[] = []
-  const waiting = [main]
+  const waiting: WaitingRequest[] = [{ ...main, called }]
   for (const request of waiting) {
     const children = new Map((await find(request.profile)).map(child => [child.summary.token, child]))
     logs.push(...readLogMarks(request.profile, request.frame))
@@ -127,6 +130,10 @@ export async function createRequestSpans(
       const frame = { token, controller: controller ?? '', offset: start, handled: duration * 1000 }
       waiting.push({ profile: child, holder: span, frame })
     }
+    for (const each of request.called ?? []) {
+      const inner = waiting.length < requestLimit && placeCalled(each, request)
+      if (inner) waiting.push(inner)
+    }
   }
   return { root, logs, profiles: waiting.map(({ profile }) => profile) }
 }
@@ -136,6 +143,36 @@ interface WaitingRequest {
   readonly profile: Profile
   readonly holder: TimelineSpan
   readonly frame: RequestFrame
+  readonly called?: readonly CalledProfile[]
+}
+
+/**
+ * Puts the empty span of a called request below its call. It has the clock of its own process: where it would begin before its call, or
+ * end after it, it is moved into the call.
+ */
+function placeCalled({ called, index, profile }: CalledProfile, caller: WaitingRequest): WaitingRequest | undefined {
+  const { duration, method, program, time, token, url } = profile.summary
+  const call = findSpan(caller.holder, `${profileLink(caller.frame.token, 'http')}#call-${index}`)
+  const [period] = call?.periods ?? []
+  if (call === undefined || period === undefined) return undefined
+  const begun = caller.frame.offset + (time - caller.profile.summary.time) * 1000
+  const handled = duration * 1000
+  const offset = Math.max(period.start, Math.min(begun, endOf(period) - handled))
+  const holder = createSpan(
+    { name: `${method} ${toTarget(url)}`, category: 'service', periods: [{ start: offset, duration: handled }] },
+    { link: profileLink(token, 'time'), note: program ?? '', problem: isError(profile.summary) ? 'failed' : '' },
+  )
+  call.children.push(holder)
+  return { profile, holder, frame: { token, controller: profile.summary.controller ?? '', offset, handled }, called }
+}
+
+function findSpan(root: TimelineSpan, link: string): TimelineSpan | undefined {
+  const waiting = [root]
+  for (const span of waiting) {
+    if (span.link === link) return span
+    waiting.push(...span.children)
+  }
+  return undefined
 }
 
 /** Creates the empty span of a main request. */

@@ -1,5 +1,6 @@
 import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-text.ts'
 import { createCallCurl } from '../../export/snippets.ts'
+import type { CalledProfile } from '../../insight/called.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { toBar, viewContent } from '../../panels/parts.ts'
 import type { SubjectView } from '../../panels/subject-view.ts'
@@ -26,7 +27,7 @@ export const callsView: SubjectView = {
     return { text: count === 0 ? '' : String(count), level: 'plain' }
   },
 
-  toView({ profile }, { editor }) {
+  toView({ called = [], profile }, { editor }) {
     const { calls, more, omitted } = readCalls(profile)
     const ended = calls.filter(({ end }) => end !== undefined)
     const whole = spanOf(calls)
@@ -41,7 +42,11 @@ export const callsView: SubjectView = {
       covered: formatDuration(coveredWorkTime([...ended, ...more.periods], readStops(profile))),
       from: formatDuration(whole.start),
       until: formatDuration(whole.start + whole.duration),
-      calls: calls.map(call => ({ ...toRow(call, whole, editor), messages: viewMessages(call) })),
+      calls: calls.map(call => ({
+        ...toRow(call, whole, editor),
+        messages: viewMessages(call),
+        called: viewCalled(called.find(({ index }) => index === call.index)),
+      })),
     }
   },
 
@@ -108,6 +113,13 @@ function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
     caller: editor.view(call.caller),
     command: createCallCurl(call),
   }
+}
+
+/** The link to the profile of the request that a call has made; `false` if it is not stored. */
+function viewCalled(called: CalledProfile | undefined) {
+  if (called === undefined) return false
+  const { duration, program, token } = called.profile.summary
+  return { name: program ?? token, link: profileLink(token), duration: formatDuration(duration) }
 }
 
 const urlLimit = 160

@@ -1,0 +1,95 @@
+import { toTarget } from '../profile/format.ts'
+import { isToken } from '../profile/json.ts'
+import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import { readCalls, type StoredCall } from '../subjects/http/read.ts'
+
+/** The profile of a request that an HTTP client call has made, of this program or another one. */
+export interface CalledProfile {
+  /** The index of the call in the profile of its caller. */
+  readonly index: number
+  readonly profile: Profile
+  /** The requests that it has made itself. */
+  readonly called: readonly CalledProfile[]
+}
+
+/** Milliseconds by which the clocks of two processes of one machine may differ. */
+const margin = 2000
+
+/** The most profiles that are read for one, and the longest chain of calls. */
+const limits = { profiles: 30, depth: 5 } as const
+
+/**
+ * Finds the profiles of the requests that a profile has made, and that these have made: those whose tokens their responses name. Any
+ * server may send any token: the method, the path and the time must be those of the call.
+ */
+export async function findCalled(
+  storage: Pick<ProfileStorage, 'find'>,
+  summaries: readonly ProfileSummary[],
+  profile: Profile,
+): Promise<readonly CalledProfile[]> {
+  let left: number = limits.profiles
+  const find = async (caller: Profile, depth: number): Promise<CalledProfile[]> => {
+    const wanted = new Map(listNamed(caller).map(({ call, token }) => [token, call]))
+    if (wanted.size === 0 || depth === limits.depth) return []
+    const isCalled = (other: ProfileSummary) => {
+      const call = wanted.get(other.token)
+      return call !== undefined && isOf(other, caller, call)
+    }
+    const found: CalledProfile[] = []
+    for (const { token } of summaries.filter(isCalled)) {
+      if (left-- <= 0) break
+      const stored = await storage.find(token)
+      const index = wanted.get(token)?.index ?? 0
+      if (stored !== undefined)
+        found.push({ index, profile: stored.profile, called: await find(stored.profile, depth + 1) })
+    }
+    return found.sort((one, other) => one.index - other.index)
+  }
+  return find(profile, 0)
+}
+
+/** The most requests that are read as possible callers. */
+const callerLimit = 10
+
+/** Finds the request whose HTTP client call has made the request of a profile; `undefined` if none is stored. */
+export async function findCaller(
+  storage: Pick<ProfileStorage, 'find'>,
+  summaries: readonly ProfileSummary[],
+  { summary }: Profile,
+): Promise<ProfileSummary | undefined> {
+  const { method, parent, time, token } = summary
+  if (parent !== null || method === '') return undefined
+  const isNear = (other: ProfileSummary) =>
+    other.calls > 0 &&
+    other.token !== token &&
+    other.time <= time + margin &&
+    time <= other.time + other.duration + margin
+  for (const { token: near } of summaries.filter(isNear).slice(0, callerLimit)) {
+    const { profile } = (await storage.find(near)) ?? {}
+    if (profile === undefined) continue
+    const named = listNamed(profile).find(other => other.token === token)
+    if (named !== undefined && isOf(summary, profile, named.call)) return profile.summary
+  }
+  return undefined
+}
+
+/** The calls whose responses name a profile. */
+function listNamed(profile: Profile): { readonly call: StoredCall; readonly token: string }[] {
+  return readCalls(profile).calls.flatMap(call => {
+    const [, token] = call.response?.headers.find(([name]) => name.toLowerCase() === 'x-debug-token') ?? []
+    return isToken(token) && token !== profile.summary.token ? { call, token } : []
+  })
+}
+
+/** Whether a request is that of a call. */
+function isOf(other: ProfileSummary, { summary }: Profile, { end, method, start, url }: StoredCall): boolean {
+  const from = summary.time + start
+  const until = summary.time + (end ?? summary.duration)
+  return (
+    other.method === method &&
+    toTarget(other.url) === toTarget(url) &&
+    other.time >= from - margin &&
+    other.time <= until + margin
+  )
+}
