@@ -187,11 +187,14 @@ const leastCounts: Readonly<Record<ComparedField, number>> = {
 /** With fewer requests, the 99th percentile is the slowest request. */
 export const leastForP99 = 100
 
-/** Computes the statistics of routes. Sub-requests do not count, also those whose main request is not stored. */
+/**
+ * Computes the statistics of routes. Sub-requests do not count, also those whose main request is not stored. Of programs that have not
+ * restarted at that moment, nothing is compared.
+ */
 export function gatherRoutes(
   found: readonly ProfileSummary[],
   { sort }: RoutesRequest,
-  startedAt: number,
+  { program, startedAt }: Restart,
 ): RoutesReport {
   const summaries = found.filter(summary => summary.parent === null && isOfApplication(summary))
   const byRoute = (statistics: readonly RouteStatistics[]) => new Map(statistics.map(each => [workOf(each), each]))
@@ -206,11 +209,17 @@ export function gatherRoutes(
     return {
       ...statistics,
       distribution: countDurations(groups.get(work) ?? [], durations),
-      ...compareWithBefore(before.get(work), since.get(work)),
+      ...compareWithBefore(before.get(work), statistics.program === program ? since.get(work) : undefined),
     }
   })
   const requests = routes.reduce((sum, { count }) => sum + count, 0)
   return { startedAt, requests, durations, routes: sortRoutes(routes, sort) }
+}
+
+/** The start of a process, in milliseconds since 1970. */
+interface Restart {
+  readonly program: string | null
+  readonly startedAt: number
 }
 
 const stepCount = 24

@@ -110,8 +110,9 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
   const duration = describeDuration(profile.summary)
   const ready = toDuration(readHandledTime(profile))
-  const outer = withoutInnerRows(rows)
-  const of = (category: Category, among = rows) => among.filter(row => row.category === category && row.depth > 0)
+  const own = withoutInner(rows, 'service')
+  const outer = withoutInner(own, 'request')
+  const of = (category: Category, among = own) => among.filter(row => row.category === category && row.depth > 0)
   // Queries of one statement are one row.
   const count = (found: readonly TimelineRow[]) => found.reduce((sum, { periods }) => sum + periods.length, 0)
   const stops = readStops(profile).map(({ duration, start }) => ({ start: start * 1000, duration: duration * 1000 }))
@@ -139,12 +140,12 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
   ]
 }
 
-/** The rows of the request itself: without those within its sub-requests. */
-function withoutInnerRows(rows: readonly TimelineRow[]): readonly TimelineRow[] {
+/** The rows without those within the rows of a category. */
+function withoutInner(rows: readonly TimelineRow[], inner: Category): readonly TimelineRow[] {
   let limit = Number.POSITIVE_INFINITY
   return rows.filter(({ category, depth }) => {
     if (depth > limit) return false
-    limit = category === 'request' && depth > 0 ? depth : Number.POSITIVE_INFINITY
+    limit = category === inner && depth > 0 ? depth : Number.POSITIVE_INFINITY
     return true
   })
 }

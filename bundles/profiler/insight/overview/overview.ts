@@ -180,19 +180,23 @@ function describeWork(kind: WorkKind, profile: Profile): Description | undefined
   return took([], formatCount(count, ...kind.nouns), describePlace(work, count))
 }
 
-/** Of calls whose profiles are stored, names the program that took most of their time, and why it took so long. */
+/** Of calls whose profiles are stored, names the program that took most of their time, and why its longest request took so long. */
 function describeCalls(kind: WorkKind, profile: Profile, called: readonly CalledProfile[]): Description | undefined {
   const description = describeWork(kind, profile)
-  const longest = called.reduce((longest, next) => (durationOf(next) > durationOf(longest) ? next : longest))
   const covered = coveredWorkTime(kind.list(profile), readStops(profile))
-  if (description === undefined || durationOf(longest) <= covered / 2) return description
+  const programs = groupBy(called, ({ profile }) => profile.summary.program)
+  const sumOf = (group: readonly CalledProfile[]) => group.reduce((sum, each) => sum + durationOf(each), 0)
+  const most = [...programs.values()].find(group => sumOf(group) > covered / 2)
+  if (description === undefined || most === undefined) return description
+  const longest = most.reduce((longest, next) => (durationOf(next) > durationOf(longest) ? next : longest))
   const { program, token } = longest.profile.summary
   const [first] = describeCauses(divideTime(longest.profile), { ...longest, findings: [] })
   const cause = findReason(longest.profile)?.details ?? (first === undefined ? [] : [...first.what, ...first.where])
   // Its places are files of another program: they are not links here.
   const text = toPlainText(toParts(cause))
   const where = [', in ', toValue(program ?? token, causeNameLimit)]
-  return { ...description, where: text === '' ? where : [...where, ': ', { text, link: profileLink(token) }] }
+  const lead = most.length === 1 ? ': ' : `; in the longest of ${formatNumber(most.length)}, `
+  return { ...description, where: text === '' ? where : [...where, lead, { text, link: profileLink(token) }] }
 }
 
 function durationOf({ profile }: CalledProfile): number {

@@ -44,12 +44,12 @@ export async function renderRoutes(
   form: PageForm,
   request: Request,
   facts: RowFacts,
-  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'routes' | 'storage' | 'view'>,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
   const parsed = parseRoutesRequest(request.query)
   const { found, mains, newest, notes } = await searchMains(app.storage, parsed.listed, createContext(request, facts))
   const wanted = { ...parsed, notes: [...new Set([...parsed.notes, ...notes])] }
-  const report = gatherRoutes(found, wanted, startedAt)
+  const report = gatherRoutes(found, wanted, { program: app.profiler.origin.program, startedAt })
   if (form !== 'html') {
     const { routesToJson, routesToMarkdown } = await import('../../export/lists.ts')
     const routes = routesToJson(report, wanted)

@@ -34,7 +34,7 @@ function ask(count: number, side: 'before' | 'since', init: RecordInit): RecordI
 async function gather(storage: MemoryProfileStorage, query = '') {
   const wanted = parseRoutesRequest(new URLSearchParams(query))
   const { found, mains } = await searchMains(storage, wanted.listed)
-  const report = gatherRoutes(found, wanted, restart)
+  const report = gatherRoutes(found, wanted, { program: 'sinfonietta', startedAt: restart })
   return { report, wanted, view: toRoutesView(report, wanted, routes, editor, mains) }
 }
 
@@ -150,6 +150,21 @@ t.test('changes since the restart are shown only for enough requests', async t =
   t.equal(view.rows[1]?.change.title, '4 requests before, 9 since')
   const alike = await gather(createNumbered(ask(20, 'before', { duration: 10 }), ask(20, 'since', { duration: 10.1 })))
   t.hasStrict(alike.view.rows[0]?.change, { text: '+1 %', tone: 'plain' })
+})
+
+t.test('a restart says nothing about another program', async t => {
+  const both = (program: string) => [
+    ask(5, 'before', { program, duration: 10 }),
+    ask(5, 'since', { program, duration: 20 }),
+  ]
+  const { view } = await gather(createNumbered(...both('sinfonietta'), ...both('stock')))
+  t.strictSame(
+    view.rows.map(({ change, program }) => [program, change.text]),
+    [
+      ['stock', ''],
+      ['sinfonietta', '+100 %'],
+    ],
+  )
 })
 
 t.test('routes with queries have their median, the most, and the change since the restart', async t => {
