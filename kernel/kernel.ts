@@ -217,7 +217,8 @@ function forBundle(app: Application, { isCore, name }: Bundle): Application {
 }
 
 function findRequestId({ current }: RequestContext): LogIds | undefined {
-  return current && { requestId: current.id }
+  // The carrier of other work has none.
+  return current === undefined || current.id === '' ? undefined : { requestId: current.id }
 }
 
 /**

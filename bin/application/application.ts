@@ -69,13 +69,15 @@ export interface LoadOptions {
   readonly isServed: boolean
   /** Whether its requests are recorded although it is not served: its libraries report what they do, as in a development server. */
   readonly replays?: boolean
+  /** Whether its command is recorded. */
+  readonly isRecorded?: boolean
   /** Whether names of variables and `.env` files that have no effect are logged. */
   readonly warns: boolean
 }
 
 /** Loads the bundles of an application, and registers them. @throws the errors of `Kernel.boot` and of a bundle */
 export async function loadApplication(application: ApplicationSettings, options: LoadOptions): Promise<Kernel> {
-  const { isServed, logger, warns } = options
+  const { isRecorded = false, isServed, logger, warns } = options
   const bundles = await loadBundles(application, options)
   const reportUnknown = async () => {
     await allowSettingsOfParts(application.settings)
@@ -87,7 +89,7 @@ export async function loadApplication(application: ApplicationSettings, options:
   }
   const kernelOptions = { ...application, bundles, logger }
   try {
-    const kernel = await (isServed ? Kernel.boot(kernelOptions) : Kernel.assemble(kernelOptions))
+    const kernel = await (isServed || isRecorded ? Kernel.boot(kernelOptions) : Kernel.assemble(kernelOptions))
     await reportUnknown()
     const disagreement = describeDisagreement(application.settings)
     if (warns && disagreement !== undefined) logger.warning('{disagreement}.', { disagreement })
@@ -121,10 +123,10 @@ export async function checkSettings(application: ApplicationSettings, load?: Loa
 /** If it fails, mistakes in the kernel's own settings are reported instead: they may be the reason. */
 async function loadBundles(
   { config, directory, settings }: ApplicationSettings,
-  { isServed, load, replays = false }: Pick<LoadOptions, 'isServed' | 'load' | 'replays'>,
+  { isRecorded = false, isServed, load, replays = false }: Omit<LoadOptions, 'logger' | 'warns'>,
 ): Promise<readonly Bundle[]> {
   try {
-    const isProfiled = (isServed || replays) && config.environment === 'dev'
+    const isProfiled = (isServed || isRecorded || replays) && config.environment === 'dev'
     const bundles = checkBundles(await (load ?? (await importBundles(directory, { isProfiled })))(config))
     return [...(await loadTracing(settings, bundles, isServed)), ...bundles]
   } catch (error) {

@@ -15,6 +15,7 @@ import {
   type Suggestions,
 } from '../../kernel/contracts/console-command.ts'
 import { checkCommands } from '../../kernel/contracts/contributions.ts'
+import { beginUnit, type RecordedUnit } from '../../kernel/contracts/units.ts'
 import { KERNEL_COMMAND_TAKEN } from '../../kernel/errors.ts'
 import { hasColours, Output, type OutputStream } from '../../lib/console/output.ts'
 import { paintColours } from '../../lib/console/terminal-text.ts'
@@ -68,20 +69,20 @@ export async function runApplicationCommand(
   load?: LoadBundles,
 ): Promise<number> {
   try {
-    const { command, environment } = readCommandLine(commandLine)
+    const { command = '', environment } = readCommandLine(commandLine)
     const settings = readSettings(directory, terminal.env, environment)
     const { config } = settings
     // Results go to stdout, so the log goes to stderr, and only warnings and errors are of interest.
     const logger = createProcessLogger(settings, terminal.stderr, 'warning')
     const replays = command === 'profiler:replay' || command === 'profiler:verify'
-    const kernel = await loadApplication(settings, { load, logger, isServed: false, replays, warns: false }).catch(
-      async error => {
-        // Bundles are not registered with wrong settings, but the list of settings helps to find them.
-        const isListed = error instanceof CONFIG_INVALID && command === 'debug:config'
-        if (isListed) await run([createDebugConfig({ ...settings, bundles: [] })], commandLine, terminal, config)
-        throw error
-      },
-    )
+    const isRecorded = config.environment === 'dev' && isOfApplication(command) && !commandLine.some(isAgainst)
+    const options = { load, logger, isRecorded, isServed: false, replays, warns: false }
+    const kernel = await loadApplication(settings, options).catch(async error => {
+      // Bundles are not registered with wrong settings, but the list of settings helps to find them.
+      const isListed = error instanceof CONFIG_INVALID && command === 'debug:config'
+      if (isListed) await run([createDebugConfig({ ...settings, bundles: [] })], commandLine, terminal, config)
+      throw error
+    })
     try {
       return await runCommandOf(kernel.app, commandLine, terminal)
     } finally {
@@ -90,6 +91,19 @@ export async function runApplicationCommand(
   } catch (error) {
     return printFailure(error, terminal)
   }
+}
+
+/** The commands of this package read what is recorded, or write files. */
+function isOfApplication(command: string): boolean {
+  return command !== '' && !/^(?:debug|make|profiler):|^(?:mcp|completion|__complete)$/.test(command)
+}
+
+/** In development, a command of the application has a profile, unless this option is given. */
+const withoutProfile = '--no-profile'
+
+/** Whether a word of the command line says that the command is not to be recorded, or not to be run. */
+function isAgainst(word: string): boolean {
+  return [withoutProfile, '--help', '-h', '--version', '-V'].includes(word)
 }
 
 /** Runs a command of a booted application. Resolves with the exit code and never rejects. */
@@ -174,20 +188,28 @@ export async function runCommandLine(
   environment: string,
 ): Promise<number> {
   const results: ExitCode[] = []
+  const [isProfiled, line] = [
+    !commandLine.includes(withoutProfile),
+    commandLine.filter(word => word !== withoutProfile),
+  ]
   const program = createProgram(terminal, environment)
-  const word = commandLine[0] ?? ''
+  const word = line[0] ?? ''
   // A word such as "debug" is an area: the help lists its commands.
   const area = commands.filter(({ name }) => name.startsWith(`${word}:`))
   const known = area.length > 0 ? area : commands
   for (const command of known.toSorted((a, b) => Number(a.name > b.name) - Number(a.name < b.name))) {
     const added = addCommand(program, command)
     added.action(async () => {
-      results.push(await runToEnd(command, createInput(command, added, terminal)))
+      const unit =
+        isProfiled && isOfApplication(command.name)
+          ? beginUnit({ type: 'command', name: command.name, arguments: line.slice(1) })
+          : undefined
+      results.push(await runToEnd(command, createInput(command, added, terminal), unit))
     })
   }
   try {
     if (word === '' || area.length > 0) program.outputHelp({ error: word !== '' })
-    else await program.parseAsync([...commandLine], { from: 'user' })
+    else await program.parseAsync(line, { from: 'user' })
     return results[0] ?? (word === '' ? exitCodes.success : exitCodes.usage)
   } catch (error) {
     // Commander has printed the mistake, or the help.
@@ -198,16 +220,28 @@ export async function runCommandLine(
 }
 
 /** Resolves with the exit code of a command. @throws ARGUMENT_INVALID for a result that is none */
-async function runToEnd(command: ConsoleCommand, input: Parameters<ConsoleCommand['run']>): Promise<ExitCode> {
+async function runToEnd(
+  command: ConsoleCommand,
+  input: Parameters<ConsoleCommand['run']>,
+  unit: RecordedUnit | undefined,
+): Promise<ExitCode> {
   const { exitCode: before } = process
   process.exitCode = undefined
   try {
-    const result: unknown = (await command.run(...input)) ?? Number(process.exitCode ?? exitCodes.success)
+    const run = () => command.run(...input)
+    const result: unknown =
+      (await (unit === undefined ? run() : unit.run(run))) ?? Number(process.exitCode ?? exitCodes.success)
     // Of a larger number, the system keeps the last eight bits: 256 would be a success.
-    if (Number.isInteger(result) && Number(result) >= 0 && Number(result) <= 255) return result as ExitCode
+    if (Number.isInteger(result) && Number(result) >= 0 && Number(result) <= 255) {
+      unit?.end({ exitCode: Number(result) })
+      return result as ExitCode
+    }
     const found = typeof result === 'number' ? result : describeValue(result)
     const mistake = `run() returns an exit code from 0 to 255, such as exitCodes.success, not ${found}`
     throw new ARGUMENT_INVALID([`The command "${command.name}"`, mistake])
+  } catch (error) {
+    unit?.end({ error })
+    throw error
   } finally {
     process.exitCode = before
   }

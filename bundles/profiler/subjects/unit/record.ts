@@ -81,11 +81,18 @@ interface UnitServices {
   readonly redactor: Redactor
 }
 
+/** The context of a process carries requests. This one only carries the trace of other work: its log messages are of no request. */
+class Carrier extends Request {
+  override get id(): string {
+    return ''
+  }
+}
+
 /** Records the work that libraries and applications report. */
 class UnitRecorder {
   readonly #services: UnitServices
-  /** The trace of the code that works for nothing else. */
-  #ofProcess: Trace | undefined
+  /** The trace of the command that the process runs. */
+  #command: Trace | undefined
 
   constructor(services: UnitServices) {
     this.#services = services
@@ -94,11 +101,11 @@ class UnitRecorder {
   readonly begin = ({ arguments: values, input, job, name, type }: UnitStart): RecordedUnit | undefined => {
     const { context, findTrace, profiler, redactor } = this.#services
     const cause = findTrace()?.token
-    // The context of the process carries requests.
-    const carrier = new Request({ target: '/' })
+    const carrier = new Carrier({ target: '/' })
     carrier.attributes.set('_route', `${type} ${name}`)
     const trace = profiler.begin(carrier, type)
     if (trace === undefined) return undefined
+    if (type === 'command') this.#command = trace
     const part = unitPart.of(trace)
     if (cause !== undefined) part.cause = cause
     if (input !== undefined) part.data.input = this.#describe(input)
@@ -117,7 +124,6 @@ class UnitRecorder {
       },
       enterProcess: () => {
         context.outside = carrier
-        this.#ofProcess = trace
       },
       drop: () => this.#drop(trace),
       end: guard('the end of work', ending => this.#end(trace, ending)),
@@ -126,19 +132,19 @@ class UnitRecorder {
 
   /** A process that handles requests or jobs is no command. Tasks may be parts of one. */
   readonly noteBegin = ({ type }: Trace): void => {
-    if (this.#ofProcess !== undefined && type !== 'task' && type !== 'command') this.#drop(this.#ofProcess)
+    if (this.#command !== undefined && type !== 'task' && type !== 'command') this.#drop(this.#command)
   }
 
   #drop(trace: Trace): void {
     if (trace.duration !== undefined) return
-    this.#leaveProcess(trace)
+    this.#leaveCommand(trace)
     trace.duration = trace.elapsed()
     this.#services.profiler.drop(trace)
   }
 
-  #leaveProcess(trace: Trace): void {
-    if (trace !== this.#ofProcess) return
-    this.#ofProcess = undefined
+  #leaveCommand(trace: Trace): void {
+    if (trace !== this.#command) return
+    this.#command = undefined
     this.#services.context.outside = undefined
   }
 
@@ -157,7 +163,7 @@ class UnitRecorder {
   #end(trace: Trace, ending: UnitEnd): void {
     if (trace.duration !== undefined) return
     const { profiler } = this.#services
-    this.#leaveProcess(trace)
+    this.#leaveCommand(trace)
     const { data } = unitPart.of(trace)
     const { exitCode, open, result } = ending
     if ('error' in ending) trace.addThrown(ending.error)
