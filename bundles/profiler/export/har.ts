@@ -95,7 +95,7 @@ function toContentText(content: ContentData | undefined): Pick<HarResponse['cont
 }
 
 function toEntry({ collectors, summary }: Profile): HarEntry {
-  const { contentType, duration, method, outcome, status, time, url } = summary
+  const { contentType, duration, method, operation, outcome, status, time, url } = summary
   const { request, response } = collectors
   const httpVersion = `HTTP/${request?.httpVersion || '1.1'}`
   const requestHeaders = toHeaders(request?.headers)
@@ -128,7 +128,7 @@ function toEntry({ collectors, summary }: Profile): HarEntry {
     },
     cache: {},
     timings: { ...unknownTimings, wait: duration },
-    comment: outcome === 'complete' ? 'The request of this profile.' : `The request of this profile: ${outcome}.`,
+    comment: `The request of this profile${operation === null ? '' : ` (${operation})`}${outcome === 'complete' ? '' : `: ${outcome}`}.`,
   }
 }
 

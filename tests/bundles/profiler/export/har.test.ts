@@ -102,17 +102,17 @@ t.test('the HAR of a damaged profile is valid', async t => {
   t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
 })
 
-t.test('the value of a cookie may contain an equals sign; the comment has the outcome', async t => {
+t.test('the value of a cookie may contain an equals sign; the comment has operation and outcome', async t => {
   const data = {
     request: { headers: [['cookie', 'a=b=c; d=; e']] },
     response: { headers: [['set-cookie', 'f=g==; Path=/']] },
   }
-  const [entry] = toHar(createProfile(data, { outcome: 'stream-failed' })).log.entries
+  const [entry] = toHar(createProfile(data, { operation: 'query Books', outcome: 'stream-failed' })).log.entries
   t.strictSame(entry?.request.cookies, [
     { name: 'a', value: 'b=c' },
     { name: 'd', value: '' },
     { name: 'e', value: '' },
   ])
   t.strictSame(entry?.response.cookies, [{ name: 'f', value: 'g==' }])
-  t.equal(entry?.comment, 'The request of this profile: stream-failed.')
+  t.equal(entry?.comment, 'The request of this profile (query Books): stream-failed.')
 })
