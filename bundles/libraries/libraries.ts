@@ -9,6 +9,7 @@ import { findLoaded, findPackage, findProject } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
 import { share } from '../../lib/share.ts'
 import { Callers } from '../../lib/stack/callers.ts'
+import { adonis } from './adonis.ts'
 import { bullmq } from './bullmq.ts'
 import { nodeConsole } from './console.ts'
 import { express } from './express.ts'
@@ -46,7 +47,7 @@ export const libraries: readonly Library[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis, memjs],
   ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
   ...[express, fastify, koa, hono, nest, next, graphql],
-  ...[hapi, restify, polka, tinyhttp, h3],
+  ...[hapi, restify, polka, tinyhttp, h3, adonis],
   bullmq,
 ]
 

@@ -7,7 +7,12 @@ import { noRegistry } from '#tests/support/npm-registry.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
-const packages = ['restify@11', 'h3@1', 'json-server@0.17', '@feathersjs/koa@5', '@feathersjs/feathers@5']
+const packages = [
+  ...['restify@11', 'h3@1', 'json-server@0.17', '@feathersjs/koa@5', '@feathersjs/feathers@5'],
+  ...['http-server@7', 'application@8', 'config@5', 'encryption@6', 'events@9', 'fold@10', 'logger@6'].map(
+    name => `@adonisjs/${name}`,
+  ),
+]
 
 const restify = `
 import restify from 'restify'
@@ -38,6 +43,24 @@ const server = createServer(toNodeListener(app))
 `,
     '/users/7',
     { route: 'GET /users/:id', status: 500 },
+  ],
+  '@adonisjs/http-server': [
+    `
+import { createServer } from 'node:http'
+import { Application } from '@adonisjs/application'
+import { ExceptionHandler } from '@adonisjs/http-server'
+import { ServerFactory } from '@adonisjs/http-server/factories'
+const application = new Application(new URL('./', import.meta.url), { environment: 'web', importer() {} })
+await application.init()
+const adonis = new ServerFactory().merge({ app: application }).create()
+adonis.getRouter().get('/users/:id', async function showUser() { throw new RangeError('broken') })
+adonis.errorHandler(async () => ({ default: ExceptionHandler }))
+adonis.use([])
+await adonis.boot()
+const server = createServer(adonis.handle.bind(adonis))
+`,
+    '/users/7',
+    { route: 'GET /users/:id', exception: 'RangeError', controller: 'showUser', status: 500 },
   ],
   'json-server': [
     `
