@@ -1,7 +1,7 @@
 import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { followHook, mountedAt, nameOf } from './framework-calls.ts'
+import { followHook, followLast, mountedAt, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** Fastify publishes each new application. */
@@ -45,6 +45,9 @@ let isChanged = false
 /** The hooks of Fastify that run before a response ends. */
 const fastifyHooks = 'onRequest preParsing preValidation preHandler preSerialization onSend onError'.split(' ')
 
+/** The hook that runs after the response. */
+const lastHook = 'onResponse'
+
 /** Plugins inherit the changed method from their application. */
 function watchFastify(fastify: FastifyApplication): void {
   const { addHook } = fastify
@@ -52,6 +55,7 @@ function watchFastify(fastify: FastifyApplication): void {
     if (typeof code !== 'function') return code
     const called = { phase, name: nameOf(code), code }
     return observeCalls(code as AnyFunction, (_, args) => {
+      if (phase === lastHook) return followLast((args[0] as FastifyRequest).raw, args)
       // The hooks `preSerialization` and `onSend` have the request first, too.
       const request = args[0] as FastifyRequest
       noteRoute(request)
@@ -60,7 +64,7 @@ function watchFastify(fastify: FastifyApplication): void {
     })
   }
   const watchRoute = (options: Record<string, unknown>) => {
-    for (const name of ['handler', ...fastifyHooks]) {
+    for (const name of ['handler', ...fastifyHooks, lastHook]) {
       const given = options[name]
       if (given === undefined) continue
       for (const code of [given].flat()) if (typeof code === 'function') noteRegistration(code, watchRoute)
@@ -76,7 +80,7 @@ function watchFastify(fastify: FastifyApplication): void {
   }
   observeMethod(fastify, 'addHook', function add(_, args) {
     const [name, hook] = args
-    if (typeof hook !== 'function' || !fastifyHooks.includes(String(name))) return undefined
+    if (typeof hook !== 'function' || ![...fastifyHooks, lastHook].includes(String(name))) return undefined
     noteRegistration(hook, add)
     args[1] = watched(String(name), hook)
     return undefined

@@ -34,15 +34,24 @@ export function followHook(
   called: FrameworkFunction,
   args: unknown[],
 ): { after(result: unknown): unknown } {
-  const end = () => void report(message, work => work.end(called))
-  const done = args.at(-1)
-  if (typeof done === 'function') args[args.length - 1] = observeCalls(done as AnyFunction, end)
+  const following = followDone(args, () => void report(message, work => work.end(called)))
   return {
     after(result) {
       report(message, work => work.leave(called))
-      return isPromise(result) ? follow(result, end) : result
+      return following.after(result)
     },
   }
+}
+
+/** The same of a hook that runs after the response. */
+export function followLast(message: object, args: unknown[]): { after(result: unknown): unknown } {
+  return followDone(args, () => void report(message, work => work.conclude()))
+}
+
+function followDone(args: unknown[], end: () => void): { after(result: unknown): unknown } {
+  const done = args.at(-1)
+  if (typeof done === 'function') args[args.length - 1] = observeCalls(done as AnyFunction, () => void end())
+  return { after: result => (isPromise(result) ? follow(result, end) : result) }
 }
 
 /** Whether a value has a method `then`. */

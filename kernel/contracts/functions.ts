@@ -37,6 +37,8 @@ export interface FrameworkWork {
   leave(called: FrameworkFunction): void
   /** A function is done, and the framework goes on. */
   end(called: FrameworkFunction): void
+  /** A function that the framework calls after the response is done: its work was not late. */
+  conclude(): void
   /** The functions behind one are done. The returned function is called when it is done itself. */
   pass(called: FrameworkFunction): () => void
   /**

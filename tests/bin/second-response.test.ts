@@ -53,3 +53,49 @@ process.stdin.on('end', () => process.exit()).resume()
     await stop()
   })
 }
+
+t.test('fastify: what an onResponse hook awaits is not late, and what it does not await is', async t => {
+  const pages = ['awaited', 'callback', 'of-route', 'two', 'forgotten', 'of-handler']
+  const { stop, url, viewer } = await startProfiled(
+    t,
+    `
+import Fastify from 'fastify'
+import { createServer } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+const upstream = createServer((request, response) => setTimeout(() => response.end('ok'), 150)).listen(0, '127.0.0.1')
+const call = () => fetch('http://127.0.0.1:' + upstream.address().port).then(response => response.text())
+const app = Fastify()
+app.addHook('onResponse', async request => { if (['/awaited', '/two'].includes(request.url)) await call() })
+app.addHook('onResponse', (request, reply, done) => { request.url === '/callback' ? call().then(() => done()) : done() })
+app.addHook('onResponse', async request => {
+  if (request.url === '/forgotten') void call()
+  if (request.url === '/two') { await sleep(30); await call() }
+})
+app.get('/of-route', { onResponse: async () => { await call() } }, async () => 'ok')
+app.get('/of-handler', async () => { setTimeout(call, 20); return 'ok' })
+for (const path of ['/awaited', '/callback', '/two', '/forgotten']) app.get(path, async () => 'ok')
+await app.listen({ port: 0, host: '127.0.0.1' })
+process.stdout.write(JSON.stringify([app.server.address().port]) + '\\n')
+process.stdin.on('end', () => process.exit()).resume()
+`,
+  )
+  const wrong: string[] = []
+  for (const page of pages) {
+    await (await fetch(`${url}/${page}`)).text()
+    const expected = page === 'two' ? 2 : 1
+    const isLate = ['forgotten', 'of-handler'].includes(page)
+    const read = () => findProfile(viewer, `/${page}`)
+    const countEnded = ({ data }: ProfileData) =>
+      ((data.http?.calls ?? []) as readonly { readonly end?: number }[]).filter(({ end }) => end !== undefined).length
+    // The calls amend the profile.
+    let profile = await read()
+    await until(async () => {
+      profile = await read()
+      return countEnded(profile) === expected && (profile.data.late !== undefined) === isLate
+    }).catch(() => undefined)
+    if ((profile.data.late !== undefined) !== isLate || countEnded(profile) !== expected)
+      wrong.push(`${page}: ${countEnded(profile)} calls, ${JSON.stringify(profile.data.late)}`)
+  }
+  t.strictSame(wrong, [])
+  await stop()
+})

@@ -65,6 +65,8 @@ export function collectLate(trace: Trace, collectors: readonly ProfileCollector[
   if (collected === undefined) return
   const late = collectors.filter(({ collectsLate }) => collectsLate)
   const { data, failures, summary } = runCollectors(trace, late, { ...collected.summary })
+  // What is stored has it, until it is overwritten.
+  for (const { name } of late) if (name in collected.data && !(name in failures)) collected.data[name] = undefined
   Object.assign(collected.data, data)
   Object.assign(collected.failures, failures)
   trace.collected = { ...collected, summary }

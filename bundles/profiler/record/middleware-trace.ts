@@ -143,6 +143,11 @@ export class MiddlewareTrace implements FrameworkWork {
     if (this.#trace.duration === undefined && this.#running === called) this.#endCall(this.#trace.events.now())
   }
 
+  /** A function that is called after the response is done. */
+  conclude(): void {
+    this.#trace.extend()
+  }
+
   /** The functions behind one are done. The returned function is called when it is done itself. */
   pass(called: FrameworkFunction): () => void {
     const start = this.#trace.events.now()

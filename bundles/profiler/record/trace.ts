@@ -71,7 +71,7 @@ export class Trace implements CollectedRequest {
   readonly skipped: unknown[] = []
   /** Whether its profile was stored; later work updates it. */
   isStored = false
-  /** Milliseconds until `kernel.terminate` was over; later work is late work. Only of a main request. */
+  /** Milliseconds until `kernel.terminate`, or the last function of another framework, was over; later work is late work. Only of a main request. */
   endedAt: number | undefined
   /**
    * Milliseconds until the first recorded moment after the client had left, while the request was handled or answered. If the response was
@@ -125,6 +125,13 @@ export class Trace implements CollectedRequest {
     if (!isLate) return
     this.lateErrors++
     this.touch()
+  }
+
+  /** What was late work belongs to the request. */
+  extend(): void {
+    if (this.endedAt === undefined) return
+    this.endedAt = this.elapsed()
+    if (this.updates > 0) this.touch()
   }
 
   /** Since a time, by `performance.now()`, the response has waited for its client to read. */
