@@ -36,6 +36,8 @@ interface UnitPart {
   cause?: string
   /** The names of the jobs that it has put into queues. */
   readonly enqueued: string[]
+  /** Whether it has no profile. */
+  isDropped?: boolean
 }
 
 const unitPart = new TracePart<UnitPart>(() => ({ data: {}, enqueued: [] }))
@@ -100,7 +102,10 @@ class UnitRecorder {
 
   readonly begin = ({ arguments: values, input, job, name, type }: UnitStart): RecordedUnit | undefined => {
     const { context, findTrace, profiler, redactor } = this.#services
-    const cause = findTrace()?.token
+    // Before it counts as other work at the same time.
+    if (this.#command !== undefined && (type === 'job' || type === 'message')) this.#drop(this.#command)
+    const outer = findTrace()
+    const cause = outer === undefined || unitPart.find(outer)?.isDropped === true ? undefined : outer.token
     const carrier = new Carrier({ target: '/' })
     carrier.attributes.set('_route', `${type} ${name}`)
     const trace = profiler.begin(carrier, type)
@@ -138,6 +143,7 @@ class UnitRecorder {
   #drop(trace: Trace): void {
     if (trace.duration !== undefined) return
     this.#leaveCommand(trace)
+    unitPart.of(trace).isDropped = true
     trace.duration = trace.elapsed()
     this.#services.profiler.drop(trace)
   }

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { profile } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
+import { beginUnit } from '#kernel/contracts/units.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -139,5 +140,34 @@ t.test('without the profiler, work is only called', async t => {
   t.equal(
     profile('nothing', () => 3),
     3,
+  )
+})
+
+t.test('a command that turns out to be a consumer is dropped; its jobs are not caused by it', async t => {
+  const { saved } = await boot(t)
+  const command = beginUnit({ type: 'command', name: 'worker.js' })
+  command?.enterProcess()
+  const job = { queue: 'mail', id: '4', attempt: 1 }
+  const unit = command?.run(() => beginUnit({ type: 'job', name: 'mail ship', job }))
+  unit?.end({})
+  command?.end({ exitCode: 0 })
+  profile('tick', () => undefined)
+  await until(() => saved.length > 1)
+  t.match(saved, [{ route: 'job mail ship', job: 'mail:4' }, { route: 'task tick' }])
+  t.strictSame(
+    saved.map(({ cause }) => cause),
+    [undefined, undefined],
+  )
+})
+
+t.test('the profile of a request has nothing of other work', async t => {
+  const { client, saved, storage } = await boot(t)
+  await client.get('/partnership')
+  await until(() => saved.length > 0)
+  const { data, summary } = await waitForProfile(storage, String(saved[0]?.token))
+  const names = [...Object.keys(summary), ...Object.keys(data)]
+  t.strictSame(
+    names.filter(name => ['cause', 'job', 'enqueued', 'unit'].includes(name)),
+    [],
   )
 })
