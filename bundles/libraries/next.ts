@@ -5,6 +5,7 @@ import { readClock } from '../../lib/own-globals.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
 import type { Library } from './library.ts'
 import { type LibrarySpan, noSpan } from './spans.ts'
+import { hasProvider } from './spans-api.ts'
 
 /** Next.js makes spans of what it does, but not of its compilations. */
 export const next: Library = {
@@ -101,7 +102,7 @@ function measureCalls(owner: object | undefined, method: string, phase: string, 
 /** Milliseconds. A page that is compiled already takes less. */
 const leastWork = 10
 
-/** The span of the rendering: an error that is thrown in a component is recorded on the active span, which no context has. */
+/** The span of the rendering: an error that is thrown in a component is recorded on the active span, which no context has without a provider of the application. */
 function reportErrors(exports: unknown): void {
   const getTracer = readProperty(exports, 'getTracer')
   if (typeof getTracer !== 'function') return
@@ -112,5 +113,7 @@ function reportErrors(exports: unknown): void {
   const span = { isRecording: () => false, spanContext: () => noSpan, recordException: guard('an error', fail) }
   for (const name of ['setAttribute', 'setAttributes', 'setStatus', 'updateName', 'addEvent', 'end'])
     Object.assign(span, { [name]: ignore })
-  observeMethod(Object.getPrototypeOf(getTracer()), 'getActiveScopeSpan', () => ({ after: active => active ?? span }))
+  observeMethod(Object.getPrototypeOf(getTracer()), 'getActiveScopeSpan', () => ({
+    after: active => active ?? (hasProvider() ? active : span),
+  }))
 }

@@ -17,6 +17,14 @@ const apiKey = Symbol.for('opentelemetry.js.api.1')
 /** A copy of the API takes the parts of another one with the same minor version or a later one. */
 const anyVersion = '1.999.0'
 
+/** What the application has registered. */
+let registered: ApiGlobal | undefined
+
+/** Whether the application has a provider of its own. */
+export function hasProvider(): boolean {
+  return registered?.trace !== undefined
+}
+
 /**
  * Puts a provider on the global of the API for an application that has registered none, until the returned function is called. `onProvider`
  * gets the one that the application registers, which it does as without the profiler: the API allows that once, and only to copies with
@@ -28,6 +36,7 @@ export function shareApi(
 ): () => void {
   const before = Object.getOwnPropertyDescriptor(globalThis, apiKey)
   const api: ApiGlobal = before?.value ?? {}
+  registered = api
   const provider = createProvider(api)
   const note = guard('a provider of spans', onProvider)
   let isRegistering = false

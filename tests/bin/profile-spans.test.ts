@@ -201,3 +201,28 @@ t.test(
     await stop()
   },
 )
+
+t.test(
+  'an error in a component of Next.js 15 goes to the active span, which is that of the application if it has a provider',
+  async t => {
+    const tracer =
+      'exports.getTracer = () => tracer\nclass Tracer { getActiveScopeSpan() {} }\nconst tracer = new Tracer()\n'
+    const code = `
+  const span = getTracer().getActiveScopeSpan()
+  span?.recordException(Object.assign(new RangeError('The part is broken.'), { digest: '12' }))
+  response.end(String(span === undefined))`
+    const load = `
+import { createRequire } from 'node:module'
+const { getTracer } = createRequire(import.meta.url)('next/dist/server/lib/trace/tracer')`
+    for (const [name, before] of Object.entries({ none: load, own: load + provider })) {
+      const cwd = t.testdir({
+        'package.json': '{ "dependencies": { "next": "15" } }',
+        node_modules: { next: { 'package.json': '{}', dist: { server: { lib: { trace: { 'tracer.js': tracer } } } } } },
+      })
+      const { stop, url, viewer } = await startProfiled(t, toServer(code, before), {}, cwd)
+      t.equal(await (await fetch(`${url}/${name}`)).text(), String(name === 'own'))
+      t.equal((await findProfile(viewer, `/${name}`)).summary.exception, name === 'own' ? null : 'RangeError')
+      await stop()
+    }
+  },
+)
