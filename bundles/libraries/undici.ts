@@ -10,7 +10,7 @@ export const undici: Library = {
   name: 'undici',
   reports: 'calls',
   seenBy: 'channel',
-  from: '4.6',
+  from: '4.8',
   watch: share(watchUndici),
 }
 
