@@ -1,6 +1,6 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
-import { isCache } from '../../../../lib/sql/tokens.ts'
+import { isCache, isDocumentStore } from '../../../../lib/sql/tokens.ts'
 import { describePlaces, findCommonField, findRuns } from '../../insight/findings/finding.ts'
 import {
   formatCount,
@@ -441,10 +441,11 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
   title: 'N+1 queries',
   find(profile) {
     return findRepeatedQueries(profile).items.map(queries => {
-      const [{ isRead, text }, second] = queries
+      const [{ isRead, system, text }, second] = queries
+      const how = isDocumentStore(system) ? '$in, or $lookup' : 'a join, or WHERE … IN (…)'
       const field = findCommonField(queries)
       const advice = isRead
-        ? 'Load the rows of all items with one query (a join, or WHERE … IN (…)) instead of one per item'
+        ? `Load the rows of all items with one query (${how}) instead of one per item`
         : 'Write all rows with one statement instead of one per item'
       return {
         severity: 'warning',

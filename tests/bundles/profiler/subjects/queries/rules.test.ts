@@ -42,6 +42,12 @@ t.test('queries of one shape with other values are N+1, with the line of the app
   )
 })
 
+t.test('the advice on N+1 has the words of the database', t => {
+  const [finding] = find(items(12, 5, { system: 'mongodb', text: 'find users { filter: { _id: ? } }' }))
+  t.match(finding && writeAdvice(finding), '($in, or $lookup)')
+  t.end()
+})
+
 t.test('N+1 has a least number and a least time; in development the number is enough', async t => {
   t.strictSame(rulesOf(items(5, 10)), ['repeated-queries'])
   t.strictSame(rulesOf(items(5, 9)), [], 'too fast')
