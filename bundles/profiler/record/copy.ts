@@ -114,7 +114,12 @@ export interface SentContent {
   readonly hide?: ((text: string) => string) | undefined
   /** Bytes of the whole content, if `body` is only its beginning. */
   readonly whole?: number | undefined
+  /** Whether it may have errors of an operation: a short one is always copied. */
+  readonly mayHaveErrors?: (() => boolean) | undefined
 }
+
+/** Bytes of a content whose errors are read in any case. */
+const resultLimit = 16_384
 
 /** Milliseconds of work that may be done at once, and in each second. */
 const workLimit = 200
@@ -162,7 +167,9 @@ export class ContentCopier {
     this.#left = Math.min(workLimit, this.#left + ((start - this.#time) / 1000) * workEachSecond)
     this.#time = start
     const type = this.#redactor.knownSecrets(mediaTypeOf(sent.type))
-    if (this.#left <= 0) return { type, length: null, note: 'Not stored: too many responses in a short time.' }
+    const { body, mayHaveErrors } = sent
+    if (this.#left <= 0 && !(body.length <= resultLimit && mayHaveErrors?.()))
+      return { type, length: null, note: 'Not stored: too many responses in a short time.' }
     const length = sent.encoding === '' ? Math.max(Buffer.byteLength(sent.body), sent.whole ?? 0) : null
     const data = this.#copy(sent, type)
     this.#left -= this.#clock() - start

@@ -201,7 +201,16 @@ function copyContent(
   if (sent.body === null || sent.body instanceof Readable) return undefined
   // Not earlier: under load, most contents are not copied.
   const hide = (text: string) => createEchoMask(request, { headers }, redactor.isSecret)(text)
-  return contents.copy({ body: sent.body, type, encoding: sent.encoding, whole: page?.whole, hide })
+  const mayHaveErrors = () => asksOperation(request)
+  return contents.copy({ body: sent.body, type, encoding: sent.encoding, whole: page?.whole, hide, mayHaveErrors })
+}
+
+/** Whether the body of a request may be an operation of GraphQL or JSON-RPC: their errors have the status 200. */
+function asksOperation({ body, hasBody }: Request): boolean {
+  if (!hasBody || !isJsonType(body.contentType)) return false
+  const { bytes = new Uint8Array() } = body.peek()
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  return ['"query"', '"jsonrpc"', '"extensions"'].some(name => text.includes(name))
 }
 
 function sizeOf(
