@@ -1,4 +1,5 @@
-import { startInterval, stopTimer } from '../../../lib/own-globals.ts'
+import { guard } from '../../../lib/guard.ts'
+import { readTime, startInterval, stopTimer } from '../../../lib/own-globals.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ReceivedSpan } from '../profile/span-data.ts'
 import { selectSorted } from './base-profile-storage.ts'
@@ -34,6 +35,9 @@ export const noOtherPrograms: OtherPrograms = { ownerOf: () => undefined, list: 
 
 /** Milliseconds between two looks for other programs while there are listeners. */
 const lookInterval = 1000
+
+/** The most profiles of a program that are new when it is found. */
+const newLimit = 100
 
 /**
  * The profiles of several programs as one list. What this program records goes to its own storage; a pin goes to the storage that
@@ -108,11 +112,21 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
 
   /** Also listens to programs that begin later. */
   tail(listener: (summary: ProfileSummary) => void): () => void {
+    const began = readTime()
     const stops = new Map<ProfileStorage, () => void>()
-    const look = () => {
-      for (const storage of this.#all) if (!stops.has(storage)) stops.set(storage, storage.tail(listener))
+    const add = (storage: ProfileStorage) => stops.set(storage, storage.tail(listener))
+    // A program may have stored profiles before it was found.
+    const report = async (storage: ProfileStorage) => {
+      const { summaries } = await storage.search({ limit: newLimit })
+      for (const summary of summaries.toReversed()) if (summary.time >= began) listener(summary)
     }
-    look()
+    for (const storage of this.#all) add(storage)
+    const look = guard('the programs of the list', () => {
+      for (const storage of this.#all.filter(storage => !stops.has(storage))) {
+        add(storage)
+        void report(storage)
+      }
+    })
     const timer = startInterval(look, lookInterval).unref()
     return () => {
       stopTimer(timer)
