@@ -41,7 +41,7 @@ export class Settings {
   readonly #variables: SettingSources['variables']
   readonly #files: Readonly<Record<string, string>>
   readonly #declared = new Map<string, DeclaredSetting>()
-  readonly #values = new Map<BundleSettings, object>()
+  readonly #values = new Map<BundleSettings, DeclaredValues>()
   readonly #mistakes: string[] = []
   readonly #allowed = new Set<string>()
 
@@ -67,7 +67,7 @@ export class Settings {
     // If there is no mistake, all values are known.
     if (mistakes.length === 0) mistakes.push(...this.#compare(settings, values as values))
     this.#mistakes.push(...mistakes)
-    this.#values.set(settings, Object.freeze({ ...values }))
+    this.#values.set(settings, new DeclaredValues(values))
     return values as Partial<values>
   }
 
@@ -158,6 +158,13 @@ export class Settings {
   #hideSecrets(message: string): string {
     const secrets = [...this.#declared].flatMap(([name, { isSecret }]) => (isSecret ? (this.textOf(name) ?? []) : []))
     return secrets.reduce((text, secret) => text.replaceAll(secret, mask), message)
+  }
+}
+
+/** The values that a bundle reads, by their names. Development explains other names by this class. */
+export class DeclaredValues {
+  constructor(values: object) {
+    Object.freeze(Object.assign(this, values))
   }
 }
 
