@@ -4,7 +4,7 @@ import type { BlockList } from 'node:net'
 import { type Config, findUserIds } from '../../lib/env/config.ts'
 import { listCookieValues, setCookie } from '../../lib/http/cookies.ts'
 import type { Headers } from '../../lib/http/headers.ts'
-import type { Connection, Request } from '../../lib/http/request.ts'
+import { type Connection, Request } from '../../lib/http/request.ts'
 import { findProblemOfClient } from '../../lib/http/request-checks.ts'
 import { includesHost } from '../../lib/http/request-target.ts'
 import {
@@ -134,8 +134,19 @@ export function isLoopback(address: string): boolean {
 const wrongKeyRemedy =
   'The link that the server prints at start, or DEBUG_KEY in the header x-debug-key, would allow it.'
 
-/** A request with the decision of a gate. */
-type Decided = Request & Record<symbol, boolean | undefined>
+/** What a gate has decided about a request. */
+interface Decision {
+  readonly gate: DebugGate
+  readonly isAllowed: boolean
+}
+
+/** A request holds its decision under this key: the values of a WeakMap make minor garbage collections dearer. */
+const decision = Symbol('debug')
+
+/** In development, a field that the prototype does not have is set through a proxy. */
+Object.defineProperty(Request.prototype, decision, { writable: true, configurable: true })
+
+type Decided = Request & { [decision]?: Decision }
 
 /** Decides for each request whether its client may see debug output, and logs each kind of refusal once. */
 export class DebugGate {
@@ -143,8 +154,8 @@ export class DebugGate {
   readonly #logger: Logger
   readonly #peers: PeerUsers
   readonly #users = new WeakMap<Connection, PeerUser>()
-  /** A request holds its decision under this key: the values of a WeakMap make minor garbage collections dearer. */
-  readonly #key = Symbol('debug')
+  readonly #allowed: Decision = { gate: this, isAllowed: true }
+  readonly #refused: Decision = { gate: this, isAllowed: false }
   readonly #logged = new Set<string>()
 
   constructor(policy: DebugPolicy, logger: Logger, peers: PeerUsers = new PeerUsers()) {
@@ -173,11 +184,10 @@ export class DebugGate {
   allows(request: Request): boolean {
     if (!this.isDebug) return false
     if (request.parent !== undefined) return this.allows(request.parent)
-    let isAllowed = (request as Decided)[this.#key]
-    if (isAllowed === undefined) {
-      isAllowed = this.#admits(request) && this.#hasKey(request)
-      this.#decide(request, isAllowed)
-    }
+    const known = (request as Decided)[decision]
+    if (known?.gate === this) return known.isAllowed
+    const isAllowed = this.#admits(request) && this.#hasKey(request)
+    this.#decide(request, isAllowed)
     return isAllowed
   }
 
@@ -187,8 +197,7 @@ export class DebugGate {
   }
 
   #decide(request: Request, isAllowed: boolean): void {
-    // Only this gate has the key.
-    ;(request as Decided)[this.#key] = isAllowed
+    ;(request as Decided)[decision] = isAllowed ? this.#allowed : this.#refused
   }
 
   /** Whether a request passes all conditions except the debug key. */

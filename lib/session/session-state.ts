@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { withoutStack } from '../errors/http-error.ts'
 import { SESSION_STATELESS } from './errors.ts'
+import type { SessionMethod } from './session-methods.ts'
 import type { SessionData, SessionStore } from './session-store.ts'
 
 /** The end of a session: the first of the two counts. */
@@ -307,32 +308,6 @@ function join(first: Flashes, second: Flashes): Flashes {
   for (const [type, messages] of second) joined.set(type, [...(joined.get(type) ?? []), ...messages])
   return joined
 }
-
-/** The methods of a session that use it. */
-export type SessionMethod =
-  | 'get'
-  | 'set'
-  | 'has'
-  | 'delete'
-  | 'update'
-  | 'take'
-  | 'all'
-  | 'clear'
-  | 'flash'
-  | 'flashes'
-  | 'peekFlashes'
-  | 'metadata'
-  | 'regenerate'
-  | 'invalidate'
-
-/** The methods that change nothing. */
-export const readingMethods: ReadonlySet<string> = new Set<SessionMethod>([
-  'get',
-  'has',
-  'all',
-  'peekFlashes',
-  'metadata',
-])
 
 /** One use of a session. */
 export interface SessionUse {

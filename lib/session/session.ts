@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { checkString } from '../errors/arguments.ts'
 import { SESSION_VALUE_INVALID } from './errors.ts'
 import type { HandedOutValues } from './handed-out.ts'
+import type { SessionMethod } from './session-methods.ts'
 import {
   captureCallSite,
   expiryOf,
   type SessionContents,
   type SessionCookie,
   type SessionMetadata,
-  type SessionMethod,
   SessionState,
   type SessionTimes,
   type SessionUse,

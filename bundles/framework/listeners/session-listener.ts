@@ -8,9 +8,9 @@ import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { HandedOutValues, LostChange } from '../../../lib/session/handed-out.ts'
 import { Session } from '../../../lib/session/session.ts'
+import { readingMethods } from '../../../lib/session/session-methods.ts'
 import {
   createStatelessCheck,
-  readingMethods,
   type SessionCookie,
   type SessionTimes,
   type SessionUse,
