@@ -40,6 +40,7 @@ function describeVariables(): string {
 
 const help = `Usage: sinfonietta new <folder> [--tests node|tap]
        sinfonietta profile [options of node] <file> [arguments]
+       sinfonietta view [folder ...]
        sinfonietta mcp [folder]
 
 new: creates an application that depends on this package, in a folder that is empty or does not exist.
@@ -53,6 +54,8 @@ The program is not changed. The address of the profiles is printed at the start.
 Options are variables of the environment:
 ${describeVariables()}
 
+view: shows the profiles of programs that have ended, too: of those in the folders, or of all programs of this user.
+
 mcp: answers a coding agent on stdin and stdout (Model Context Protocol), from the profiles of the program in a folder.
 
   -h, --help     shows this help
@@ -65,7 +68,7 @@ const options = {
   tests: { type: 'string' },
 } as const
 
-const commands = ['new', 'profile', 'mcp']
+const commands = ['new', 'profile', 'view', 'mcp']
 
 function describeUnknown(command: string): string {
   const console = command.includes(':')

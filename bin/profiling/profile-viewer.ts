@@ -9,7 +9,7 @@ import { Settings } from '../../lib/env/settings.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { createNodeServer } from '../application/create-node-server.ts'
-import { watchPrograms } from './program-list.ts'
+import { openProgram, type Program, watchPrograms } from './program-list.ts'
 
 /** A recorder whose profiles are shown, and the services of its process. */
 export interface ViewerServices {
@@ -20,16 +20,19 @@ export interface ViewerServices {
   readonly directory: string
   /** The directory in the place of the application's, for its templates and public files. */
   readonly files: string
-  /** Whether the profiles of other programs are shown, too. */
+  /** The other programs whose profiles are shown; by default those of the list, if `isListed`. */
+  readonly others?: readonly Program[]
   readonly isListed: boolean
   readonly logger: Logger
   readonly redactor: Redactor
 }
 
 /** The options of the kernel that shows the profiles. */
-export function createViewerOptions({ isListed, recorder, variables, ...services }: ViewerServices) {
+export function createViewerOptions({ isListed, others, recorder, variables, ...services }: ViewerServices) {
   const onProblem = (message: string, exception: unknown) => services.logger.warning(message, { exception })
-  const storage = new UnitedStorage(recorder.storage, isListed ? watchPrograms(services, onProblem) : undefined)
+  const opened = others?.map(program => openProgram(program, onProblem))
+  const listOthers = opened === undefined ? isListed && watchPrograms(services, onProblem) : () => opened
+  const storage = new UnitedStorage(recorder.storage, listOthers || undefined)
   const settings = new Settings({ variables })
   const bundles = [createFrameworkBundle(), createViewerBundle(recorder, storage)]
   return { ...services, settings, config: readConfig(settings), bundles }

@@ -22,7 +22,7 @@ import { findEdits } from './find-edits.ts'
 import { findFolder, keepSecret } from './profile-folder.ts'
 import { isRefused, refusal } from './profile-refusal.ts'
 import type { ViewerServices } from './profile-viewer.ts'
-import { addProgram, type Program } from './program-list.ts'
+import { addProgram, type Program, readSecret } from './program-list.ts'
 import { recordCommand } from './record-command.ts'
 
 /** The variables that are settings of the viewer. The application may have others of the same names as settings of a kernel. */
@@ -54,7 +54,7 @@ export async function profileProcess(
   if (parent === undefined) warnOfUnknownVariables(env, logger)
   // The application listens on PORT.
   const freePort = env.PORT === String(defaultPort) ? '0' : undefined
-  const viewer = parent ?? (await listenInBackground(answer, port ?? freePort))
+  const viewer = parent ?? (await listenFor(answer, port ?? freePort, true))
   recorder.start({
     viewer,
     onFirst() {
@@ -83,6 +83,7 @@ const ownVariables = [
 
 /** Warns of variables with nearly the name of an option: they have no effect. */
 function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
+  if (env.PROFILER_URL) logger.warning('PROFILER_URL has no effect here: the profiles are stored in files.')
   const known = [...ownVariables, ...Object.keys(profilerSettings.definitions)]
   for (const name of Object.keys(env)) {
     if (!name.startsWith('PROFILER_') || known.includes(name)) continue
@@ -91,8 +92,11 @@ function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
   }
 }
 
-/** Creates what records the requests of a process, and what the viewer of its profiles needs. Nothing is recorded yet. */
-export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv) {
+/**
+ * Creates what records the requests of a process, and what the viewer of its profiles needs. Nothing is recorded yet. For a viewer of
+ * another program, `files` is the folder with its files, and it is not added to the list.
+ */
+export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv, shown?: Program) {
   const {
     PROFILER_PORT: port,
     PROFILER_ALONE: _,
@@ -110,7 +114,7 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv) {
   // The object itself: the application may set variables while it starts.
   const redactor = new Redactor(env)
   const logger = createLogger({ level: 'warning', format: 'readable', stream: process.stderr, redactor })
-  const files = findFolder(directory)
+  const files = shown?.files ?? findFolder(directory)
   const storage = new FileProfileStorage({
     directory: path.join(files, 'profiler'),
     onProblem: (message, error) => logger.warning(message, { exception: error }),
@@ -123,10 +127,11 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv) {
     redactor,
     storage,
     armFile: path.join(files, 'cpu-profile.json'),
-    replaySecret: known ?? keepSecret(path.join(files, 'replay-secret')),
+    replaySecret:
+      known ?? (shown === undefined ? keepSecret(path.join(files, 'replay-secret')) : (readSecret(files) ?? '')),
     findEdits: () => findEdits(directory, path.join(files, 'edits.json'), processStart()),
   })
-  const isListed = env.PROFILER_ALONE !== '1' && listProgram({ directory, files })
+  const isListed = env.PROFILER_ALONE !== '1' && (shown !== undefined || listProgram({ directory, files }))
   const services: ViewerServices = { recorder, variables, directory, files, isListed, logger, redactor }
   const hasToolbar = PROFILER_TOOLBAR === '1'
   return { services, storage, parent, port, hasToolbar, sharesPort: hasToolbar || PROFILER_SAME_PORT === '1' }
@@ -191,11 +196,11 @@ function takeOver(listenOn: (port: number) => Promise<unknown>): void {
   const timer: NodeJS.Timeout = startInterval(attempt, attemptInterval).unref()
 }
 
-/** Listens on the wanted port; without one on the usual port, or on a free one. The process may end while it listens. */
-async function listenInBackground(answer: Answer, port: string | undefined): Promise<string> {
+/** Listens on the wanted port; without one on the usual port, or on a free one. In the background, the process may end while it listens. */
+export async function listenFor(answer: Answer, port: string | undefined, isInBackground: boolean): Promise<string> {
   const listenOn = async (port: number) => {
     const server = await createServer(answer, undefined)
-    server.unref().on('connection', socket => socket.unref())
+    if (isInBackground) server.unref().on('connection', socket => socket.unref())
     return listen(server, '127.0.0.1', port, undefined)
   }
   if (port === undefined) {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseJsonObject } from '../../bundles/profiler/profile/json.ts'
+import type { ReportProblem } from '../../bundles/profiler/store/base-profile-storage.ts'
 import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
 import { directoryMode, fileMode, isOwn, readFileNow } from '../../bundles/profiler/store/file-system.ts'
 import type { ProgramStore } from '../../bundles/profiler/store/united-storage.ts'
@@ -42,24 +43,29 @@ export function addProgram(program: Program): void {
  *
  * @throws CommandUsageError if another user can write to the list
  */
-export function watchPrograms(
-  own: Program,
-  onProblem: (message: string, error: unknown) => void,
-): () => readonly ProgramStore[] {
+export function watchPrograms(own: Program, onProblem: ReportProblem): () => readonly ProgramStore[] {
   const list = findList()
   const stores = new Map<string, ProgramStore>()
-  const open = ({ directory, files }: Program): ProgramStore => {
-    const known = stores.get(files)
-    if (known !== undefined) return known
-    const storage = new FileProfileStorage({ directory: path.join(files, 'profiler'), onProblem })
-    const replaySecret = readFileNow(path.join(files, 'replay-secret')) || undefined
-    stores.set(files, { directory, storage, replaySecret })
-    return { directory, storage, replaySecret }
+  const open = (program: Program): ProgramStore => {
+    const store = stores.get(program.files) ?? openProgram(program, onProblem)
+    stores.set(program.files, store)
+    return store
   }
   return () =>
     listFiles(list)
       .flatMap(file => readProgram(file, own) ?? [])
       .map(open)
+}
+
+/** Opens the store of a program. */
+export function openProgram({ directory, files }: Program, onProblem: ReportProblem): ProgramStore {
+  const storage = new FileProfileStorage({ directory: path.join(files, 'profiler'), onProblem })
+  return { directory, storage, replaySecret: readSecret(files) }
+}
+
+/** Reads the secret of a program that marks its replays; `undefined` of one of ours. */
+export function readSecret(files: string): string | undefined {
+  return readFileNow(path.join(files, 'replay-secret')) || undefined
 }
 
 function readProgram(file: string, own: Program): Program | undefined {

@@ -182,6 +182,7 @@ async function serveUntilEnd(
       throw error
     })
     if (cluster.isPrimary) announce(url, config, options)
+    if (isDevelopment && process.env.PROFILER_ALONE !== '1') await listProgram(directory)
   }
 
   const onFiles = (names: readonly string[]) => onMessage({ reload: names })
@@ -193,6 +194,18 @@ async function serveUntilEnd(
   await kernel.close()
   await leaveMainProcess()
   return code
+}
+
+/** Adds the application to the programs of this user that are shown together, if its profiles are files. */
+async function listProgram(directory: string): Promise<void> {
+  const files = path.join(directory, 'var')
+  if (!existsSync(path.join(files, 'profiler'))) return
+  const { addProgram } = await import('../profiling/program-list.ts')
+  try {
+    addProgram({ directory, files })
+  } catch {
+    // Other users can write there: it is shown alone.
+  }
 }
 
 /** Reports to the supervisor that this process could listen, and resolves when it should. */

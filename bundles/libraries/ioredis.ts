@@ -5,6 +5,7 @@ import type { Request } from '../../lib/http/request.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import { type Caller, createCallerSearch } from '../../lib/stack/callers.ts'
+import { readProperty } from '../../lib/text/describe-value.ts'
 import { type Library, listenToOperations, type WatchServices } from './library.ts'
 import {
   countValues,
@@ -119,7 +120,9 @@ function watchIoredis({ callers, context, queries }: WatchServices): () => void 
     }),
     'sinfonietta:ioredis:rejected': listenTo<RejectedCommand>(({ args, command, error, item, ...place }) => {
       const found = waiting.get(item)
-      if (found === undefined || found.isSent) return
+      // With an answer of the server, it was sent: so is that by which a client introduces itself.
+      const isAnswered = readProperty(error, 'name') === 'ReplyError'
+      if (found === undefined || found.isSent || isAnswered) return
       const { caller, request, since } = found
       const start = { ...describeRedis('ioredis', place), text: command, parameters: toValues(args) }
       queries.begin({ ...start, request, findCaller: () => caller, elapsed: readClock() - since })?.({ error })

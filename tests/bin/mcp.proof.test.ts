@@ -39,7 +39,7 @@ t.test('an agent reads the profiles of a running server on stdin and stdout', as
   client.onerror = error => strange.push(error)
   t.ok((await client.listTools()).tools.length > 5)
   const { text: list } = await ask('find_profiles', { status: '500', limit: 1 })
-  const [, token = ''] = /^- `([\da-f]{12})` 500 `GET \S+\/order\/1/m.exec(list) ?? []
+  const [, token = ''] = /^- `([\da-f]{6})` 500 `GET \S+\/order\/1/m.exec(list) ?? []
   const { text } = await ask('read_panel', { token, panel: 'exception' })
   t.match(text, /Source of `bundles\/site\/site-bundle\.ts:\d+`:/)
   t.match(text, /^> +\d+ \| .*throw new TypeError/m)

@@ -33,7 +33,11 @@ t.test('a coding agent reads the profiles of any server, and replays its request
   const { summary } = await findProfile(viewer, '/order?token=******')
   const connect = (env: Record<string, string>) => {
     const args = [copyProgram(cwd), 'mcp', cwd]
-    const inherited = { PATH: String(process.env.PATH), NODE_V8_COVERAGE: process.env.NODE_V8_COVERAGE ?? '' }
+    const inherited = {
+      PROFILER_ALONE: '1',
+      PATH: String(process.env.PATH),
+      NODE_V8_COVERAGE: process.env.NODE_V8_COVERAGE ?? '',
+    }
     return new StdioClientTransport({
       command: process.execPath,
       args,

@@ -1,45 +1,9 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { type Test, t } from 'tap'
-import { textOf } from '#tests/support/html.ts'
-import { findProfile, listProfiles, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { t } from 'tap'
+import { createWorkspace, namesOf } from '#tests/support/program-workspace.ts'
+import { findProfile, listProfiles, readProfile } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
-
-/** A server whose page /error fails at line 4, and whose page /health waits for the milliseconds of WAIT. */
-const source = `
-const { createServer } = await import('node:http')
-const server = createServer((message, reply) => {
-  if (message.url === '/error') console.error(new Error('no shelf'))
-  const { NEXT, PROGRAM, WAIT } = process.env
-  const answer = () => reply.end(PROGRAM)
-  if (message.url.startsWith('/chain') && NEXT) fetch(NEXT + message.url).then(response => response.text()).then(answer)
-  else if (message.url === '/forged') reply.writeHead(200, { 'x-debug-token': process.env.FORGED }).end('forged')
-  else if (message.url === '/broken') reply.writeHead(500).end('broken')
-  else setTimeout(answer, Number(WAIT))
-}).listen(0, '127.0.0.1', () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n'))
-process.stdin.on('end', () => process.exit()).resume()`
-
-const names = ['shop', 'stock', 'price', 'forger']
-
-/** A workspace with programs, whose packages are installed in its root. */
-function createWorkspace(t: Test) {
-  const root = t.testdir({
-    node_modules: {},
-    apps: Object.fromEntries(names.map(name => [name, { 'package.json': JSON.stringify({ name }) }])),
-  })
-  const temporary = mkdtempSync(path.join(tmpdir(), 'programs-'))
-  t.teardown(() => rmSync(temporary, { recursive: true }))
-  const start = (name: string, env: Readonly<Record<string, string>> = {}) => {
-    const directory = path.join(root, 'apps', name)
-    const own = { PROFILER_ALONE: '', TMPDIR: temporary, PROGRAM: name, WAIT: name === 'stock' ? '30' : '1', ...env }
-    return startProfiled(t, source, own, directory)
-  }
-  return { root, start, list: path.join(temporary, `sinfonietta-${process.geteuid?.()}`, 'programs.list') }
-}
-
-const namesOf = async (viewer: string) =>
-  (await listProfiles(viewer)).map(({ program, url }) => `${program} ${new URL(url).pathname}`)
 
 t.test('programs of a workspace are one list, and each keeps its own statistics and places', async t => {
   const { root, start } = createWorkspace(t)
@@ -91,46 +55,6 @@ t.test('programs of a workspace are one list, and each keeps its own statistics 
     t.equal((await fetch(`${shop.viewer}/_profiler/${summary.token}`)).status, 200)
   })
   await shop.stop()
-})
-
-t.test('a call leads to the called profile over several programs, and back', async t => {
-  const { start } = createWorkspace(t)
-  const price = await start('price', { WAIT: '80' })
-  const stock = await start('stock', { NEXT: price.url })
-  const shop = await start('shop', { NEXT: stock.url })
-  await (await fetch(`${shop.url}/chain?id=1`)).text()
-  const tokens = new Map<unknown, string>()
-  await until(async () => {
-    for (const { program, token } of await listProfiles(shop.viewer)) tokens.set(program, token)
-    return tokens.size === 3
-  })
-  const read = async (program: string, panel: string) =>
-    textOf(await (await fetch(`${shop.viewer}/_profiler/${tokens.get(program)}?panel=${panel}`)).text())
-  t.match(await read('shop', 'http'), /fetch · in stock \d/)
-  const overview = await read('shop', 'overview')
-  t.match(overview, /1 HTTP client call took [\d.]+ ms, in stock: 1 HTTP client call took [\d.]+ ms, in price[.,]/)
-  const timeline = await read('shop', 'time')
-  t.match(timeline, /GET \/chain\?id=1 stock[\s\S]*GET \/chain\?id=1 price/, 'the parts are nested below their calls')
-  t.match(await read('stock', 'overview'), /Called by 200 GET \/chain\?id=1 shop · /)
-  t.match(await read('stock', 'overview'), /Has called 200 GET \/chain\?id=1 price · /)
-  t.notMatch(await read('price', 'overview'), 'Has called')
-  await Promise.all([shop, stock, price].map(({ stop }) => stop()))
-})
-
-t.test('the token of a response is a link only if method, path and time are those of the call', async t => {
-  const { start } = createWorkspace(t)
-  const stock = await start('stock', { PROFILER_ALONE: '1' })
-  const victim = await start('price')
-  await (await fetch(`${victim.url}/health`)).text()
-  const { summary } = await findProfile(victim.viewer, '/health')
-  await stock.stop()
-  const forger = await start('forger', { FORGED: summary.token, PROFILER_IN_PRODUCTION: '', PROFILER_SAMPLE: '0' })
-  const shop = await start('shop', { NEXT: forger.url.replace(/$/, '/forged?') })
-  await (await fetch(`${shop.url}/chain`)).text()
-  const { summary: own } = await findProfile(shop.viewer, '/chain')
-  const html = await (await fetch(`${shop.viewer}/_profiler/${own.token}?panel=http`)).text()
-  t.notMatch(html, summary.token)
-  await Promise.all([shop, victim, forger].map(({ stop }) => stop()))
 })
 
 t.test('new profiles of another program are events of a live list', async t => {

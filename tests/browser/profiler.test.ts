@@ -68,7 +68,7 @@ t.test('records are searched, read, pinned and deleted without a script', needsB
   await page.goto(`${url}/_profiler`)
   await page.getByLabel('Status').fill('404')
   await page.getByRole('button', { name: 'Search', exact: true }).click()
-  t.match(page.url(), `/_profiler/${missing}/search/results?status_code=404&limit=25&type=request`)
+  t.match(page.url(), `/_profiler/${missing}/search/results?status_code=404&limit=25&type=all`)
   t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '2 results found')
   t.equal(await page.locator('tr.level-1').count(), 1)
   await page.getByRole('link', { name: 'Main 1' }).click()

@@ -21,7 +21,7 @@ export interface ProfileData {
 }
 
 /** The output of a process, so far. */
-interface Output {
+export interface Output {
   stdout: string
   stderr: string
 }

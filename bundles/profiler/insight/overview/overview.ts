@@ -101,7 +101,13 @@ function describePart(
     where,
   })
   const kind = workKinds.find(({ category }) => category === part.of)
-  if (kind?.panel === 'http' && called.length > 0) return describeCalls(kind, profile, called)
+  if (kind?.panel === 'http') {
+    return describeCalls(
+      kind,
+      profile,
+      called.filter(each => each.profile.summary.program !== profile.summary.program),
+    )
+  }
   if (kind !== undefined) return describeWork(kind, profile)
   switch (part.of) {
     case 'stopwatch':

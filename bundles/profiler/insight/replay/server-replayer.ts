@@ -38,10 +38,10 @@ export class ServerReplayer {
    */
   async replay(plan: PossibleReplay, input?: ReplayInput): Promise<ReplayResult> {
     const { profiler, secretOf, storage, streamPatience = 5_000 } = this.#services
+    const secret = secretOf(plan.token)
+    if (!secret) return { problem: 'The profile is of another application: its own profiler replays it.' }
     const { address } = plan
     if (address === undefined) return { problem: 'The profile does not have the address of the server.' }
-    const secret = secretOf(plan.token)
-    if (secret === undefined) return { problem: 'The profile is of another application: its own profiler replays it.' }
     const { body, headers } = createReplayMessage(plan, input)
     headers.set(replayHeader, writeReplayMark(secret, plan.token))
     const message = { ...plan, address, target: input?.target ?? plan.target, headers: [...headers], body }

@@ -131,6 +131,8 @@ export async function createRequestSpans(
       waiting.push({ profile: child, holder: span, frame })
     }
     for (const each of request.called ?? []) {
+      // A request to the same program is in its list, too.
+      if (each.profile.summary.program === request.profile.summary.program) continue
       const inner = waiting.length < requestLimit && placeCalled(each, request)
       if (inner) waiting.push(inner)
     }

@@ -84,7 +84,7 @@ t.test('JSON and Markdown equal those of the web', async t => {
 t.test('profiler:show names missing profiles and panels', async t => {
   const unknown = await run('profiler:show 00000a --panel nope')
   t.equal(unknown.code, 1)
-  t.match(unknown.stderr, /^The profile has no panel "nope"\. It has overview, request, time, .*, mail\.\n$/)
+  t.match(unknown.stderr, /^The profile has no panel "nope"\. It has overview, request, unit, time, .*, mail\.\n$/)
   t.equal(await ask('00000a.md?panel=nope'), '404')
   for (const command of ['show', 'export --har']) {
     const [name, ...options] = command.split(' ')

@@ -8,6 +8,7 @@ import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
 import { ContentCopier } from '#bundles/profiler/record/copy.ts'
 import { createCollectors } from '#bundles/profiler/subjects/recorded.ts'
 import { kernelSubjects } from '#bundles/profiler/subjects/recorded-by-kernels.ts'
+import { beginUnit } from '#kernel/contracts/units.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, type StoredProfile } from '#tests/support/create-profile.ts'
 import type { Json } from '#tests/support/json-tree.ts'
@@ -57,10 +58,13 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
         setTimeout(() => kernel.app.logger.info('Logged too late.'), 5)
         return new Response('soon')
       },
+      '/outer': request => kernel.app.kernel.forward(request, () => fetch(`${url}/count`).then(() => new Response(''))),
       '/blocking': () => new Response(execFileSync('sleep', ['0.06'])),
     },
   })
   const { url } = await serveKernel(t, kernel)
+  const job = { queue: 'mail', id: '1', attempt: 1 }
+  beginUnit({ type: 'job', name: 'mail ship', input: { to: 'Ada' }, job })?.end({ result: 'sent' })
   const form = new URLSearchParams({ path: '/rich', method: 'POST' })
   await fetch(`${url}/_profiler/cpu/arm`, { method: 'POST', body: form, headers: { origin: url } })
   await askRichly(url)
@@ -78,6 +82,7 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
     '/boom-text',
     '/events',
     '/blocking',
+    '/outer',
   ]) {
     await (await fetch(url + path)).text()
   }

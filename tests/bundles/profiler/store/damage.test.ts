@@ -481,7 +481,7 @@ t.test(
     const wrongSummaries: Readonly<Record<string, readonly unknown[]>> = {
       token: ['', '00000g', 'ABCDEF', 5, null],
       parent: ['', 5, undefined],
-      type: ['command', null],
+      type: ['nothing', null],
       outcome: ['', 'gone', null],
       status: [-1, 1.5, '200', null],
       ip: [null, 5],

@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { home } from '../../bundles/profiler/profile/links.ts'
+import { CommandUsageError, type ExitCode, exitCodes } from '../../kernel/contracts/console-command.ts'
+import { describeFailure } from '../application/describe-failure.ts'
+import { answerLate, listenFor, prepareProfiler } from './profile.ts'
+import { findFolder } from './profile-folder.ts'
+import type { Program } from './program-list.ts'
+
+/**
+ * Shows profiles without a program, until the process ends: those of the programs in the folders, by default of all programs of this
+ * user. Resolves with an exit code if it cannot.
+ */
+export async function viewProfiles(folders: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode | undefined> {
+  try {
+    const [first = findProgram('.'), ...others] = folders.map(findStored)
+    const { port, services } = prepareProfiler(first.directory, env, first)
+    const shown = folders.length === 0 ? services : { ...services, others }
+    const load = async () => (await import('./profile-viewer.ts')).bootViewer(shown)
+    const address = await listenFor(answerLate(load, services.logger), port, false)
+    process.stdout.write(`Profiler: ${address}${home}\n`)
+    return undefined
+  } catch (error) {
+    process.stderr.write(`${describeFailure(error)}\n`)
+    return error instanceof CommandUsageError ? exitCodes.usage : exitCodes.failure
+  }
+}
+
+/** The files of an application of ours, or those of another program. */
+function findProgram(folder: string): Program {
+  const directory = path.resolve(folder)
+  const own = path.join(directory, 'var')
+  return { directory, files: existsSync(path.join(own, 'profiler')) ? own : findFolder(directory) }
+}
+
+function findStored(folder: string): Program {
+  const program = findProgram(folder)
+  if (existsSync(path.join(program.files, 'profiler'))) return program
+  throw new CommandUsageError(`The folder ${folder} has no profiles: name that of a program that was profiled.`)
+}

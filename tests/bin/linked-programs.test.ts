@@ -1,0 +1,103 @@
+import { once } from 'node:events'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { t } from 'tap'
+import { textOf } from '#tests/support/html.ts'
+import { createWorkspace, namesOf } from '#tests/support/program-workspace.ts'
+import { startProcess } from '#tests/support/start-process.ts'
+import { findProfile, listProfiles } from '#tests/support/start-profiled.ts'
+import { until } from '#tests/support/until.ts'
+import { startSite } from './site-process.ts'
+
+/** The command `sinfonietta view`. It ends with its input, so that its coverage is written. */
+const viewer = `
+process.stdin.on('end', () => process.exit()).resume()
+const { viewProfiles } = await import('${pathToFileURL(path.resolve('dist/bin/profiling/view.js'))}')
+process.exitCode = await viewProfiles(process.argv.slice(1), process.env)`
+
+t.test('a call leads to the called profile over several programs, and back', async t => {
+  const { start } = createWorkspace(t)
+  const price = await start('price', { WAIT: '80' })
+  const stock = await start('stock', { NEXT: price.url })
+  const shop = await start('shop', { NEXT: stock.url })
+  await (await fetch(`${shop.url}/chain?id=1`)).text()
+  const tokens = new Map<unknown, string>()
+  await until(async () => {
+    for (const { program, token } of await listProfiles(shop.viewer)) tokens.set(program, token)
+    return tokens.size === 3
+  })
+  const read = async (program: string, panel: string) =>
+    textOf(await (await fetch(`${shop.viewer}/_profiler/${tokens.get(program)}?panel=${panel}`)).text())
+  t.match(await read('shop', 'http'), /fetch · in stock \d/)
+  const overview = await read('shop', 'overview')
+  t.match(overview, /1 HTTP client call took [\d.]+ ms, in stock: 1 HTTP client call took [\d.]+ ms, in price[.,]/)
+  const timeline = await read('shop', 'time')
+  t.match(timeline, /GET \/chain\?id=1 stock[\s\S]*GET \/chain\?id=1 price/, 'the parts are nested below their calls')
+  t.match(await read('stock', 'overview'), /Called by 200 GET \/chain\?id=1 shop · /)
+  t.match(await read('stock', 'overview'), /Has called 200 GET \/chain\?id=1 price · /)
+  t.notMatch(await read('price', 'overview'), 'Has called')
+  await Promise.all([shop, stock, price].map(({ stop }) => stop()))
+})
+
+t.test('the token of a response is a link only if method, path and time are those of the call', async t => {
+  const { start } = createWorkspace(t)
+  const stock = await start('stock', { PROFILER_ALONE: '1' })
+  const victim = await start('price')
+  await (await fetch(`${victim.url}/health`)).text()
+  const { summary } = await findProfile(victim.viewer, '/health')
+  await stock.stop()
+  const forger = await start('forger', { FORGED: summary.token, PROFILER_IN_PRODUCTION: '', PROFILER_SAMPLE: '0' })
+  const shop = await start('shop', { NEXT: forger.url.replace(/$/, '/forged?') })
+  await (await fetch(`${shop.url}/chain`)).text()
+  const { summary: own } = await findProfile(shop.viewer, '/chain')
+  const html = await (await fetch(`${shop.viewer}/_profiler/${own.token}?panel=http`)).text()
+  t.notMatch(html, summary.token)
+  await Promise.all([shop, victim, forger].map(({ stop }) => stop()))
+})
+
+t.test('sinfonietta view shows programs that have ended: all of them, or those of some folders', async t => {
+  const { list, root, start } = createWorkspace(t)
+  for (const name of ['shop', 'stock']) {
+    const { stop, url, viewer } = await start(name)
+    await (await fetch(`${url}/health`)).text()
+    await findProfile(viewer, '/health')
+    await stop()
+  }
+  const view = async (...folders: string[]) => {
+    const env = { ...process.env, PROFILER_ALONE: '', PROFILER_PORT: '0', TMPDIR: path.dirname(path.dirname(list)) }
+    const command = [process.execPath, '--input-type=module', '-e', viewer, ...folders]
+    const child = startProcess(t, command, {
+      cwd: path.dirname(path.dirname(list)),
+      env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', chunk => (output += chunk))
+    await until(() => output.includes('\n'))
+    const [, address] = /^Profiler: (http:\S+)\/_profiler\//.exec(output) ?? []
+    const found = address === undefined ? output : await namesOf(address)
+    child.stdin?.end()
+    await once(child, 'exit')
+    return found
+  }
+  const apps = path.join(root, 'apps')
+  t.strictSame(await Promise.all([view(), view(path.join(apps, 'shop')), view(path.join(apps, 'price'))]), [
+    ['stock /health', 'shop /health'],
+    ['shop /health'],
+    `The folder ${path.join(apps, 'price')} has no profiles: name that of a program that was profiled.\n`,
+  ])
+})
+
+t.test('an application of our own is in the list, and replays its requests itself', async t => {
+  const { list, start } = createWorkspace(t)
+  const temporary = path.dirname(path.dirname(list))
+  const site = startSite(t, ['--port=0'], { APP_ENV: 'dev', PROFILER_ALONE: '', TMPDIR: temporary })
+  const target = `${await site.url()}/partnership?of=programs`
+  await (await fetch(target)).text()
+  const { stop, viewer } = await start('shop')
+  const { summary } = await findProfile(viewer, target)
+  const headers = { origin: viewer }
+  const replay = await fetch(`${viewer}/_profiler/${summary.token}/replay`, { method: 'POST', headers })
+  t.match(textOf(await replay.text()), 'The profile is of another application: its own profiler replays it.')
+  await stop()
+})
