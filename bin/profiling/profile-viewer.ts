@@ -9,7 +9,7 @@ import { Settings } from '../../lib/env/settings.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { createNodeServer } from '../application/create-node-server.ts'
-import { openProgram, type Program, watchPrograms } from './program-list.ts'
+import { openProgram, type Program, watchPrograms } from '../application/program-list.ts'
 
 /** A recorder whose profiles are shown, and the services of its process. */
 export interface ViewerServices {

@@ -18,11 +18,11 @@ import { startInterval, stopTimer } from '../../lib/own-globals.ts'
 import { processStart } from '../../lib/process-start.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
 import { nearestNames, quoteNearest } from '../../lib/text/mistakes.ts'
+import { addProgram, type Program, readSecret } from '../application/program-list.ts'
 import { findEdits } from './find-edits.ts'
 import { findFolder, keepSecret } from './profile-folder.ts'
 import { isRefused, refusal } from './profile-refusal.ts'
 import type { ViewerServices } from './profile-viewer.ts'
-import { addProgram, type Program, readSecret } from './program-list.ts'
 import { recordCommand } from './record-command.ts'
 
 /** The variables that are settings of the viewer. The application may have others of the same names as settings of a kernel. */

@@ -3,9 +3,9 @@ import path from 'node:path'
 import { home } from '../../bundles/profiler/profile/links.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../../kernel/contracts/console-command.ts'
 import { describeFailure } from '../application/describe-failure.ts'
+import type { Program } from '../application/program-list.ts'
 import { answerLate, listenFor, prepareProfiler } from './profile.ts'
 import { findFolder } from './profile-folder.ts'
-import type { Program } from './program-list.ts'
 
 /**
  * Shows profiles without a program, until the process ends: those of the programs in the folders, by default of all programs of this

@@ -200,7 +200,7 @@ async function serveUntilEnd(
 async function listProgram(directory: string): Promise<void> {
   const files = path.join(directory, 'var')
   if (!existsSync(path.join(files, 'profiler'))) return
-  const { addProgram } = await import('../profiling/program-list.ts')
+  const { addProgram } = await import('../application/program-list.ts')
   try {
     addProgram({ directory, files })
   } catch {

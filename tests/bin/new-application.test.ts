@@ -188,7 +188,7 @@ t.test('an unknown command is named, with the nearest or with the console', asyn
   t.equal(run(directory, 'nwe', 'shop').stderr, 'There is no command "nwe"; the nearest is "new".\n')
   t.equal(
     run(directory, 'profiler:show').stderr,
-    'There is no command "profiler:show": use new, profile, mcp. Commands such as this are those of bin/console, in the folder of an application.\n',
+    'There is no command "profiler:show": use new, profile, view, mcp. Commands such as this are those of bin/console, in the folder of an application.\n',
   )
 })
 

@@ -6,7 +6,7 @@ import type { ReportProblem } from '../../bundles/profiler/store/base-profile-st
 import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
 import { directoryMode, fileMode, isOwn, readFileNow } from '../../bundles/profiler/store/file-system.ts'
 import type { ProgramStore } from '../../bundles/profiler/store/united-storage.ts'
-import { findUserFolder } from './profile-folder.ts'
+import { findUserFolder } from './user-folder.ts'
 
 /** Where a program is, and where the profiler keeps its files. */
 export interface Program {
