@@ -239,7 +239,12 @@ function run(t: Test, command: readonly string[]): Promise<Ran> {
 function withoutOwn({ stderr, ...others }: Ran): Ran {
   const lines = stderr
     .split('\n')
-    .filter(line => !/^Profiler: |^A worker thread answers |^[\d:.]{12} [A-Z]+ +|any-server\/servers\.|^ +at AsyncLocalStorage\.run /.test(line))
+    .filter(
+      line =>
+        !/^Profiler: |^A worker thread answers |^[\d:.]{12} [A-Z]+ +|any-server\/servers\.|^ +at AsyncLocalStorage\.run /.test(
+          line,
+        ),
+    )
   return { ...others, stderr: lines.join('\n').replace(/\(node:\d+\)/g, '(node)') }
 }
 
