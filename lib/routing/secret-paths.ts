@@ -17,6 +17,9 @@ interface SecretPath {
 /** Paths that are learned from requests: the oldest are forgotten. */
 const learnedLimit = 200
 
+/** A value that is no word and no number, which may be in any text: numbers and names of fields in JSON, too. */
+const unusual = /^(?=.*\d)(?=.*[a-z]).{6,}$/is
+
 /** A variable of a pattern, `:token` or `{token}`, and no value. */
 const variable = /^[:*{]/
 
@@ -34,6 +37,8 @@ export class SecretPaths {
   #fixed: ReadonlySet<string> = new Set()
   readonly #learned = new Map<string, SecretPath>()
   readonly #learnedFixed = new Set<string>()
+  /** The secret values of the request whose texts are masked now. */
+  #values: readonly string[] = []
 
   constructor(routes: GrowingRoutes, isSecret: NameTest) {
     this.#routes = routes
@@ -43,8 +48,9 @@ export class SecretPaths {
   /** Masks the secret parts of the paths in a text. */
   readonly mask = (text: string): string => {
     if (this.#size !== this.#routes.size) this.prepare()
-    if (this.#paths.length === 0 && this.#learned.size === 0) return text
     let masked = text
+    for (const value of this.#values) masked = masked.replaceAll(value, mask)
+    if (this.#paths.length === 0 && this.#learned.size === 0) return masked
     for (const paths of [this.#paths, this.#learned.values()]) {
       for (const { isSecret, pattern } of paths) {
         masked = masked.replace(pattern, (path, ...groups: string[]) => {
@@ -74,6 +80,21 @@ export class SecretPaths {
     const learned = toSecretPath({ leadingText: first.value, sequence }, this.#isSecret, 'gi')
     if (!learned.isSecret.includes(true)) return
     addBounded(this.#learned, learned.pattern.source.toLowerCase(), key => this.#learned.set(key, learned))
+  }
+
+  /**
+   * Runs a function in which the values of secret parameters of a path are masked wherever they are: a mounted router sees only its part of
+   * the path, such as `/<token>`.
+   */
+  hide<result>(path: string, parameters: object, run: () => result): result {
+    const secrets = Object.entries(parameters).flatMap(([name, value]) => (this.#isSecret(name) ? [String(value)] : []))
+    const sent = secrets.length === 0 ? [] : path.split('/').filter(segment => secrets.includes(decode(segment)))
+    this.#values = [...new Set([...secrets, ...sent])].filter(value => unusual.test(value))
+    try {
+      return run()
+    } finally {
+      this.#values = []
+    }
   }
 
   /** Reads all routes: many of them take a moment. */

@@ -307,6 +307,8 @@ interface ProfileMakerServices {
   readonly settle: (trace: Trace) => void
   /** The data of the collectors about the process, as JSON: the same text until templates are edited. */
   readonly facts: () => string
+  /** Runs what serializes the profile of a trace. Meanwhile the secrets in its path are masked. */
+  readonly serialize: <result>(trace: Trace, run: () => result) => result
   /** The program and the machine of the process. */
   readonly origin: ProfileOrigin
   readonly redactor: Redactor
@@ -461,11 +463,11 @@ class ProfileMaker {
   }
 
   readonly #append = guard('a profile', (trace: Trace): void => {
-    const { policy, facts, origin, redactor, signals, storage } = this.#services
+    const { policy, facts, origin, redactor, serialize, signals, storage } = this.#services
     if (!policy.keeps(trace)) return
     const collected = this.#collected(trace)
     this.#services.settle(trace)
-    const serialized = serializeProfile(trace, collected, redactor, origin)
+    const serialized = serialize(trace, () => serializeProfile(trace, collected, redactor, origin))
     storage.append(serialized, facts())
     trace.isStored = true
     signals.emit('profile.saved', serialized.summary)
@@ -474,9 +476,10 @@ class ProfileMaker {
   /** Stores a newer version of a stored profile. The errors that its page has reported since stay in it. */
   readonly #update = guard('a changed profile', async (trace: Trace | undefined): Promise<void> => {
     if (!trace?.isStored) return
-    const { origin, redactor, signals, storage } = this.#services
+    const { origin, redactor, serialize, signals, storage } = this.#services
     const change = (stored: Profile) => {
-      const serialized = serializeProfile(trace, this.#collected(trace), redactor, origin, stored)
+      const collected = this.#collected(trace)
+      const serialized = serialize(trace, () => serializeProfile(trace, collected, redactor, origin, stored))
       signals.emit('profile.saved', serialized.summary)
       return serialized
     }

@@ -88,6 +88,8 @@ export class Recording {
         return collectData(trace, chooseFor(trace, collectors), redactor)
       },
       collectLate: trace => collectLate(trace, chooseFor(trace, this.collectors)),
+      serialize: (trace, run) =>
+        trace.type === 'request' ? secretPaths.hide(trace.request.rawPath, readParameters(trace), run) : run(),
       settle: trace => settleSummary(trace, chooseFor(trace, this.collectors)),
       origin: {
         program: redactor.text(program),
@@ -176,12 +178,17 @@ function describeProcess(collectors: readonly ProfileCollector[]): Record<string
   return Object.fromEntries(collectors.map(collector => [collector.name, collector.describeProcess?.()]))
 }
 
-/** Teaches the path of a request that another framework has routed, before the profile of the request is made. */
+/** Learns the path of a request that another framework has routed, before its profile is made. */
 function learnPath(secretPaths: SecretPaths, trace: Trace): void {
-  const { attributes, rawPath } = trace.request
+  const { pattern } = middlewarePart.find(trace)?.route ?? {}
+  secretPaths.learn(trace.request.rawPath, pattern, readParameters(trace))
+}
+
+/** The parameters of the path of a request that another framework has routed. */
+function readParameters(trace: Trace): object {
+  const { attributes } = trace.request
   const part = middlewarePart.find(trace)
   const given = attributes.has('_route_pattern') ? attributes.get('_route_params') : undefined
   // Those of a route that was noted are noted, too.
-  const parameters = part?.route === undefined ? { ...given, ...part?.parameters } : part.parameters
-  secretPaths.learn(rawPath, part?.route?.pattern, parameters)
+  return part?.route === undefined ? { ...given, ...part?.parameters } : part.parameters
 }

@@ -649,6 +649,7 @@ function createBareProfiler(
     onBegin: () => undefined,
     facts: () => '{}',
     origin: { machine: null, program: 'shop' },
+    serialize: (_, run) => run(),
     redactor: new Redactor(),
     logger,
     signals: createSignals(() => {}),
