@@ -69,7 +69,9 @@ export async function renderProfile(
   const unknownPanel = panel?.name === wanted ? '' : wanted
   const shown = createPanelProfile(found, request.query, app.storage)
   const rendered = panel && (await renderPanel(panel, shown, request, app))
-  const summary = toSummaryView(profile.summary)
+  const { program } = profile.summary
+  const isAlone = found.summaries.every(other => other.program === program)
+  const summary = { ...toSummaryView(profile.summary), ...(isAlone && { program: '' }) }
   const model = {
     title: summary.title,
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
