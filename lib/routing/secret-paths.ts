@@ -87,9 +87,12 @@ export class SecretPaths {
    * the path, such as `/<token>`.
    */
   hide<result>(path: string, parameters: object, run: () => result): result {
-    const secrets = Object.entries(parameters).flatMap(([name, value]) => (this.#isSecret(name) ? [String(value)] : []))
-    const sent = secrets.length === 0 ? [] : path.split('/').filter(segment => secrets.includes(decode(segment)))
-    this.#values = [...new Set([...secrets, ...sent])].filter(value => unusual.test(value))
+    const secrets: string[] = []
+    // The application may have replaced the functions of `Object`.
+    for (const name in parameters) if (this.#isSecret(name)) secrets.push(String(Reflect.get(parameters, name)))
+    if (secrets.length === 0) return run()
+    const sent = path.split('/').filter(segment => secrets.includes(decode(segment)))
+    this.#values = [...secrets, ...sent].filter(value => unusual.test(value))
     try {
       return run()
     } finally {
