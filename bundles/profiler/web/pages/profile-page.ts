@@ -70,8 +70,8 @@ export async function renderProfile(
   const shown = createPanelProfile(found, request.query, app.storage)
   const rendered = panel && (await renderPanel(panel, shown, request, app))
   const { program } = profile.summary
-  const isAlone = found.summaries.every(other => other.program === program)
-  const summary = { ...toSummaryView(profile.summary), ...(isAlone && { program: '' }) }
+  const isOnly = found.summaries.every(other => other.program === program)
+  const summary = { ...toSummaryView(profile.summary), ...(isOnly && { program: '' }) }
   const model = {
     title: summary.title,
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
