@@ -1,0 +1,113 @@
+import { t } from 'tap'
+import { startProfiled } from '#tests/support/start-profiled.ts'
+import { startRedis } from '#tests/support/start-redis.ts'
+import { until } from '#tests/support/until.ts'
+
+const source = `
+import { createServer } from 'node:http'
+import { Queue, Worker } from 'bullmq'
+const connection = { host: '127.0.0.1', port: Number(process.env.REDIS) }
+const queue = new Queue('mail', { connection })
+const server = createServer(async (message, reply) => {
+  if (message.url.startsWith('/inner')) return reply.end('inner')
+  const options = { attempts: 3, backoff: 1 }
+  const data = { to: 'ada@example.org', password: 'hunter22', fails: message.url === '/fail' }
+  const jobs = message.url === '/bulk'
+    ? await queue.addBulk([{ name: 'ship', data, opts: options }, { name: 'bill', data, opts: options }])
+    : [await queue.add('ship', data, options)]
+  reply.end(jobs.map(({ id }) => id).join())
+})
+server.listen(0, '127.0.0.1', () => {
+  const { port } = server.address()
+  const work = async job => {
+    await fetch('http://127.0.0.1:' + port + '/inner?job=' + job.id)
+    console.log('job', job.id)
+    if (job.data.fails) throw new TypeError('no such address')
+    return { sent: job.data.to, token: 'abcdefgh12345678' }
+  }
+  const worker = new Worker('mail', work, { connection, concurrency: 10 })
+  console.log(JSON.stringify([port, worker.callProcessJob.length, Queue.name]))
+})
+process.stdin.on('end', () => process.exit()).resume()
+`
+
+interface Found {
+  readonly token: string
+  readonly type: string
+  readonly route: string
+  readonly url: string
+  readonly outcome: string
+  readonly job?: string
+  readonly enqueued?: readonly string[]
+}
+
+interface JobProfile {
+  readonly overview: { readonly sentence: string }
+  readonly data: {
+    readonly unit: unknown
+    readonly request?: unknown
+    readonly http: { readonly calls: readonly { readonly url: string }[] }
+    readonly console: { readonly entries: readonly { readonly values: readonly { readonly text: string }[] }[] }
+  }
+}
+
+t.test('a job of BullMQ has a profile of its own, which leads to the request that has enqueued it', async t => {
+  const { port } = await startRedis(t)
+  const { stop, url, viewer } = await startProfiled(t, source, { REDIS: String(port) })
+  const list = async (): Promise<readonly Found[]> => {
+    const response = await fetch(`${viewer}/_profiler/search.json?limit=1000`)
+    return ((await response.json()) as { records: { summary: Found }[] }).records.map(({ summary }) => summary)
+  }
+  const read = async (token: string) => (await (await fetch(`${viewer}/_profiler/${token}.json`)).json()) as JobProfile
+  const count = 40
+  const ids = await Promise.all(Array.from({ length: count }, async () => (await fetch(`${url}/ok`)).text()))
+  const bulk = (await (await fetch(`${url}/bulk`)).text()).split(',')
+  const failing = await (await fetch(`${url}/fail`)).text()
+  let found: readonly Found[] = []
+  await until(async () => {
+    found = await list()
+    return found.filter(({ type }) => type === 'job').length === count + 2 + 3
+  })
+
+  const jobs = found.filter(({ type }) => type === 'job')
+  const wrong: string[] = []
+  for (const { job = '', token } of jobs) {
+    const { data } = await read(token)
+    const calls = data.http.calls.map(call => call.url.split('=')[1])
+    const printed = data.console.entries.map(({ values }) => values.map(({ text }) => text).join(' '))
+    const [, id] = job.split(':')
+    const enqueuing = found.filter(({ enqueued }) => enqueued?.includes(job))
+    if (`${calls} ${printed}` !== `${id} job ${id}` || enqueuing.length !== 1) wrong.push(`${job}: ${calls} ${printed}`)
+  }
+  t.strictSame(wrong, [], 'each job has its own calls and lines, and one request')
+  t.strictSame(
+    jobs.filter(({ outcome }) => outcome === 'failed').map(({ job }) => job),
+    Array(3).fill(`mail:${failing}`),
+  )
+  t.strictSame(new Set(jobs.map(({ route }) => route)), new Set(['job mail ship', 'job mail bill']))
+
+  const done = await read(String(jobs.find(({ job }) => job === `mail:${ids[0]}`)?.token))
+  t.match(done.data.unit, { job: { queue: 'mail', id: ids[0], attempt: 1, attempts: 3, waited: Number } })
+  t.notMatch(JSON.stringify(done), /hunter22|abcdefgh12345678/)
+  t.match(JSON.stringify(done.data.unit), /ada@example\.org/)
+  t.equal(done.data.request, undefined)
+
+  const [last] = jobs.filter(({ job }) => job === `mail:${failing}`)
+  const failed = await read(String(last?.token))
+  t.match(
+    failed.overview.sentence,
+    /^The job mail ship failed in all 3 attempts, the last after [\d.]+ m?s: TypeError at app\.mjs:\d+: no such address\.$/,
+  )
+  const page = async (token = '') => (await fetch(`${viewer}/_profiler/${token}`)).text()
+  const request = found.find(each => each.url.endsWith('/bulk'))
+  /** The links of the overview below its headings. */
+  const links = (html: string) =>
+    [...html.matchAll(/<h3>(?:Caused by|Has caused|Other attempts)<\/h3>.*?<\/ul>/gs)].flatMap(([list]) =>
+      [...list.matchAll(/href="\/_profiler\/(\w+)"/g)].map(([, token]) => token),
+    )
+  const ofBulk = jobs.filter(({ job = '' }) => bulk.includes(job.slice(5))).map(({ token }) => token)
+  t.strictSame(new Set(links(await page(request?.token))), new Set(ofBulk))
+  t.match(links(await page(ofBulk[0])), [request?.token])
+  t.equal(links(await page(last?.token)).length, 3, 'its request, and two other attempts')
+  await stop()
+})
