@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { createServer } from 'node:http'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
@@ -7,7 +8,7 @@ import { createWorkspace, namesOf } from '#tests/support/program-workspace.ts'
 import { startProcess } from '#tests/support/start-process.ts'
 import { findProfile, listProfiles } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
-import { startSite } from './site-process.ts'
+import { startCounted } from './site-process.ts'
 
 /** The command `sinfonietta view`. It ends with its input, so that its coverage is written. */
 const viewer = `
@@ -91,7 +92,7 @@ t.test('sinfonietta view shows programs that have ended: all of them, or those o
 t.test('an application of our own is in the list, and replays its requests itself', async t => {
   const { list, start } = createWorkspace(t)
   const temporary = path.dirname(path.dirname(list))
-  const site = startSite(t, ['--port=0'], { APP_ENV: 'dev', PROFILER_ALONE: '', TMPDIR: temporary })
+  const site = startCounted(t, ['--port=0'], { APP_ENV: 'dev', PROFILER_ALONE: '', TMPDIR: temporary })
   const target = `${await site.url()}/partnership?of=programs`
   await (await fetch(target)).text()
   const { stop, viewer } = await start('shop')
@@ -100,4 +101,33 @@ t.test('an application of our own is in the list, and replays its requests itsel
   const replay = await fetch(`${viewer}/_profiler/${summary.token}/replay`, { method: 'POST', headers })
   t.match(textOf(await replay.text()), 'The profile is of another application: its own profiler replays it.')
   await stop()
+  site.child.kill('SIGTERM')
+  t.equal(await site.end(), 0)
+})
+
+t.test('a program takes over the usual port of the pages when the one that has it ends', async t => {
+  const other = createServer().listen(8100, '127.0.0.1')
+  // Another program of this machine may have the port: then nothing is taken over while the test runs.
+  const hasPort = await once(other, 'listening').then(
+    () => true,
+    () => false,
+  )
+  const { start } = createWorkspace(t)
+  const shop = await start('shop', { PROFILER_PORT: '' })
+  t.notMatch(shop.viewer, ':8100')
+  if (hasPort) {
+    other.close()
+    await once(other, 'close')
+    await (await fetch(`${shop.url}/health`)).text()
+    await until(
+      () =>
+        fetch('http://127.0.0.1:8100/_profiler/').then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      50,
+    )
+    t.match(await namesOf('http://127.0.0.1:8100'), ['shop /health'])
+  }
+  await shop.stop()
 })

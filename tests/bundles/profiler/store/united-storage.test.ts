@@ -1,0 +1,88 @@
+import { t } from 'tap'
+import type { ReceivedSpan } from '#bundles/profiler/profile/span-data.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { UnitedStorage } from '#bundles/profiler/store/united-storage.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+
+/** Two programs with their profiles; the second one may begin later. */
+function unite(own: readonly RecordInit[], other: readonly RecordInit[]) {
+  const [first, second] = [new MemoryProfileStorage(), new MemoryProfileStorage()]
+  for (const init of own) first.append(createRecord(init), '{}')
+  for (const init of other) second.append(createRecord(init), '{}')
+  const program = { directory: '/apps/stock', storage: second, replaySecret: 'secret' }
+  return { first, second, program, united: new UnitedStorage(first, () => [program]) }
+}
+
+const bareSpan: ReceivedSpan = {
+  traceId: 'a'.repeat(32),
+  spanId: '',
+  service: 'stock',
+  process: '1',
+  name: 'GET /',
+  kind: 'server',
+  start: 1,
+  end: 2,
+  attributes: [],
+}
+
+const tokensOf = async (storage: UnitedStorage, query = {}) =>
+  (await storage.search({ limit: 10, ...query })).summaries.map(({ token }) => token)
+
+t.test('the profiles of programs are one list, the newest first, each token once', async t => {
+  const { program, united } = unite(
+    [
+      { token: '000001', time: 1, duration: 9 },
+      { token: '000003', time: 3, duration: 1 },
+    ],
+    [
+      { token: '000002', time: 2, duration: 5 },
+      { token: '000003', time: 4, duration: 7 },
+    ],
+  )
+  const sort = { field: 'duration', direction: 'descending' } as const
+  t.strictSame(
+    [await tokensOf(united), await tokensOf(united, { limit: 1, offset: 1 }), await tokensOf(united, { sort })],
+    [['000003', '000002', '000001'], ['000002'], ['000001', '000003', '000002']],
+  )
+  t.equal((await united.search({ limit: 1 })).total, 3)
+  t.strictSame(
+    ['000001', '000002', '000003', 'abcdef'].map(token => [united.has(token), united.ownerOf(token)]),
+    [
+      [true, undefined],
+      [true, program],
+      [true, undefined],
+      [false, undefined],
+    ],
+  )
+  t.match(await united.find('000002'), { profile: { summary: { time: 2 } } })
+  t.equal(await united.find('abcdef'), undefined)
+  t.match(await united.usage(), { profiles: 4, dropped: 0, problem: undefined })
+})
+
+t.test('what is recorded goes to the own storage, and a change to the one that has the profile', async t => {
+  const { first, second, united } = unite([{ token: '000001' }], [{ token: '000002' }])
+  united.append(createRecord({ token: '000004' }), '{}')
+  t.strictSame([first.has('000004'), second.has('000004')], [true, false])
+  t.ok(await united.amend('000002', () => createRecord({ token: '000002', status: 500 })))
+  t.match(await second.find('000002'), { profile: { summary: { status: 500 } } })
+  t.ok(await united.pin('000002', true))
+  t.strictSame([...(await second.pinned())], ['000002'])
+  t.strictSame([...(await united.pinned())], ['000002'])
+  await Promise.all([united.load(), united.flush()])
+  united.flushNow()
+  await united.purge()
+  t.strictSame(await tokensOf(united), ['000002'], 'a pinned one stays')
+  await united.close()
+})
+
+t.test('spans of all programs are found; those that come go to the own storage', async t => {
+  const { first, second, united } = unite([], [])
+  const span = (spanId: string): ReceivedSpan => ({ ...bareSpan, spanId })
+  t.ok(await united.spans.append([span('1111111111111111')]))
+  await second.spans.append([span('2222222222222222')])
+  const ids = async () => (await united.spans.find(bareSpan.traceId)).map(({ spanId }) => spanId)
+  t.strictSame(await ids(), ['1111111111111111', '2222222222222222'])
+  t.equal((await first.spans.find(bareSpan.traceId)).length, 1)
+  await united.spans.purge()
+  t.strictSame(await ids(), [])
+})
