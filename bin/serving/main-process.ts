@@ -182,7 +182,8 @@ async function serveUntilEnd(
       throw error
     })
     if (cluster.isPrimary) announce(url, config, options)
-    if (isDevelopment && process.env.PROFILER_ALONE !== '1') await listProgram(directory)
+    const hasFiles = app.bundles.includes('profiler') && !process.env.PROFILER_URL
+    if (isDevelopment && hasFiles && process.env.PROFILER_ALONE !== '1') await listProgram(directory)
   }
 
   const onFiles = (names: readonly string[]) => onMessage({ reload: names })
@@ -196,13 +197,11 @@ async function serveUntilEnd(
   return code
 }
 
-/** Adds the application to the programs of this user that are shown together, if its profiles are files. */
+/** Adds the application to the programs of this user that are shown together. */
 async function listProgram(directory: string): Promise<void> {
-  const files = path.join(directory, 'var')
-  if (!existsSync(path.join(files, 'profiler'))) return
   const { addProgram } = await import('../application/program-list.ts')
   try {
-    addProgram({ directory, files })
+    addProgram({ directory, files: path.join(directory, 'var') })
   } catch {
     // Other users can write there: it is shown alone.
   }
