@@ -51,10 +51,18 @@ export function watchPrograms(own: Program, onProblem: ReportProblem): () => rea
     stores.set(program.files, store)
     return store
   }
-  return () =>
-    listFiles(list)
-      .flatMap(file => readProgram(file, own) ?? [])
-      .map(open)
+  let changed: number | undefined
+  let found: readonly ProgramStore[] = []
+  return () => {
+    const { mtimeMs } = statSync(list, { throwIfNoEntry: false }) ?? {}
+    // A page asks for the program of each row: without a new file, the list is the same.
+    if (changed !== mtimeMs)
+      found = listFiles(list)
+        .flatMap(file => readProgram(file, own) ?? [])
+        .map(open)
+    changed = mtimeMs
+    return found
+  }
 }
 
 /** Opens the store of a program. */

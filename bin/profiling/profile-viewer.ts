@@ -1,5 +1,6 @@
 import { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 import type { ServerRecorder } from '../../bundles/profiler/server-recorder.ts'
+import { warnBy } from '../../bundles/profiler/store/base-profile-storage.ts'
 import { UnitedStorage } from '../../bundles/profiler/store/united-storage.ts'
 import { createViewerBundle } from '../../bundles/profiler/viewer-bundle.ts'
 import { Kernel } from '../../kernel/kernel.ts'
@@ -29,7 +30,7 @@ export interface ViewerServices {
 
 /** The options of the kernel that shows the profiles. */
 export function createViewerOptions({ isListed, others, recorder, variables, ...services }: ViewerServices) {
-  const onProblem = (message: string, exception: unknown) => services.logger.warning(message, { exception })
+  const onProblem = warnBy(services.logger)
   const opened = others?.map(program => openProgram(program, onProblem))
   const listOthers = opened === undefined ? isListed && watchPrograms(services, onProblem) : () => opened
   const storage = new UnitedStorage(recorder.storage, listOthers || undefined)

@@ -4,6 +4,7 @@ import { openFrameworks, openLibraries } from '../../bundles/libraries/libraries
 import { home } from '../../bundles/profiler/profile/links.ts'
 import { ServerRecorder } from '../../bundles/profiler/server-recorder.ts'
 import { profilerSettings } from '../../bundles/profiler/settings.ts'
+import { warnBy } from '../../bundles/profiler/store/base-profile-storage.ts'
 import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
 import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 import { SERVER_PORT_TAKEN } from '../../kernel/server/errors.ts'
@@ -117,7 +118,7 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv, shown
   const files = shown?.files ?? findFolder(directory)
   const storage = new FileProfileStorage({
     directory: path.join(files, 'profiler'),
-    onProblem: (message, error) => logger.warning(message, { exception: error }),
+    onProblem: warnBy(logger),
   })
   const recorder = new ServerRecorder({
     settings,

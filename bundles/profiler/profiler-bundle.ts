@@ -17,6 +17,7 @@ import { ProfilerListener, traceKernel } from './record/request-recorder.ts'
 import type { Trace } from './record/trace.ts'
 import { addScreens } from './screens.ts'
 import { profilerSettings, readProgram, readSampling } from './settings.ts'
+import { warnBy } from './store/base-profile-storage.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { CreateProfileStorage, ProfileStorage } from './store/profile-storage.ts'
 import { createRedisProfileStorage } from './store/redis/redis-profile-storage.ts'
@@ -149,7 +150,7 @@ function createStorage(foundation: Foundation, { storage }: ProfilerOptions): Pr
   if (url !== undefined) return createRedisProfileStorage({ url })(foundation)
   return new FileProfileStorage({
     directory: path.join(directory, 'var/profiler'),
-    onProblem: (message, error) => logger.warning(message, { exception: error }),
+    onProblem: warnBy(logger),
   })
 }
 

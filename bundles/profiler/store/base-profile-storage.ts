@@ -1,4 +1,5 @@
 import { guard } from '../../../lib/guard.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
 import { pause, readClock, startInterval, startTimer, stopTimer } from '../../../lib/own-globals.ts'
 import { isToken } from '../profile/json.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
@@ -78,6 +79,11 @@ export abstract class ProfileQueue implements UnwrittenProfiles {
 
 /** Reports a problem with a constant sentence. */
 export type ReportProblem = (message: string, error: unknown) => void
+
+/** Reports the problems of a storage as warnings. */
+export function warnBy(logger: Pick<Logger, 'warning'>): ReportProblem {
+  return (message, exception) => logger.warning(message, { exception })
+}
 
 /** Milliseconds that a caller waits for the disk or the server. */
 export const timeout = 2000
