@@ -48,7 +48,10 @@ t.test(
   const text = await tracer.startActiveSpan('load items', { attributes: { 'http.route': '/items/:id' } }, async function load(span) {
     const inner = tracer.startSpan('count', {}, trace.setSpan(context.active(), span))
     inner.recordException(new RangeError('It is caught.'))
+    inner.setAttributes({ more: 2 }).updateName('count all').addEvent('an event').addLink({}).addLinks([])
+    const wasRecording = inner.isRecording()
     inner.end()
+    if (!wasRecording || inner.isRecording()) throw new Error('A span is recording until its end.')
     const { stack } = new Error('of load')
     span.setAttribute('more', 1).end()
     return [trace.getActiveSpan(), span.spanContext().traceId, stack.split('\\n').slice(1, 3).map(line => line.trim().split(' ')[1]), this].join()
@@ -178,6 +181,12 @@ t.test(
     const code = `
   const tracer = trace.getTracer('next.js')
   const type = name => ({ attributes: { 'next.span_type': name, 'next.route': '/items/[id]' } })
+  if (pathname === '/all') {
+    const all = ['Middleware.execute', 'LoadComponents.loadRouteModule', 'ResolveMetadata.generateMetadata', 'Render.renderDocument',
+      'Render.getServerSideProps', 'Render.getStaticProps', 'AppRouteRouteHandlers.runHandler', 'Node.runHandler']
+    for (const each of all) tracer.startSpan('work', type(each)).end()
+    return response.end()
+  }
   const route = tracer.startSpan('resolve page components', type('NextNodeServer.findPageComponents'))
   route.end()
   tracer.startActiveSpan('render route (app) /items/[id]', type('AppRender.getBodyResult'), span => {
@@ -188,13 +197,23 @@ t.test(
   })
   response.writeHead(pathname.endsWith('/moved') ? 307 : 500).end()`
     const { stop, url, viewer } = await startProfiled(t, toServer(code))
-    for (const name of ['7', 'moved']) await fetch(`${url}/items/${name}`)
+    for (const name of ['items/7', 'items/moved', 'all']) await fetch(`${url}/${name}`)
     await fetch(`${url}/_next/static/a.js`)
     const { data, summary } = await findProfile(viewer, '/items/7')
     t.match(summary, { route: 'GET /items/[id]', exception: 'RangeError' })
     t.strictSame(callsOf(data), [
       ['rendering', 'page /items/[id]', undefined, 'threw'],
       ['component tree', 'build component tree', 'page /items/[id]'],
+    ])
+    t.strictSame(callsOf((await findProfile(viewer, '/all')).data), [
+      ['middleware', 'middleware', undefined],
+      ['loading', 'modules of the route', undefined],
+      ['metadata', 'generateMetadata /items/[id]', undefined],
+      ['rendering', 'page /items/[id]', undefined],
+      ['data', 'getServerSideProps', undefined],
+      ['data', 'getStaticProps', undefined],
+      ['handler', 'route handler /items/[id]', undefined],
+      ['handler', 'API route /items/[id]', undefined],
     ])
     t.match(data.exception, { exceptions: [{ properties: { digest: '1234' }, frames: [{ file: 'app.mjs' }] }] })
     t.match((await findProfile(viewer, '/items/moved')).summary, { route: 'GET /items/[id]', exception: null })
@@ -209,6 +228,8 @@ t.test(
       'exports.getTracer = () => tracer\nclass Tracer { getActiveScopeSpan() {} }\nconst tracer = new Tracer()\n'
     const code = `
   const span = getTracer().getActiveScopeSpan()
+  span?.setAttribute('a', 1)
+  if (span?.isRecording() || span?.spanContext().traceId !== (span && '0'.repeat(32))) throw new Error('It is no span.')
   span?.recordException(Object.assign(new RangeError('The part is broken.'), { digest: '12' }))
   response.end(String(span === undefined))`
     const load = `
@@ -224,5 +245,43 @@ const { getTracer } = createRequire(import.meta.url)('next/dist/server/lib/trace
       t.equal((await findProfile(viewer, `/${name}`)).summary.exception, name === 'own' ? null : 'RangeError')
       await stop()
     }
+  },
+)
+
+t.test(
+  'compilations of the development server of Next.js, and its search for the paths of a page, are phases',
+  async t => {
+    const slow = 'const slow = () => new Promise(resolve => setTimeout(resolve, 20))'
+    const dev = {
+      'dev-bundler-service.js': `${slow}
+class HotReloader { ensurePage() { return slow() } }
+exports.DevBundlerService = class { constructor() { this.bundler = { hotReloader: new HotReloader() }; this.ensurePage = page => this.bundler.hotReloader.ensurePage(page) } }`,
+      dev: { 'next-dev-server.js': `${slow}\nexports.default = class { getStaticPaths() { return slow() } }` },
+    }
+    const cwd = t.testdir({
+      'package.json': '{ "dependencies": { "next": "16" } }',
+      node_modules: {
+        next: {
+          'package.json': '{}',
+          dist: { server: { lib: { 'dev-bundler-service.js': dev['dev-bundler-service.js'] }, dev: dev.dev } },
+        },
+      },
+    })
+    const load = `
+import { createRequire } from 'node:module'
+const require = createRequire(import.meta.url)
+const service = new (require('next/dist/server/lib/dev-bundler-service').DevBundlerService)()
+const server_ = new (require('next/dist/server/dev/next-dev-server').default)()`
+    const code = `
+  await service.ensurePage({ page: '/items/[id]' })
+  await server_.getStaticPaths({ pathname: '/items/[id]' })
+  response.end()`
+    const { stop, url, viewer } = await startProfiled(t, toServer(code, load), {}, cwd)
+    await (await fetch(`${url}/items/7`)).text()
+    t.strictSame(callsOf((await findProfile(viewer, '/items/7')).data), [
+      ['compilation', '/items/[id]', undefined],
+      ['static paths', '/items/[id]', undefined],
+    ])
+    await stop()
   },
 )
