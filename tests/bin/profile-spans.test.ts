@@ -285,3 +285,18 @@ const server_ = new (require('next/dist/server/dev/next-dev-server').default)()`
     await stop()
   },
 )
+
+t.test('a tracer whose provider fails later has spans that are none', async t => {
+  const before = `
+const key = Symbol.for('opentelemetry.js.api.1')
+const tracer = globalThis[key].trace.getTracer('own')
+globalThis[key].trace = { getTracer() { throw new Error('There is no tracer.') } }`
+  const code = `
+  tracer.startSpan('work').end()
+  response.end(tracer.startActiveSpan('work', span => span.spanContext().traceId))`
+  const { output, stop, url, viewer } = await startProfiled(t, toServer(code, before))
+  t.equal(await (await fetch(`${url}/none`)).text(), '0'.repeat(32))
+  t.strictSame(callsOf((await findProfile(viewer, '/none')).data), [])
+  t.match(output.stderr, 'There is no tracer.')
+  await stop()
+})
