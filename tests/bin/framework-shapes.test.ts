@@ -2,8 +2,8 @@ import { t } from 'tap'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
 /**
- * The classes of packages with too many packages or an install script, in their smallest form; the real ones are those of
- * `profile-frameworks.proof.test.ts`.
+ * The classes of packages with too many packages, with an install script, or of other versions than those of other tests, in their smallest
+ * form; the real ones are those of proofs.
  */
 const packages = {
   restify: {
@@ -31,6 +31,29 @@ module.exports = class Server {
   _onHandlerError(error, request, response) { response.writeHead(500).end(error.message) }
 }`,
     },
+  },
+  h3: {
+    'package.json': '{ "name": "h3", "version": "1.15.0" }',
+    dist: {
+      'index.cjs': `
+exports.H3Event = class H3Event {
+  constructor(req, res) { Object.assign(this, { node: { req, res }, context: { matchedRoute: { path: '/users/:id' }, params: { id: 7 } } }) }
+  get handled() { return this.node.res.writableEnded }
+}`,
+    },
+  },
+  graphql: {
+    'package.json': '{ "name": "graphql", "version": "17.0.0", "type": "module", "exports": "./index.mjs" }',
+    'diagnostics.mjs': '',
+    'diagnostics.js': '',
+    'index.mjs': "export * from './error/GraphQLError.mjs'",
+    error: {
+      'GraphQLError.mjs': `
+export class GraphQLError extends Error {
+  constructor(message, { originalError, path }) { super(message); this.path = path; this.originalError = originalError }
+}`,
+    },
+    type: { 'schema.mjs': 'export class GraphQLSchema {}' },
   },
   '@adonisjs': {
     'http-server': {
@@ -94,3 +117,37 @@ for (const [name, source] of Object.entries(applications)) {
     await stop()
   })
 }
+
+t.test('h3 1: the route of an event whose response was sent', async t => {
+  const source = `
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+const { H3Event } = createRequire(import.meta.url)('h3/dist/index.cjs')
+const server = createServer((request, response) => {
+  const event = new H3Event(request, response)
+  response.end(String(event.handled))
+})
+${report}`
+  const cwd = t.testdir({ node_modules: packages, 'package.json': '{ "dependencies": { "h3": "1" } }' })
+  const { stop, url, viewer } = await startProfiled(t, source, {}, cwd)
+  t.equal(await (await fetch(`${url}/users/7`)).text(), 'false')
+  t.match((await findProfile(viewer, '/users/7')).summary, { route: 'GET /users/:id' })
+  await stop()
+})
+
+t.test('graphql 17: an error of a result has the error that was thrown', async t => {
+  const source = `
+import { createServer } from 'node:http'
+import { GraphQLError } from 'graphql'
+const server = createServer((request, response) => {
+  const originalError = new RangeError('no such shelf')
+  const error = new GraphQLError('located', { originalError, path: ['books', 3] })
+  response.end(JSON.stringify([GraphQLError.prototype.originalError === undefined, error.originalError === originalError, Object.keys(error)]))
+})
+${report}`
+  const cwd = t.testdir({ node_modules: packages, 'package.json': '{ "dependencies": { "graphql": "17" } }' })
+  const { stop, url, viewer } = await startProfiled(t, source, {}, cwd)
+  t.equal(await (await fetch(`${url}/graphql`)).text(), '[true,true,["path","originalError"]]')
+  t.match((await findProfile(viewer, '/graphql')).summary, { exception: 'RangeError' })
+  await stop()
+})

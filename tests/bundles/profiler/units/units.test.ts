@@ -2,7 +2,8 @@ import { setTimeout } from 'node:timers/promises'
 import { profile } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
-import { beginUnit } from '#kernel/contracts/units.ts'
+import { beginUnit, followUnit } from '#kernel/contracts/units.ts'
+import { observeCalls } from '#lib/observe-calls.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -61,13 +62,15 @@ t.test('an error of work is that of its profile, and of its caller', async t => 
     profile('rejected', async () => thrown()),
     error,
   )
+  const ship = observeCalls(thrown, () => followUnit({ type: 'task', name: 'observed' }))
+  t.throws(() => ship(), error)
   t.throws(() => profile('thrown', thrown), error)
-  for (const name of ['rejected', 'thrown']) {
+  for (const name of ['rejected', 'thrown', 'observed']) {
     const { summary, collectors } = await find(`task ${name}`)
     t.match(summary, { outcome: 'failed', exception: 'TypeError', status: 0 }, name)
     t.match(collectors.exception?.exceptions[0], { message: 'no such shelf' }, name)
   }
-  t.equal(saved.length, 2)
+  t.equal(saved.length, 3)
 })
 
 t.test('work at the same time keeps its own queries, also within a request', async t => {
