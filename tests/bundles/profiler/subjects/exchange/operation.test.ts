@@ -424,3 +424,33 @@ t.test('requests are alike, slow and counted by their operation, and a sentence 
     },
   )
 })
+
+t.test('under load, the errors of an operation are known, though the content of other responses is not', async t => {
+  const large = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`name-${index}`, `value of ${index}`]))
+  const kernel = await createProfiledKernel(t, {
+    register({ routes }) {
+      routes.get('large', '/large', () => Response.json(large))
+      routes.post('failing', '/{*rest}', async request => {
+        await request.body.bytes()
+        return Response.json({ errors: [{ message: 'no', path: ['books'] }] })
+      })
+    },
+  })
+  const send = async (target: string, body: object) =>
+    kernel.profileOf(await kernel.client.request('POST', target, { body: JSON.stringify(body), headers: json }))
+  const isLoaded = async () => {
+    const profile = await kernel.profileOf(await kernel.client.get('/large'))
+    return profile.collectors.response?.content?.note === 'Not stored: too many responses in a short time.'
+  }
+  let isBusy = false
+  for (let count = 0; count < 400 && !isBusy; count++) isBusy = await isLoaded()
+  t.ok(isBusy)
+  t.match((await send('/graphql', { query: 'query Books { books }' })).summary, {
+    operation: 'query Books',
+    operationErrors: 1,
+  })
+  const other = await send('/other', { books: true })
+  t.match(other.collectors.response?.content, { json: undefined, note: /^Not stored/ })
+})
+
+const json = { 'content-type': 'application/json' }
