@@ -1,6 +1,5 @@
-import path from 'node:path'
-import { Child } from '../http/child.js'
 import { measureLanes } from '../http/measure-lanes.js'
+import { measureProcesses } from '../http/measure-processes.js'
 import { targets } from '../http/work.js'
 import { within } from '../report.js'
 
@@ -50,8 +49,6 @@ function withAdded(measured) {
   return measured
 }
 
-const http = path.join(import.meta.dirname, '../http')
-
 /** Enough for the memory of 10,000 profiles and their segments. */
 const manyRequests = 60_000
 
@@ -59,26 +56,13 @@ const manyRequests = 60_000
 const mostRounds = 3
 
 /**
- * Asks each server, after a warm-up and some requests for its JSON route.
+ * Asks each server for its JSON route.
  *
- * @param {(server: Child, load: (requests: number) => Promise<unknown>) => Promise<number>} measureServer
+ * @param {Parameters<typeof measureProcesses>[3]} measure
  * @param {number} rounds
  */
-async function measureServers(measureServer, rounds) {
-  const load = new Child(path.join(http, 'load.js'))
-  const measured = new Map(servers.map(({ name }) => [name, /** @type {number[]} */ ([])]))
-  for (let round = 0; round < Math.min(rounds, mostRounds); round++) {
-    for (const { name, server, feature } of servers) {
-      const parameters = feature === undefined ? [server] : [server, feature]
-      const child = new Child(path.join(http, 'serve.js'), parameters, ['--expose-gc'])
-      const port = Number((await child.receive()).port)
-      const request = { port, target: targets.json, status: 200, connections: 24 }
-      measured.get(name)?.push(await measureServer(child, requests => load.ask({ ...request, requests })))
-      await child.end()
-    }
-  }
-  await load.end()
-  return withAdded(measured)
+async function measureServers(measure, rounds) {
+  return withAdded(await measureProcesses(servers, targets.json, Math.min(rounds, mostRounds), measure))
 }
 
 /** @type {import('../report.js').Claim} */
