@@ -109,23 +109,6 @@ export const readStops: (profile: Pick<Profile, 'collectors'>) => readonly Perio
   stopsOf(memory),
 )
 
-/**
- * The periods in which the code of a request could not go on, in milliseconds since it began: it waited for its client to send the body or to
- * read the response, another request blocked the event loop, or garbage was collected.
- */
-export const readDelays: (profile: Pick<Profile, 'collectors' | 'summary'>) => readonly Period[] = ({
-  collectors: { events, memory },
-  summary: { token },
-}) => {
-  const { blocks = [], pauses } = memory ?? {}
-  return joinPeriods([
-    ...readReceived(events),
-    ...readDrains(events),
-    ...blocks.filter(({ by }) => by !== '' && by !== token),
-    ...(pauses?.first ?? []),
-  ])
-}
-
 /** When the application waited for its client to send the body, in milliseconds since the request began. */
 export function readReceived(events: Profile['collectors']['events']): readonly Period[] {
   const [start, duration] = events?.received ?? []

@@ -3,7 +3,7 @@ import { findCode, isAwaited } from '../../insight/findings/finding.ts'
 import { type EventNode, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatShare } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readDelays } from '../../profile/work.ts'
+import { readDelays } from '../memory/read.ts'
 
 /** Limit of `slow-listener`: ms of a listener. Users notice a tenth of a second. */
 const leastTime = 100

@@ -1,6 +1,14 @@
 import { formatBytes, formatDuration, formatShare, type Row } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { endOf, isAwaitedSystem, type Period, periodOf } from '../../profile/work.ts'
+import {
+  endOf,
+  isAwaitedSystem,
+  joinPeriods,
+  type Period,
+  periodOf,
+  readDrains,
+  readReceived,
+} from '../../profile/work.ts'
 import type { LoopBlock, SyncCallData } from './data.ts'
 
 /** Lists the CPU time, the idle time and the memory of the process during a request: those that are known. */
@@ -61,4 +69,19 @@ export function readBlocks({ collectors }: Pick<Profile, 'collectors'>): CausedB
 function isMostOf(call: Period, block: LoopBlock): boolean {
   const overlap = Math.min(endOf(block), endOf(call)) - Math.max(block.start, call.start)
   return overlap > block.duration / 2
+}
+
+/**
+ * The periods in which the code of a request could not go on, in milliseconds since it began: it waited for its client to send the body or to
+ * read the response, another request blocked the event loop, the process did not run, or garbage was collected.
+ */
+export function readDelays(profile: Profile): readonly Period[] {
+  const { events, memory } = profile.collectors
+  const { token } = profile.summary
+  const blocks = readBlocks(profile).map(({ away, by, duration, start }) => {
+    const isOfOther = by !== '' && by !== token
+    // When the process did not run is not known, but for how long.
+    return isOfOther ? { start, duration } : { start: start + duration - away, duration: away }
+  })
+  return joinPeriods([...readReceived(events), ...readDrains(events), ...blocks, ...(memory?.pauses.first ?? [])])
 }

@@ -164,6 +164,15 @@ t.test('a slow listener takes a least time, whatever the rest of its request tak
   t.strictSame(slow([request, call('Quick', 99_000)]), [])
   t.hasStrict(slow([request, call('Slow', 150_000)], 8000), [{ rule: 'slow-listener' }], 'beside something slower')
   t.strictSame(slow([request, call('NeverOver', null)]), [])
+  // Of 150 ms, the process has not run for 140, or for 30.
+  const stopped = (cpu: number) => {
+    const memory = { blocks: [{ start: 0, duration: 150, cpu, by: '', isAlone: true }] }
+    return find({ events: { spans: [request, call('Stopped', 150_000)] }, memory }).map(
+      ({ evidence }) => evidence?.time,
+    )
+  }
+  t.strictSame([stopped(10), stopped(120)], [[], [150]])
+  t.strictSame([stopped(60), stopped(110)], [[], [110]], 'its time is that of the overview')
   const rulesOfListener = (changes: object) =>
     find(
       { events: { spans: [request, call('CorsListener.onRequest', 150_000)] } },
