@@ -1,4 +1,5 @@
 import type { FindingRule } from '../../../kernel/contracts/collectors.ts'
+import { slowListenerRule } from '../insight/findings/listener-rules.ts'
 import {
   failedCallRule,
   failedQueryRule,
@@ -9,7 +10,6 @@ import {
 import type { Profile } from '../profile/profile.ts'
 import { missingAssetRule } from './assets/rules.ts'
 import { manyConsoleCallsRule } from './console/rules.ts'
-import { slowListenerRule } from './events/rules.ts'
 import { lateErrorRule, secondResponseRule } from './exception/rules.ts'
 import {
   changedSessionRule,

@@ -1,9 +1,9 @@
 import type { FindingRule } from '../../../../kernel/contracts/collectors.ts'
-import { findCode, isAwaited } from '../../insight/findings/finding.ts'
 import { type EventNode, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatShare } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readDelays } from '../memory/read.ts'
+import { readDelays } from '../../subjects/memory/read.ts'
+import { findCode, isAwaited } from './finding.ts'
 
 /** Limit of `slow-listener`: ms of a listener. Users notice a tenth of a second. */
 const leastTime = 100
