@@ -350,21 +350,18 @@ t.test('the entry points are the files of bin/exports, which contain exports onl
   }
 })
 
-t.test(
-  'only the server, the handlers of node, the list of statuses and the watches of servers and calls import node:http',
-  async t => {
-    t.strictSame(
-      importsThat(
-        (file, name) =>
-          name === 'node:http' &&
-          !/^kernel\/server\/|^kernel\/contracts\/servers\.ts$|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$|^bundles\/(?:libraries|profiler\/(?:any-server|subjects\/http))\//.test(
-            file,
-          ),
-      ),
-      [],
-    )
-  },
-)
+t.test('only servers, handlers of node, the list of statuses and the watches import node:http', async t => {
+  t.strictSame(
+    importsThat(
+      (file, name) =>
+        name === 'node:http' &&
+        !/^kernel\/server\/|^kernel\/contracts\/servers\.ts$|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$|^bundles\/(?:libraries|profiler\/(?:any-server|subjects\/http))\//.test(
+          file,
+        ),
+    ),
+    [],
+  )
+})
 
 t.test('there are no import cycles, not even of types', async t => {
   const cycles: string[] = []
@@ -442,22 +439,19 @@ t.test('a name is exported by one file only, unless it is right in each', async 
   )
 })
 
-t.test(
-  'what runs within a recorded application uses the clocks and timers of lib/own-globals.ts, and guards its timers',
-  t => {
-    const recording = /^bundles\/(?:libraries|profiler\/(?:any-server|record|store|subjects|web))\//
-    const found = sources
-      .filter(file => recording.test(file))
-      .flatMap(
-        file =>
-          codeOf(file)
-            .match(foreign)
-            ?.map(text => `${file} has ${text.trim()}`) ?? [],
-      )
-    t.strictSame(found, [])
-    t.end()
-  },
-)
+t.test('code in a recorded application uses clocks and timers of lib/own-globals.ts, and guards its timers', t => {
+  const recording = /^bundles\/(?:libraries|profiler\/(?:any-server|record|store|subjects|web))\//
+  const found = sources
+    .filter(file => recording.test(file))
+    .flatMap(
+      file =>
+        codeOf(file)
+          .match(foreign)
+          ?.map(text => `${file} has ${text.trim()}`) ?? [],
+    )
+  t.strictSame(found, [])
+  t.end()
+})
 
 /** The global clocks and timers, and tasks of timers without a guard. */
 const foreign =

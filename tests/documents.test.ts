@@ -35,22 +35,19 @@ t.test('links lead to files and headings, in a package to its own', async t => {
   t.strictSame(broken, [])
 })
 
-t.test(
-  'documents and skeletons declare routes by their methods; `routes.add` is for routes with further properties',
-  async t => {
-    const examples = ['docs/examples', 'bundles/maker/skeletons'].flatMap(folder =>
-      readdirSync(folder, { recursive: true, encoding: 'utf8' })
-        .filter(name => /\.ts(?:\.txt)?$/.test(name))
-        .map(name => path.join(folder, name)),
-    )
-    const further = /\b(?:requirements|defaults|host|schemes|condition|priority|aliases|methods: \[method\])/
-    const plain = [...packed, ...examples].flatMap(file => {
-      const declared = readFileSync(file, 'utf8').match(/routes\.add\(\{[\s\S]*?\}\)(?=\n|`)/g) ?? []
-      return declared.filter(text => !further.test(text)).map(text => `${file}: ${text}`)
-    })
-    t.strictSame(plain, [])
-  },
-)
+t.test('documents and skeletons declare routes by methods; `routes.add` is for further properties', async t => {
+  const examples = ['docs/examples', 'bundles/maker/skeletons'].flatMap(folder =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(name => /\.ts(?:\.txt)?$/.test(name))
+      .map(name => path.join(folder, name)),
+  )
+  const further = /\b(?:requirements|defaults|host|schemes|condition|priority|aliases|methods: \[method\])/
+  const plain = [...packed, ...examples].flatMap(file => {
+    const declared = readFileSync(file, 'utf8').match(/routes\.add\(\{[\s\S]*?\}\)(?=\n|`)/g) ?? []
+    return declared.filter(text => !further.test(text)).map(text => `${file}: ${text}`)
+  })
+  t.strictSame(plain, [])
+})
 
 t.test('the index leads to all documents', async t => {
   const indexes = ['docs/README.md', 'docs/decisions/README.md']

@@ -53,28 +53,24 @@ const paths: Readonly<Record<string, string>> = { 'kernel.exception': '/boom', '
 
 for (const type of lifecycle.filter(({ eventName }) => eventName !== 'kernel.terminate')) {
   for (const isAsync of [false, true]) {
-    t.test(
-      `a listener of ${type.eventName} that ${isAsync ? 'rejects' : 'throws'} does not take the error page with it`,
-      async t => {
-        const { eventName } = type
-        const path = paths[eventName] ?? '/fine'
-        const { client, records } = await boot(t, failing(type, isAsync))
-        const response = await client.get(path)
-        t.equal(response.status, 500)
-        t.match(response.text, '<h1>', 'the error page')
-        const message =
-          eventName === 'kernel.exception' ? 'the controller failed' : `the listener of ${eventName} failed`
-        t.match(response.text, message)
-        t.equal(decodeURIComponent(response.headers.get('x-debug-exception') ?? ''), message)
-        t.equal(response.headers.get('x-robots-tag'), 'noindex', 'listeners after the failing one were called')
-        const skipped = records.filter(({ message }) => message.startsWith('The listener failing of'))
-        // What comes before the error page alone is not called once more for it.
-        t.equal(skipped.length > 0, eventName !== 'kernel.view')
-        for (const { context, level } of skipped) {
-          t.match({ ...context, level }, { listener: 'failing', event: eventName, level: 'critical' })
-        }
-      },
-    )
+    t.test(`a listener of ${type.eventName} that ${isAsync ? 'rejects' : 'throws'} leaves the error page`, async t => {
+      const { eventName } = type
+      const path = paths[eventName] ?? '/fine'
+      const { client, records } = await boot(t, failing(type, isAsync))
+      const response = await client.get(path)
+      t.equal(response.status, 500)
+      t.match(response.text, '<h1>', 'the error page')
+      const message = eventName === 'kernel.exception' ? 'the controller failed' : `the listener of ${eventName} failed`
+      t.match(response.text, message)
+      t.equal(decodeURIComponent(response.headers.get('x-debug-exception') ?? ''), message)
+      t.equal(response.headers.get('x-robots-tag'), 'noindex', 'listeners after the failing one were called')
+      const skipped = records.filter(({ message }) => message.startsWith('The listener failing of'))
+      // What comes before the error page alone is not called once more for it.
+      t.equal(skipped.length > 0, eventName !== 'kernel.view')
+      for (const { context, level } of skipped) {
+        t.match({ ...context, level }, { listener: 'failing', event: eventName, level: 'critical' })
+      }
+    })
   }
 }
 

@@ -143,21 +143,18 @@ t.test('an application in an empty directory has all pages of the package', asyn
   t.match((await production.client.get('/nowhere')).text, 'Page not found')
 })
 
-t.test(
-  'in the repository of the package nothing is listed twice, and assets of the profiler are not public',
-  async t => {
-    const { app, client, close } = await createProfiledTestKernel({ bundles: [createFrameworkBundle()] })
-    t.teardown(close)
-    const files = app.view.files()
-    t.equal(new Set(files.map(({ file }) => file)).size, files.length)
-    t.strictSame(
-      files.filter(({ replaces }) => replaces !== undefined),
-      [],
-    )
-    t.ok(existsSync('bundles/profiler/assets/styles/list.css'))
-    t.equal((await client.get('/assets/profiler/styles/list.css')).status, 404)
-  },
-)
+t.test('in the repository of the package nothing is listed twice; assets of the profiler are not public', async t => {
+  const { app, client, close } = await createProfiledTestKernel({ bundles: [createFrameworkBundle()] })
+  t.teardown(close)
+  const files = app.view.files()
+  t.equal(new Set(files.map(({ file }) => file)).size, files.length)
+  t.strictSame(
+    files.filter(({ replaces }) => replaces !== undefined),
+    [],
+  )
+  t.ok(existsSync('bundles/profiler/assets/styles/list.css'))
+  t.equal((await client.get('/assets/profiler/styles/list.css')).status, 404)
+})
 
 t.test('templates and assets of a package are watched if it is a link', async t => {
   t.strictSame(listPackageFolders('/app', '/app/node_modules/sinfonietta'), [])

@@ -54,8 +54,24 @@ import { runInTerminal } from '#tests/support/fake-terminal.ts'
 const wrong = (value: unknown): never => value as never
 const answer = () => new Response('done')
 
+/** Adds a route with a wrong option. */
+const addRoute =
+  (options: object) =>
+  ({ routes }: Application) =>
+    routes.add(wrong({ name: 'a', path: '/a', controller: answer, ...options }))
+
 /** A mistake in a bundle: the code of the error, and parts of its message. */
 type Mistake<made> = readonly [name: string, make: (made: made) => unknown, code: string, ...parts: string[]]
+
+/** Mistakes by their names. */
+type Mistakes<made> = Readonly<Record<string, readonly [make: (made: made) => unknown, ...parts: string[]]>>
+
+/** Makes the rows of a table whose mistakes are below the code of their error. */
+function defineMistakes<made>(codes: Readonly<Record<string, Mistakes<made>>>): Mistake<made>[] {
+  return Object.entries(codes).flatMap(([code, rows]) =>
+    Object.entries(rows).map(([name, [make, ...parts]]): Mistake<made> => [name, make, code, ...parts]),
+  )
+}
 
 class Guard {
   onRequest(): void {}
@@ -71,126 +87,326 @@ const digits = {
   },
 } as const
 
-const inRegister: readonly Mistake<Application>[] = [
-  [
-    'an unknown key of a route',
-    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', method: 'POST', controller: answer })),
-    'ROUTE_DEFINITION_INVALID',
-    '"a"',
-    'no key "method"; the nearest is "methods"',
-  ],
-  [
-    'a handler for a controller',
-    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', handler: answer })),
-    'ROUTE_DEFINITION_INVALID',
-    'no key "handler": use name, path, controller',
-  ],
-  [
-    'methods that are no list',
-    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', methods: 'GET', controller: answer })),
-    'ROUTE_DEFINITION_INVALID',
-    '"methods" must be a list',
-  ],
-  [
-    'a route without a name',
-    ({ routes }) => routes.get('/a', wrong(answer), wrong(undefined)),
-    'ROUTE_DEFINITION_INVALID',
-    "get('books', '/books', …)",
-  ],
-  [
-    'a route of a group without a name',
-    ({ routes }) => routes.group({ prefix: '/a' }, group => void group.get('/b', wrong(answer), wrong(undefined))),
-    'ROUTE_DEFINITION_INVALID',
-    "get('books', '/books', …)",
-  ],
-  [
-    'a condition that is no function',
-    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', condition: /a/, controller: answer })),
-    'ROUTE_DEFINITION_INVALID',
-    '"condition" must be a function, not an object of the class RegExp',
-  ],
-  [
-    'a text for a list of aliases',
-    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', aliases: 'old', controller: answer })),
-    'ROUTE_DEFINITION_INVALID',
-    '"aliases" must be a list',
-  ],
-  [
-    'a conversion for a requirement',
-    ({ routes }) =>
-      routes.add(wrong({ name: 'a', path: '/a/:id', requirements: { id: asInteger }, controller: answer })),
-    'ROUTE_DEFINITION_INVALID',
-    'the requirement for "id" is a pattern, such as /\\d+/',
-  ],
-  [
-    'the variables of Flask',
-    ({ routes }) => routes.get('a', '/a/<id>', answer),
-    'ROUTE_DEFINITION_INVALID',
-    'write ":id" instead of "<id>"',
-  ],
-  [
-    'a condition of a group that is no function',
-    ({ routes }) => routes.group(wrong({ condition: 'admin' }), () => undefined),
-    'ARGUMENT_INVALID',
-    '"condition" must be a function, not a string of 5 characters',
-  ],
-  [
-    'a prefix for the options of a group',
-    ({ routes }) => routes.group(wrong('/admin'), () => undefined),
-    'ARGUMENT_INVALID',
-    'routes.group',
-    'an object with prefix',
-  ],
-  [
-    'a group whose function uses the routes around it',
-    ({ routes }) => routes.group({ prefix: '/admin' }, () => void routes.get('a', '/a', answer)),
-    'ROUTE_GROUP_INVALID',
-    'its function takes no routes, so what it declares is outside of the group: write routes => …',
-  ],
-  [
-    'an unknown option of a group',
-    ({ routes }) => routes.group(wrong({ path: '/admin' }), () => undefined),
-    'ARGUMENT_INVALID',
-    '"path": use prefix',
-  ],
-  [
-    'an unknown option of a mount',
-    ({ routes }) => mountNodeHandler(routes, '/old', () => undefined, wrong({ methds: ['GET'] })),
-    'ROUTE_DEFINITION_INVALID',
-    '"methds"; the nearest is "methods"',
-  ],
-  [
-    'a mount without a path',
-    ({ routes }) => mountNodeHandler(routes, wrong(answer), wrong(undefined)),
-    'MOUNT_PATH_INVALID',
-    'a path is a text',
-  ],
-  [
-    'a controller without sources',
-    () => defineController('a', wrong(answer), wrong(undefined)),
-    'ARGUMENT_INVALID',
-    'the sources of "a"',
-    'not a list',
-  ],
-  [
-    'a controller without a name',
-    () => defineController(wrong([currentRequest]), wrong(answer), answer),
-    'ARGUMENT_INVALID',
-    'the name is an array',
-  ],
-  [
-    'a source that is no function',
-    () => defineController('a', wrong(['id']), answer),
-    'ARGUMENT_INVALID',
-    'a source of "a"',
-    'a string of 2 characters',
-  ],
-  [
-    'a source that is not called',
-    () => defineController('a', [queryValue as unknown as typeof currentRequest], answer),
-    'ARGUMENT_INVALID',
-    'a source of "a" is not called: write queryValue(…)',
-  ],
+const inRegister = [
+  ...defineMistakes<Application>({
+    ROUTE_DEFINITION_INVALID: {
+      'an unknown key of a route': [addRoute({ method: 'POST' }), '"a"', 'no key "method"; the nearest is "methods"'],
+      'a handler for a controller': [
+        ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', handler: answer })),
+        'no key "handler": use name, path, controller',
+      ],
+      'methods that are no list': [addRoute({ methods: 'GET' }), '"methods" must be a list'],
+      'a route without a name': [
+        ({ routes }) => routes.get('/a', wrong(answer), wrong(undefined)),
+        "get('books', '/books', …)",
+      ],
+      'a route of a group without a name': [
+        ({ routes }) => routes.group({ prefix: '/a' }, group => void group.get('/b', wrong(answer), wrong(undefined))),
+        "get('books', '/books', …)",
+      ],
+      'a condition that is no function': [
+        addRoute({ condition: /a/ }),
+        '"condition" must be a function, not an object of the class RegExp',
+      ],
+      'a text for a list of aliases': [addRoute({ aliases: 'old' }), '"aliases" must be a list'],
+      'a conversion for a requirement': [
+        ({ routes }) =>
+          routes.add(wrong({ name: 'a', path: '/a/:id', requirements: { id: asInteger }, controller: answer })),
+        'the requirement for "id" is a pattern, such as /\\d+/',
+      ],
+      'the variables of Flask': [({ routes }) => routes.get('a', '/a/<id>', answer), 'write ":id" instead of "<id>"'],
+      'an unknown option of a mount': [
+        ({ routes }) => mountNodeHandler(routes, '/old', () => undefined, wrong({ methds: ['GET'] })),
+        '"methds"; the nearest is "methods"',
+      ],
+      'a pattern for the requirements of a route': [
+        ({ routes }) => routes.add(wrong({ name: 'a', path: '/a/:id', requirements: /\d+/, controller: answer })),
+        '"requirements" must be an object with keys, not an object of the class RegExp',
+      ],
+      'a map for the defaults of a route': [
+        addRoute({ defaults: new Map() }),
+        '"defaults" must be an object with keys, not an object of the class Map',
+      ],
+    },
+    ARGUMENT_INVALID: {
+      'a condition of a group that is no function': [
+        ({ routes }) => routes.group(wrong({ condition: 'admin' }), () => undefined),
+        '"condition" must be a function, not a string of 5 characters',
+      ],
+      'a prefix for the options of a group': [
+        ({ routes }) => routes.group(wrong('/admin'), () => undefined),
+        'routes.group',
+        'an object with prefix',
+      ],
+      'an unknown option of a group': [
+        ({ routes }) => routes.group(wrong({ path: '/admin' }), () => undefined),
+        '"path": use prefix',
+      ],
+      'a controller without sources': [
+        () => defineController('a', wrong(answer), wrong(undefined)),
+        'the sources of "a"',
+        'not a list',
+      ],
+      'a controller without a name': [
+        () => defineController(wrong([currentRequest]), wrong(answer), answer),
+        'the name is an array',
+      ],
+      'a source that is no function': [
+        () => defineController('a', wrong(['id']), answer),
+        'a source of "a"',
+        'a string of 2 characters',
+      ],
+      'a source that is not called': [
+        () => defineController('a', [queryValue as unknown as typeof currentRequest], answer),
+        'a source of "a" is not called: write queryValue(…)',
+      ],
+      'a source without the name of a value': [
+        () => queryValue(wrong({ name: 'page' })),
+        'queryValue(name): the name must be a string',
+      ],
+      'a list for choices': [
+        () => asOneOf(wrong(['small', 'large'])),
+        "asOneOf('small', 'large'): each choice must be a string, not an array of 2 items",
+      ],
+      'a constructor for the conversion of a list': [() => asListOf(wrong(Number)), 'asListOf(asInteger)'],
+      'a value for a handler': [
+        () => toController(wrong('home')),
+        'toController(function): its argument must be a function',
+      ],
+      'the name of an event': [
+        ({ dispatcher }) => dispatcher.on(wrong('kernel.request'), answer),
+        'RequestEvent for "kernel.request"',
+      ],
+      'a mistyped name of an event': [
+        ({ dispatcher }) => dispatcher.on(wrong('kernel.respons'), answer),
+        'ResponseEvent for "kernel.response"',
+      ],
+      'an event that is undefined': [({ dispatcher }) => dispatcher.on(wrong(undefined), answer), 'not undefined'],
+      'a class that is no event': [({ dispatcher }) => dispatcher.on(wrong(Guard), answer), 'the class Guard'],
+      'a class that extends the event of the platform': [
+        ({ dispatcher }) =>
+          dispatcher.on(
+            wrong(
+              class OrderPlaced extends Event {
+                static eventName = 'order'
+              },
+            ),
+            answer,
+          ),
+        'the class OrderPlaced extends the "Event" of the platform: import "Event" from "sinfonietta"',
+      ],
+      'a listener that is no function': [
+        ({ dispatcher }) => dispatcher.on(RequestEvent, wrong(new Guard())),
+        'the listener must be a function, not an object of the class Guard',
+      ],
+      'options for a priority': [
+        ({ dispatcher }) => dispatcher.on(RequestEvent, answer, wrong({ priority: 1 })),
+        'the priority must be a number',
+      ],
+      'a priority that is not computed': [
+        ({ dispatcher }) => dispatcher.on(RequestEvent, answer, Number.NaN),
+        'the priority must be a number, not NaN',
+      ],
+      'a missing method of subscribe': [
+        ({ dispatcher }) => dispatcher.subscribe(RequestEvent, new Guard(), wrong('onRequset')),
+        'the class Guard has no method "onRequset"; the nearest is "onRequest"',
+      ],
+      'subscribe without an object': [
+        ({ dispatcher }) => dispatcher.subscribe(RequestEvent, wrong(undefined), wrong('onRequest')),
+        'undefined has no method',
+      ],
+      'an object that is no event': [
+        ({ dispatcher }) => dispatcher.dispatch(wrong({ book: 1 })),
+        'extends Event',
+        '"book"',
+      ],
+      'an unknown signal': [
+        ({ signals }) => signals.on(wrong('kernel.bootet'), () => undefined),
+        'no signal "kernel.bootet": use "kernel.booted"',
+      ],
+      'a signal of the server that is unknown': [
+        ({ signals }) => signals.on(wrong('server.started'), () => undefined),
+        '"server.listening"',
+      ],
+      'a signal of the process': [
+        ({ signals }) => signals.on(wrong('SIGTERM'), () => undefined),
+        '"SIGTERM" is a signal of the process: use "server.draining"',
+      ],
+      'an unknown signal that is emitted': [
+        ({ signals }) => signals.emit(wrong('files.changes'), wrong(undefined)),
+        'signals.emit(): there is no signal "files.changes": use "files.changed"',
+      ],
+      'a signal without a handler': [
+        ({ signals }) => signals.on('kernel.booted', wrong(undefined)),
+        'signals.on("kernel.booted", handler)',
+      ],
+      'a helper that is no function': [({ view }) => view.addHelper('price', wrong(undefined)), 'the helper "price"'],
+      'a folder of files without a name': [
+        ({ files }) => files.add(wrong('public'), wrong(undefined)),
+        'files.add(name, directory): the directory must be a string, not undefined',
+      ],
+      'a helper without a name': [
+        ({ view }) => view.addHelper(wrong(undefined), () => ''),
+        'addHelper(name, function): the name must be a string',
+      ],
+      'an application for a dispatcher': [
+        app => addNodeMiddleware(wrong(app), () => undefined),
+        'addNodeMiddleware(dispatcher, middleware)',
+      ],
+      'a database without its queries': [
+        () => measureSqlite({ prepare: answer, exec: answer } as never, wrong(undefined)),
+        'measureSqlite(database, app.queries)',
+      ],
+      'an unknown key of a setting': [
+        () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', shema: asInteger } })),
+        'SHOP_SIZE',
+        '"shema"; the nearest is "schema"',
+      ],
+      'a constructor for a schema': [
+        () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', schema: Number } })),
+        'SHOP_SIZE',
+        'the function Number',
+      ],
+      'a value for the check of settings': [
+        () => defineSettings(wrong({}), wrong(true)),
+        'defineSettings(definitions, check)',
+        'must be a function, not a boolean',
+      ],
+      'a text for a flag of a setting': [
+        () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', secret: 'no' } })),
+        '"secret" must be true or false',
+      ],
+      'options of the framework that are no object': [
+        () => createFrameworkBundle(wrong(false)),
+        'createFrameworkBundle(): its options are an object with session',
+      ],
+      'a text for a list of the profiler': [
+        () => createProfilerBundle(wrong({ ignoredPaths: '/_health' })),
+        '"ignoredPaths" must be a list, not a string of 8 characters',
+      ],
+      'a pattern in a list of the profiler': [
+        () => createProfilerBundle(wrong({ ignoredPaths: [/a/] })),
+        '"ignoredPaths[0]" must be a string, not an object of the class RegExp',
+      ],
+      'an unknown option of the profiler': [
+        () => createProfilerBundle(wrong({ stoarge: 1 })),
+        'createProfilerBundle()',
+        '"stoarge"; the nearest is "storage"',
+      ],
+      'a route with sources and no function': [
+        ({ routes }) => Reflect.apply(routes.get, routes, ['a', '/a', [currentRequest]]),
+        'routes.get(name, path, [sources], function): the last argument of "a" must be a function, not undefined',
+      ],
+      'a route whose function takes more arguments than it has sources': [
+        ({ routes }) =>
+          routes.group({ name: 'b_' }, group =>
+            group.post(
+              'a',
+              '/a',
+              [currentRequest],
+              wrong((a: unknown, b: unknown) => [a, b]),
+            ),
+          ),
+        'routes.post(name, path, [sources], function): the function of "b_a" takes 2 arguments, so the list needs 2 sources, not 1',
+      ],
+      'options for a fallback': [
+        () => queryValue('page', asInteger, wrong({ fallback: 1 })),
+        'queryValue("page"): the fallback is its third argument itself',
+      ],
+      'a text for the fallback of a number': [
+        () => queryValue('page', asInteger, wrong('1')),
+        'the fallback is a string of 1 character, but the conversion gives a number',
+      ],
+      'a function with more arguments than sources': [
+        () =>
+          defineController(
+            'a',
+            [currentRequest],
+            wrong((request: unknown, id: unknown) => [request, id]),
+          ),
+        'the function of "a" takes 2 arguments, so the list needs 2 sources, not 1',
+      ],
+      'a listener with next': [
+        ({ dispatcher }) =>
+          dispatcher.on(
+            RequestEvent,
+            wrong((_event: unknown, next: () => void) => next()),
+          ),
+        'the listener takes the event alone',
+      ],
+      'a header whose name has a blank': [
+        () => headerValue('user agent'),
+        'headerValue("user agent"): no header has this name',
+      ],
+      'a registered controller without a name': [
+        ({ controllers }) => controllers.register(wrong(undefined), toController(answer)),
+        'controllers.register(name, controller): the name must be a string',
+      ],
+      'a mount without routes': [
+        app => mountNodeHandler(wrong(app), '/old', () => undefined),
+        'the routes of the application',
+      ],
+      'settings that are undefined': [
+        ({ settings }) => settings.of(wrong(undefined)),
+        'settings.of(settings): it needs the result of defineSettings(), not undefined',
+      ],
+      'a setting without its purpose': [
+        () => defineSettings(wrong({ SHOP_SIZE: { default: '' } })),
+        'SHOP_SIZE: "help" must be a string',
+      ],
+    },
+    ROUTE_GROUP_INVALID: {
+      'a group whose function uses the routes around it': [
+        ({ routes }) => routes.group({ prefix: '/admin' }, () => void routes.get('a', '/a', answer)),
+        'its function takes no routes, so what it declares is outside of the group: write routes => …',
+      ],
+    },
+    MOUNT_PATH_INVALID: {
+      'a mount without a path': [
+        ({ routes }) => mountNodeHandler(routes, wrong(answer), wrong(undefined)),
+        'a path is a text',
+      ],
+    },
+    KERNEL_CONVERSION_INVALID: {
+      'a constructor for a conversion': [
+        () => routeParameter('id', wrong(Number)),
+        'routeParameter("id")',
+        'the function Number',
+      ],
+      'a fallback for a conversion': [() => queryValue('page', wrong(1)), 'queryValue("page")', 'a number'],
+    },
+    KERNEL_SCHEMA_INVALID: {
+      'an object for a schema': [() => jsonBody(wrong({ title: 'string' })), 'jsonBody()', '"title"'],
+    },
+    KERNEL_CONTROLLER_INVALID: {
+      'an unknown controller to decorate': [
+        ({ controllers }) => controllers.decorate('error_controler', inner => inner),
+        'the nearest is "error_controller"',
+      ],
+      'a function for a registered controller': [
+        ({ controllers }) => controllers.register('a', wrong(answer)),
+        'toController',
+      ],
+    },
+    FRAMEWORK_OPTIONS_INVALID: {
+      'an unknown option of the framework': [
+        () => createFrameworkBundle(wrong({ sessions: {} })),
+        '"sessions"; the nearest is "session"',
+      ],
+    },
+    ReferenceError: {
+      'a service that register does not take': [
+        // @ts-expect-error
+        () => routes.get('a', '/a', answer),
+        'routes is not defined: it is a service of the application: write register({ routes })',
+      ],
+      'the router of another framework': [
+        // @ts-expect-error
+        () => router.get('a', '/a', answer),
+        'router is not defined: is it the service "routes"? Write register({ routes })',
+      ],
+    },
+  }),
   ...([jsonBody(digits), jsonBody(digits)] as const).map(
     (json, index): Mistake<Application> => [
       'one body as JSON and as a form',
@@ -199,231 +415,6 @@ const inRegister: readonly Mistake<Application>[] = [
       'the sources of "a" read one body as JSON and as a form, which refuses each request: use one of them',
     ],
   ),
-  [
-    'a constructor for a conversion',
-    () => routeParameter('id', wrong(Number)),
-    'KERNEL_CONVERSION_INVALID',
-    'routeParameter("id")',
-    'the function Number',
-  ],
-  [
-    'a fallback for a conversion',
-    () => queryValue('page', wrong(1)),
-    'KERNEL_CONVERSION_INVALID',
-    'queryValue("page")',
-    'a number',
-  ],
-  [
-    'a source without the name of a value',
-    () => queryValue(wrong({ name: 'page' })),
-    'ARGUMENT_INVALID',
-    'queryValue(name): the name must be a string',
-  ],
-  [
-    'a list for choices',
-    () => asOneOf(wrong(['small', 'large'])),
-    'ARGUMENT_INVALID',
-    "asOneOf('small', 'large'): each choice must be a string, not an array of 2 items",
-  ],
-  [
-    'a constructor for the conversion of a list',
-    () => asListOf(wrong(Number)),
-    'ARGUMENT_INVALID',
-    'asListOf(asInteger)',
-  ],
-  [
-    'a value for a handler',
-    () => toController(wrong('home')),
-    'ARGUMENT_INVALID',
-    'toController(function): its argument must be a function',
-  ],
-  [
-    'an object for a schema',
-    () => jsonBody(wrong({ title: 'string' })),
-    'KERNEL_SCHEMA_INVALID',
-    'jsonBody()',
-    '"title"',
-  ],
-  [
-    'the name of an event',
-    ({ dispatcher }) => dispatcher.on(wrong('kernel.request'), answer),
-    'ARGUMENT_INVALID',
-    'RequestEvent for "kernel.request"',
-  ],
-  [
-    'a mistyped name of an event',
-    ({ dispatcher }) => dispatcher.on(wrong('kernel.respons'), answer),
-    'ARGUMENT_INVALID',
-    'ResponseEvent for "kernel.response"',
-  ],
-  [
-    'an event that is undefined',
-    ({ dispatcher }) => dispatcher.on(wrong(undefined), answer),
-    'ARGUMENT_INVALID',
-    'not undefined',
-  ],
-  [
-    'a class that is no event',
-    ({ dispatcher }) => dispatcher.on(wrong(Guard), answer),
-    'ARGUMENT_INVALID',
-    'the class Guard',
-  ],
-  [
-    'a class that extends the event of the platform',
-    ({ dispatcher }) =>
-      dispatcher.on(
-        wrong(
-          class OrderPlaced extends Event {
-            static eventName = 'order'
-          },
-        ),
-        answer,
-      ),
-    'ARGUMENT_INVALID',
-    'the class OrderPlaced extends the "Event" of the platform: import "Event" from "sinfonietta"',
-  ],
-  [
-    'a listener that is no function',
-    ({ dispatcher }) => dispatcher.on(RequestEvent, wrong(new Guard())),
-    'ARGUMENT_INVALID',
-    'the listener must be a function, not an object of the class Guard',
-  ],
-  [
-    'options for a priority',
-    ({ dispatcher }) => dispatcher.on(RequestEvent, answer, wrong({ priority: 1 })),
-    'ARGUMENT_INVALID',
-    'the priority must be a number',
-  ],
-  [
-    'a priority that is not computed',
-    ({ dispatcher }) => dispatcher.on(RequestEvent, answer, Number.NaN),
-    'ARGUMENT_INVALID',
-    'the priority must be a number, not NaN',
-  ],
-  [
-    'a missing method of subscribe',
-    ({ dispatcher }) => dispatcher.subscribe(RequestEvent, new Guard(), wrong('onRequset')),
-    'ARGUMENT_INVALID',
-    'the class Guard has no method "onRequset"; the nearest is "onRequest"',
-  ],
-  [
-    'subscribe without an object',
-    ({ dispatcher }) => dispatcher.subscribe(RequestEvent, wrong(undefined), wrong('onRequest')),
-    'ARGUMENT_INVALID',
-    'undefined has no method',
-  ],
-  [
-    'an object that is no event',
-    ({ dispatcher }) => dispatcher.dispatch(wrong({ book: 1 })),
-    'ARGUMENT_INVALID',
-    'extends Event',
-    '"book"',
-  ],
-  [
-    'an unknown signal',
-    ({ signals }) => signals.on(wrong('kernel.bootet'), () => undefined),
-    'ARGUMENT_INVALID',
-    'no signal "kernel.bootet": use "kernel.booted"',
-  ],
-  [
-    'a signal of the server that is unknown',
-    ({ signals }) => signals.on(wrong('server.started'), () => undefined),
-    'ARGUMENT_INVALID',
-    '"server.listening"',
-  ],
-  [
-    'a signal of the process',
-    ({ signals }) => signals.on(wrong('SIGTERM'), () => undefined),
-    'ARGUMENT_INVALID',
-    '"SIGTERM" is a signal of the process: use "server.draining"',
-  ],
-  [
-    'an unknown signal that is emitted',
-    ({ signals }) => signals.emit(wrong('files.changes'), wrong(undefined)),
-    'ARGUMENT_INVALID',
-    'signals.emit(): there is no signal "files.changes": use "files.changed"',
-  ],
-  [
-    'a signal without a handler',
-    ({ signals }) => signals.on('kernel.booted', wrong(undefined)),
-    'ARGUMENT_INVALID',
-    'signals.on("kernel.booted", handler)',
-  ],
-  [
-    'a helper that is no function',
-    ({ view }) => view.addHelper('price', wrong(undefined)),
-    'ARGUMENT_INVALID',
-    'the helper "price"',
-  ],
-  [
-    'a folder of files without a name',
-    ({ files }) => files.add(wrong('public'), wrong(undefined)),
-    'ARGUMENT_INVALID',
-    'files.add(name, directory): the directory must be a string, not undefined',
-  ],
-  [
-    'a helper without a name',
-    ({ view }) => view.addHelper(wrong(undefined), () => ''),
-    'ARGUMENT_INVALID',
-    'addHelper(name, function): the name must be a string',
-  ],
-  [
-    'an application for a dispatcher',
-    app => addNodeMiddleware(wrong(app), () => undefined),
-    'ARGUMENT_INVALID',
-    'addNodeMiddleware(dispatcher, middleware)',
-  ],
-  [
-    'a database without its queries',
-    () => measureSqlite({ prepare: answer, exec: answer } as never, wrong(undefined)),
-    'ARGUMENT_INVALID',
-    'measureSqlite(database, app.queries)',
-  ],
-  [
-    'an unknown controller to decorate',
-    ({ controllers }) => controllers.decorate('error_controler', inner => inner),
-    'KERNEL_CONTROLLER_INVALID',
-    'the nearest is "error_controller"',
-  ],
-  [
-    'a function for a registered controller',
-    ({ controllers }) => controllers.register('a', wrong(answer)),
-    'KERNEL_CONTROLLER_INVALID',
-    'toController',
-  ],
-  [
-    'an unknown key of a setting',
-    () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', shema: asInteger } })),
-    'ARGUMENT_INVALID',
-    'SHOP_SIZE',
-    '"shema"; the nearest is "schema"',
-  ],
-  [
-    'a constructor for a schema',
-    () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', schema: Number } })),
-    'ARGUMENT_INVALID',
-    'SHOP_SIZE',
-    'the function Number',
-  ],
-  [
-    'a value for the check of settings',
-    () => defineSettings(wrong({}), wrong(true)),
-    'ARGUMENT_INVALID',
-    'defineSettings(definitions, check)',
-    'must be a function, not a boolean',
-  ],
-  [
-    'a text for a flag of a setting',
-    () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', secret: 'no' } })),
-    'ARGUMENT_INVALID',
-    '"secret" must be true or false',
-  ],
-  [
-    'options of the framework that are no object',
-    () => createFrameworkBundle(wrong(false)),
-    'ARGUMENT_INVALID',
-    'createFrameworkBundle(): its options are an object with session',
-  ],
   ...([
     [{ session: false }, '"session" must be an object with store, lifetime, idleTime, cookie, not a boolean'],
     [{ session: { cookie: 'sid' } }, '"session.cookie" must be an object with name'],
@@ -441,43 +432,6 @@ const inRegister: readonly Mistake<Application>[] = [
     'FRAMEWORK_OPTIONS_INVALID',
     String(part),
   ]) as Mistake<Application>[]),
-  [
-    'a text for a list of the profiler',
-    () => createProfilerBundle(wrong({ ignoredPaths: '/_health' })),
-    'ARGUMENT_INVALID',
-    '"ignoredPaths" must be a list, not a string of 8 characters',
-  ],
-  [
-    'a pattern in a list of the profiler',
-    () => createProfilerBundle(wrong({ ignoredPaths: [/a/] })),
-    'ARGUMENT_INVALID',
-    '"ignoredPaths[0]" must be a string, not an object of the class RegExp',
-  ],
-  [
-    'an unknown option of the framework',
-    () => createFrameworkBundle(wrong({ sessions: {} })),
-    'FRAMEWORK_OPTIONS_INVALID',
-    '"sessions"; the nearest is "session"',
-  ],
-  [
-    'an unknown option of the profiler',
-    () => createProfilerBundle(wrong({ stoarge: 1 })),
-    'ARGUMENT_INVALID',
-    'createProfilerBundle()',
-    '"stoarge"; the nearest is "storage"',
-  ],
-  [
-    'a pattern for the requirements of a route',
-    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a/:id', requirements: /\d+/, controller: answer })),
-    'ROUTE_DEFINITION_INVALID',
-    '"requirements" must be an object with keys, not an object of the class RegExp',
-  ],
-  [
-    'a map for the defaults of a route',
-    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', defaults: new Map(), controller: answer })),
-    'ROUTE_DEFINITION_INVALID',
-    '"defaults" must be an object with keys, not an object of the class Map',
-  ],
   ...([
     [undefined, 'not undefined'],
     ['a', 'not a string'],
@@ -497,89 +451,6 @@ const inRegister: readonly Mistake<Application>[] = [
       "it has one controller: sources are a list before it, as in get('books', '/books', [sources], function)",
     ],
   ),
-  [
-    'a route with sources and no function',
-    ({ routes }) => Reflect.apply(routes.get, routes, ['a', '/a', [currentRequest]]),
-    'ARGUMENT_INVALID',
-    'routes.get(name, path, [sources], function): the last argument of "a" must be a function, not undefined',
-  ],
-  [
-    'a route whose function takes more arguments than it has sources',
-    ({ routes }) =>
-      routes.group({ name: 'b_' }, group =>
-        group.post(
-          'a',
-          '/a',
-          [currentRequest],
-          wrong((a: unknown, b: unknown) => [a, b]),
-        ),
-      ),
-    'ARGUMENT_INVALID',
-    'routes.post(name, path, [sources], function): the function of "b_a" takes 2 arguments, so the list needs 2 sources, not 1',
-  ],
-  [
-    'options for a fallback',
-    () => queryValue('page', asInteger, wrong({ fallback: 1 })),
-    'ARGUMENT_INVALID',
-    'queryValue("page"): the fallback is its third argument itself',
-  ],
-  [
-    'a text for the fallback of a number',
-    () => queryValue('page', asInteger, wrong('1')),
-    'ARGUMENT_INVALID',
-    'the fallback is a string of 1 character, but the conversion gives a number',
-  ],
-  [
-    'a function with more arguments than sources',
-    () =>
-      defineController(
-        'a',
-        [currentRequest],
-        wrong((request: unknown, id: unknown) => [request, id]),
-      ),
-    'ARGUMENT_INVALID',
-    'the function of "a" takes 2 arguments, so the list needs 2 sources, not 1',
-  ],
-  [
-    'a listener with next',
-    ({ dispatcher }) =>
-      dispatcher.on(
-        RequestEvent,
-        wrong((_event: unknown, next: () => void) => next()),
-      ),
-    'ARGUMENT_INVALID',
-    'the listener takes the event alone',
-  ],
-  [
-    'a header whose name has a blank',
-    () => headerValue('user agent'),
-    'ARGUMENT_INVALID',
-    'headerValue("user agent"): no header has this name',
-  ],
-  [
-    'a registered controller without a name',
-    ({ controllers }) => controllers.register(wrong(undefined), toController(answer)),
-    'ARGUMENT_INVALID',
-    'controllers.register(name, controller): the name must be a string',
-  ],
-  [
-    'a mount without routes',
-    app => mountNodeHandler(wrong(app), '/old', () => undefined),
-    'ARGUMENT_INVALID',
-    'the routes of the application',
-  ],
-  [
-    'settings that are undefined',
-    ({ settings }) => settings.of(wrong(undefined)),
-    'ARGUMENT_INVALID',
-    'settings.of(settings): it needs the result of defineSettings(), not undefined',
-  ],
-  [
-    'a setting without its purpose',
-    () => defineSettings(wrong({ SHOP_SIZE: { default: '' } })),
-    'ARGUMENT_INVALID',
-    'SHOP_SIZE: "help" must be a string',
-  ],
   ...([
     [{ schema: asInteger, default: '5' }, 'a string of 1 character, but the conversion gives a number'],
     [{ schema: asInteger, default: 'many' }, 'a string of 4 characters, but the conversion gives a number'],
@@ -612,152 +483,110 @@ const inRegister: readonly Mistake<Application>[] = [
     'TypeError',
     ...parts,
   ]) as Mistake<Application>[]),
-  [
-    'a service that register does not take',
-    // @ts-expect-error
-    () => routes.get('a', '/a', answer),
-    'ReferenceError',
-    'routes is not defined: it is a service of the application: write register({ routes })',
-  ],
-  [
-    'the router of another framework',
-    // @ts-expect-error
-    () => router.get('a', '/a', answer),
-    'ReferenceError',
-    'router is not defined: is it the service "routes"? Write register({ routes })',
-  ],
 ]
 
 /** The lists to which bundles add objects: the place of the object is not known. */
-const inLists: readonly Mistake<Application>[] = [
-  [
-    'a function for a health check',
-    ({ healthChecks }) => healthChecks.push(wrong(answer)),
-    'KERNEL_CONTRIBUTION_INVALID',
-    'health check',
-    'the function answer',
-  ],
-  [
-    'a command without a description',
-    ({ commands }) => commands.push(wrong({ name: 'a', run: answer })),
-    'KERNEL_CONTRIBUTION_INVALID',
-    'command',
-    'it needs the key "description"',
-  ],
-  [
-    'a command with an unknown key',
-    ({ commands }) => commands.push(wrong({ name: 'a', description: 'a', handler: answer })),
-    'KERNEL_CONTRIBUTION_INVALID',
-    '"handler": use name',
-  ],
-  [
-    'an object for the options of a command',
-    ({ commands }) => commands.push(wrong({ name: 'a', description: 'a', run: answer, options: { least: 1 } })),
-    'KERNEL_CONTRIBUTION_INVALID',
-    '"options" must be a list',
-  ],
-  [
-    'a text for the time of a health check',
-    ({ healthChecks }) => healthChecks.push(wrong({ name: 'a', check: answer, timeout: '5s' })),
-    'KERNEL_CONTRIBUTION_INVALID',
-    '"timeout" must be a number',
-  ],
-  [
-    'an unknown key of an option of a command',
-    ({ commands }) =>
-      commands.push(wrong({ name: 'a', description: 'a', run: answer, options: [{ name: 'a', descrption: 'a' }] })),
-    'KERNEL_CONTRIBUTION_INVALID',
-    '"options[0].descrption"; the nearest is "description"',
-  ],
-  [
-    'an unknown key of the panel of a collector',
-    ({ collectors }) => collectors.push(wrong({ name: 'a', collect: answer, panel: { label: 'a', tempalte: 'a' } })),
-    'KERNEL_CONTRIBUTION_INVALID',
-    '"panel.tempalte"; the nearest is "template"',
-  ],
-  [
-    'a collector that collects nothing',
-    ({ collectors }) => collectors.push(wrong({ name: 'a', colect: answer })),
-    'KERNEL_CONTRIBUTION_INVALID',
-    '"colect"; the nearest is "collect"',
-  ],
-  [
-    'an isolation by a path',
-    ({ isolated }) => isolated.push(wrong('/x')),
-    'ARGUMENT_INVALID',
-    'isolated.push(test): the test must be a function',
-  ],
-]
+const inLists = defineMistakes<Application>({
+  KERNEL_CONTRIBUTION_INVALID: {
+    'a function for a health check': [
+      ({ healthChecks }) => healthChecks.push(wrong(answer)),
+      'health check',
+      'the function answer',
+    ],
+    'a command without a description': [
+      ({ commands }) => commands.push(wrong({ name: 'a', run: answer })),
+      'command',
+      'it needs the key "description"',
+    ],
+    'a command with an unknown key': [
+      ({ commands }) => commands.push(wrong({ name: 'a', description: 'a', handler: answer })),
+      '"handler": use name',
+    ],
+    'an object for the options of a command': [
+      ({ commands }) => commands.push(wrong({ name: 'a', description: 'a', run: answer, options: { least: 1 } })),
+      '"options" must be a list',
+    ],
+    'a text for the time of a health check': [
+      ({ healthChecks }) => healthChecks.push(wrong({ name: 'a', check: answer, timeout: '5s' })),
+      '"timeout" must be a number',
+    ],
+    'an unknown key of an option of a command': [
+      ({ commands }) =>
+        commands.push(wrong({ name: 'a', description: 'a', run: answer, options: [{ name: 'a', descrption: 'a' }] })),
+      '"options[0].descrption"; the nearest is "description"',
+    ],
+    'an unknown key of the panel of a collector': [
+      ({ collectors }) => collectors.push(wrong({ name: 'a', collect: answer, panel: { label: 'a', tempalte: 'a' } })),
+      '"panel.tempalte"; the nearest is "template"',
+    ],
+    'a collector that collects nothing': [
+      ({ collectors }) => collectors.push(wrong({ name: 'a', colect: answer })),
+      '"colect"; the nearest is "collect"',
+    ],
+  },
+  ARGUMENT_INVALID: {
+    'an isolation by a path': [
+      ({ isolated }) => isolated.push(wrong('/x')),
+      'isolated.push(test): the test must be a function',
+    ],
+  },
+})
 
 /** Mistakes in the controllers of routes, which are known when all bundles are registered. */
-const inRoutes: readonly Mistake<Application>[] = [
-  [
-    'an unknown controller',
-    ({ routes }) => routes.get('a', '/a', wrong('error_controler')),
-    'ROUTE_DEFINITION_INVALID',
-    'no controller "error_controler"; the nearest is "error_controller"',
-  ],
-  [
-    'a route without a controller',
-    ({ routes }) => routes.get('a', '/a', wrong(undefined)),
-    'ROUTE_DEFINITION_INVALID',
-    'its controller is undefined',
-  ],
-  [
-    'a response for a controller',
-    ({ routes }) => routes.get('a', '/a', wrong(answer())),
-    'ROUTE_DEFINITION_INVALID',
-    'an object of the class Response',
-  ],
-  [
-    'a promise for a controller',
-    ({ routes }) => routes.get('a', '/a', wrong(Promise.resolve())),
-    'ROUTE_DEFINITION_INVALID',
-    'its controller is a promise',
-  ],
-  [
-    'a class for a controller',
-    ({ routes }) => routes.get('a', '/a', wrong(Guard)),
-    'ROUTE_DEFINITION_INVALID',
-    'the class Guard',
-  ],
-  [
-    'a handler with next',
-    ({ routes }) =>
-      routes.get(
-        'a',
-        '/a',
-        wrong((_a: unknown, _b: unknown, next: unknown) => next),
-      ),
-    'ROUTE_DEFINITION_INVALID',
-    '(request, parameters)',
-  ],
-  [
-    'a parameter of a path without any',
-    ({ routes }) => routes.get('a', '/a', defineController('a', [routeParameter('id')], answer)),
-    'ROUTE_DEFINITION_INVALID',
-    'the parameter "id", but its path is /a',
-  ],
-  [
-    'a parameter in the defaults that is mistyped',
-    // @ts-expect-error
-    ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _bodylimit: 1 }, controller: answer }),
-    'ROUTE_DEFINITION_INVALID',
-    'in its defaults, "_bodylimit" is declared by no bundle of the list; the nearest is "_body_limit"',
-  ],
-  [
-    'a guard that is mistyped',
-    // @ts-expect-error
-    ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _rol: 'admin' }, controller: answer }),
-    'ROUTE_DEFINITION_INVALID',
-    'in its defaults, "_rol" is declared by no bundle of the list; the nearest are "_role"',
-  ],
-  [
-    'a guard whose bundle is not in the list, in a group',
-    ({ routes }) => routes.group({ defaults: { _access: 'editor' } }, group => group.get('a', '/a', answer)),
-    'ROUTE_DEFINITION_INVALID',
-    `"_access" is declared by no bundle of the list: the bundle that reads it has routeDefaults: ['_access']`,
-  ],
+const inRoutes = [
+  ...defineMistakes<Application>({
+    ROUTE_DEFINITION_INVALID: {
+      'an unknown controller': [
+        ({ routes }) => routes.get('a', '/a', wrong('error_controler')),
+        'no controller "error_controler"; the nearest is "error_controller"',
+      ],
+      'a route without a controller': [
+        ({ routes }) => routes.get('a', '/a', wrong(undefined)),
+        'its controller is undefined',
+      ],
+      'a response for a controller': [
+        ({ routes }) => routes.get('a', '/a', wrong(answer())),
+        'an object of the class Response',
+      ],
+      'a promise for a controller': [
+        ({ routes }) => routes.get('a', '/a', wrong(Promise.resolve())),
+        'its controller is a promise',
+      ],
+      'a class for a controller': [({ routes }) => routes.get('a', '/a', wrong(Guard)), 'the class Guard'],
+      'a handler with next': [
+        ({ routes }) =>
+          routes.get(
+            'a',
+            '/a',
+            wrong((_a: unknown, _b: unknown, next: unknown) => next),
+          ),
+        '(request, parameters)',
+      ],
+      'a parameter of a path without any': [
+        ({ routes }) => routes.get('a', '/a', defineController('a', [routeParameter('id')], answer)),
+        'the parameter "id", but its path is /a',
+      ],
+      'a parameter in the defaults that is mistyped': [
+        // @ts-expect-error
+        ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _bodylimit: 1 }, controller: answer }),
+        'in its defaults, "_bodylimit" is declared by no bundle of the list; the nearest is "_body_limit"',
+      ],
+      'a guard that is mistyped': [
+        // @ts-expect-error
+        ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _rol: 'admin' }, controller: answer }),
+        'in its defaults, "_rol" is declared by no bundle of the list; the nearest are "_role"',
+      ],
+      'a guard whose bundle is not in the list, in a group': [
+        ({ routes }) => routes.group({ defaults: { _access: 'editor' } }, group => group.get('a', '/a', answer)),
+        `"_access" is declared by no bundle of the list: the bundle that reads it has routeDefaults: ['_access']`,
+      ],
+      'a mistyped parameter of a path': [
+        ({ routes }) => routes.get('a', '/a/:slug', defineController('a', [routeParameter('slgu')], answer)),
+        '"slgu"',
+        'the nearest is "slug"',
+      ],
+    },
+  }),
   ...([
     [{ _body_limit: '50mb' }, '"_body_limit" must be a number, not a string of 4 characters'],
     [{ _body_unread: 'yes' }, '"_body_unread" must be true or false'],
@@ -771,137 +600,189 @@ const inRoutes: readonly Mistake<Application>[] = [
     [{ _cors: { origins: ['a.example'] } }, '_cors.origins has "a.example": use an origin'],
   ].map(([defaults, part]) => [
     `a wrong default of a route: ${part}`,
-    ({ routes }: Application) => routes.add(wrong({ name: 'a', path: '/a', defaults, controller: answer })),
+    addRoute({ defaults }),
     'ROUTE_DEFINITION_INVALID',
     `in its defaults, ${part}`,
   ]) as Mistake<Application>[]),
-  [
-    'a mistyped parameter of a path',
-    ({ routes }) => routes.get('a', '/a/:slug', defineController('a', [routeParameter('slgu')], answer)),
-    'ROUTE_DEFINITION_INVALID',
-    '"slgu"',
-    'the nearest is "slug"',
-  ],
 ]
 
-const inController: readonly Mistake<Request>[] = [
-  [
-    'a status for the options of a response',
-    () => Response.json({}, wrong(201)),
-    'ARGUMENT_INVALID',
-    'an object with status, headers, not a number',
-  ],
-  [
-    'an unknown option of a response',
-    () => Response.html('', wrong({ status: 201, header: {} })),
-    'ARGUMENT_INVALID',
-    '"header"; the nearest is "headers"',
-  ],
-  ['an object for a text', () => Response.text(wrong({ a: 1 })), 'ARGUMENT_INVALID', 'Response.text()', 'the key "a"'],
-  ['undefined for a text', () => Response.text(wrong(undefined)), 'ARGUMENT_INVALID', 'Response.text()', 'undefined'],
-  ['an object for HTML', () => Response.html(wrong({ a: 1 })), 'ARGUMENT_INVALID', 'Response.html()'],
-  ['an object for a body', () => new Response(wrong({ a: 1 })), 'ARGUMENT_INVALID', 'use Response.json()'],
-  ['a promise for JSON', () => Response.json(Promise.resolve(1)), 'ARGUMENT_INVALID', 'await it first'],
-  [
-    'a list of promises for JSON',
-    () => Response.json([1, 2].map(async each => each)),
-    'ARGUMENT_INVALID',
-    'await it first',
-  ],
-  [
-    'the arguments of redirect in another order',
-    () => Response.redirect(wrong(303), wrong('/')),
-    'ARGUMENT_INVALID',
-    'Response.redirect()',
-    'a number',
-  ],
-  [
-    'options for the status of a redirect',
-    () => Response.redirect('/', wrong({ status: 303 })),
-    'HTTP_REDIRECT_INVALID',
-    'the key "status"',
-  ],
-  [
-    'a large cookie',
-    () => setCookie(answer().headers, 'cart', 'x'.repeat(4093)),
-    'HTTP_COOKIE_TOO_LARGE',
-    '"cart"',
-    '4097 bytes',
-    'in the session',
-  ],
-  [
-    'a response for its headers',
-    () => setCookie(wrong(answer()), 'cart', ''),
-    'ARGUMENT_INVALID',
-    'the headers of a response',
-  ],
-  [
-    'an unknown option of a cookie',
-    () => setCookie(answer().headers, 'cart', '', wrong({ maxage: 1 })),
-    'ARGUMENT_INVALID',
-    '"maxage"; the nearest is "maxAge"',
-  ],
-  [
-    'a number for a cookie',
-    () => setCookie(answer().headers, 'cart', wrong(1)),
-    'ARGUMENT_INVALID',
-    'the value of "cart"',
-  ],
-  [
-    'a text for a flag of a cookie',
-    () => setCookie(answer().headers, 'cart', '', wrong({ secure: 'false' })),
-    'ARGUMENT_INVALID',
-    '"secure" must be true or false, not a string of 5 characters',
-  ],
-  [
-    'a cookie without a name',
-    () => setCookie(answer().headers, wrong(undefined), ''),
-    'ARGUMENT_INVALID',
-    'setCookie(): the name must be a string',
-  ],
-  [
-    'a header without a value',
-    () => answer().headers.set('x-shop', wrong(undefined)),
-    'HTTP_HEADER_INVALID',
-    '"x-shop"',
-    'its value must be a string, not undefined',
-  ],
-  [
-    'a list for the value of a header',
-    () => new Response('', { headers: wrong({ vary: ['accept', 'cookie'] }) }),
-    'HTTP_HEADER_INVALID',
-    '"vary"',
-    'not an array of 2 items',
-  ],
-  [
-    'a text for headers',
-    () => new Response('', { headers: wrong('x-shop: 1') }),
-    'ARGUMENT_INVALID',
-    'they are an object or pairs',
-  ],
-  [
-    'a map in JSON',
-    () => Response.json({ shop: { books: [{ prices: new Map() }] } }),
-    'ARGUMENT_INVALID',
-    'the JSON of "shop.books.0.prices", an object of the class Map, is {}: use Object.fromEntries(map)',
-  ],
-  ['a set in JSON', () => Response.json([new Set()]), 'ARGUMENT_INVALID', 'the JSON of "0"', 'use [...set]'],
-  [
-    'a promise in JSON',
-    ({ session }) => Response.json({ cart: session.get('cart') }),
-    'ARGUMENT_INVALID',
-    'the JSON of "cart", a promise, is {}: await it first',
-  ],
-  ['a BigInt for JSON', () => Response.json({ id: 1n }), 'HTTP_JSON_INVALID', 'a BigInt; use String(value)'],
-  [
-    'a cycle for JSON',
-    () => {
-      const book: Record<string, unknown> = {}
-      return Response.json({ book: Object.assign(book, { self: book }) })
+const inController = [
+  ...defineMistakes<Request>({
+    ARGUMENT_INVALID: {
+      'a status for the options of a response': [
+        () => Response.json({}, wrong(201)),
+        'an object with status, headers, not a number',
+      ],
+      'an unknown option of a response': [
+        () => Response.html('', wrong({ status: 201, header: {} })),
+        '"header"; the nearest is "headers"',
+      ],
+      'an object for a text': [() => Response.text(wrong({ a: 1 })), 'Response.text()', 'the key "a"'],
+      'undefined for a text': [() => Response.text(wrong(undefined)), 'Response.text()', 'undefined'],
+      'an object for HTML': [() => Response.html(wrong({ a: 1 })), 'Response.html()'],
+      'an object for a body': [() => new Response(wrong({ a: 1 })), 'use Response.json()'],
+      'a promise for JSON': [() => Response.json(Promise.resolve(1)), 'await it first'],
+      'a list of promises for JSON': [() => Response.json([1, 2].map(async each => each)), 'await it first'],
+      'the arguments of redirect in another order': [
+        () => Response.redirect(wrong(303), wrong('/')),
+        'Response.redirect()',
+        'a number',
+      ],
+      'a response for its headers': [() => setCookie(wrong(answer()), 'cart', ''), 'the headers of a response'],
+      'an unknown option of a cookie': [
+        () => setCookie(answer().headers, 'cart', '', wrong({ maxage: 1 })),
+        '"maxage"; the nearest is "maxAge"',
+      ],
+      'a number for a cookie': [() => setCookie(answer().headers, 'cart', wrong(1)), 'the value of "cart"'],
+      'a text for a flag of a cookie': [
+        () => setCookie(answer().headers, 'cart', '', wrong({ secure: 'false' })),
+        '"secure" must be true or false, not a string of 5 characters',
+      ],
+      'a cookie without a name': [
+        () => setCookie(answer().headers, wrong(undefined), ''),
+        'setCookie(): the name must be a string',
+      ],
+      'a text for headers': [() => new Response('', { headers: wrong('x-shop: 1') }), 'they are an object or pairs'],
+      'a map in JSON': [
+        () => Response.json({ shop: { books: [{ prices: new Map() }] } }),
+        'the JSON of "shop.books.0.prices", an object of the class Map, is {}: use Object.fromEntries(map)',
+      ],
+      'a set in JSON': [() => Response.json([new Set()]), 'the JSON of "0"', 'use [...set]'],
+      'a promise in JSON': [
+        ({ session }) => Response.json({ cart: session.get('cart') }),
+        'the JSON of "cart", a promise, is {}: await it first',
+      ],
+      'a cookie whose name has a blank': [() => setCookie(answer().headers, 'a b', ''), '"name" is "a b"'],
+      'a response by the request': [
+        // @ts-expect-error
+        request => request.json({ ok: true }),
+        'request.json(): it reads the body, and takes no argument: a response is Response.json(…)',
+      ],
+      'a body for JSON': [
+        request => Response.json(request.body),
+        'its value is request.body: use await request.json()',
+      ],
+      'a stream of the platform for a body': [
+        () => new Response(wrong(new ReadableStream())),
+        'use Readable.fromWeb(stream)',
+      ],
+      'an object for the name of a value of the session': [
+        request => request.session.set(wrong({ user: 1 }), wrong(undefined)),
+        'session.set(name, value): the name must be a string',
+      ],
+      'an unknown disposition of a file': [
+        request => createFileResponse(request, 'package.json', { disposition: wrong('atachment') }),
+        '"disposition" is "atachment": use "attachment" or "inline"',
+      ],
+      'a map for JSON': [() => Response.json(new Map()), 'use Object.fromEntries(map)'],
+      'an event stream without a function': [
+        request => new EventStream(request, wrong(undefined)),
+        'new EventStream(request, open)',
+      ],
+      'an unknown option of an event stream': [
+        request => new EventStream(request, () => undefined, wrong({ heartBeat: 1 })),
+        '"heartBeat"; the nearest is "heartbeat"',
+      ],
+      'a text for an event': [
+        request => new EventStream(request, stream => stream.send(wrong('hello'))),
+        'EventStream.send()',
+        'an object with event',
+      ],
+      'an upgrade without a function': [
+        request => new WebSocketUpgrade(request, wrong(undefined)),
+        'new WebSocketUpgrade(request, handler)',
+      ],
+      'an unknown option of a file': [
+        request => createFileResponse(request, 'a', wrong({ filename: 'a' })),
+        '"filename": use root, name',
+      ],
+      'a file without a request': [
+        () => createFileResponse(wrong('a'), wrong({})),
+        'createFileResponse()',
+        'the path of the file is a text',
+      ],
+      'an unknown option of a request of a test': [
+        () => createRequest('/', wrong({ header: {} })),
+        '"header"; the nearest is "headers"',
+      ],
+      'an object for the body of a request of a test': [
+        () => createRequest('/', { body: wrong({ title: 'Ink' }) }),
+        '"body" must be a text, bytes or a stream, not an object with the key "title": use json or form',
+      ],
+      'an unknown option of an event of a test': [
+        () => createResponseEvent(wrong({ responce: answer() })),
+        '"responce"; the nearest is "response"',
+      ],
+      'an unknown option of a client': [
+        () => new TestClient(wrong({}), wrong({ header: {} })),
+        '"header"; the nearest is "headers"',
+      ],
     },
-    'HTTP_JSON_INVALID',
-    'an object that contains itself, at "self"',
-  ],
+    HTTP_REDIRECT_INVALID: {
+      'options for the status of a redirect': [
+        () => Response.redirect('/', wrong({ status: 303 })),
+        'the key "status"',
+      ],
+    },
+    HTTP_COOKIE_TOO_LARGE: {
+      'a large cookie': [
+        () => setCookie(answer().headers, 'cart', 'x'.repeat(4093)),
+        '"cart"',
+        '4097 bytes',
+        'in the session',
+      ],
+    },
+    HTTP_HEADER_INVALID: {
+      'a header without a value': [
+        () => answer().headers.set('x-shop', wrong(undefined)),
+        '"x-shop"',
+        'its value must be a string, not undefined',
+      ],
+      'a list for the value of a header': [
+        () => new Response('', { headers: wrong({ vary: ['accept', 'cookie'] }) }),
+        '"vary"',
+        'not an array of 2 items',
+      ],
+    },
+    HTTP_JSON_INVALID: {
+      'a BigInt for JSON': [() => Response.json({ id: 1n }), 'a BigInt; use String(value)'],
+      'a cycle for JSON': [
+        () => {
+          const book: Record<string, unknown> = {}
+          return Response.json({ book: Object.assign(book, { self: book }) })
+        },
+        'an object that contains itself, at "self"',
+      ],
+    },
+    KERNEL_NO_RESPONSE: {
+      'an error that is returned': [() => new HttpError(404, 'No.'), 'an object of the class HttpError. Throw it'],
+    },
+    KERNEL_RESPONSE_THROWN: {
+      'a response that is thrown': [
+        () => {
+          throw answer()
+        },
+        'a controller returns it',
+      ],
+    },
+    RangeError: {
+      'a text for the status of an error': [
+        () => new HttpError(wrong('404'), 'No.'),
+        'from 400 to 599, not a string of 3 characters',
+      ],
+    },
+    TypeError: {
+      'an unknown option of an error': [
+        () => new HttpError(404, 'No.', wrong({ header: {} })),
+        '"header"; the nearest is "headers"',
+      ],
+      'an error for the options of an error': [
+        () => new HttpError(404, 'No.', wrong(new Error('The book is gone.'))),
+        'its options are an object with headers, cause, members, not an object of the class Error',
+      ],
+      'an error without a message': [() => new HttpError(404, wrong(undefined)), 'must be a string'],
+    },
+  }),
   ...([
     [{ sameSite: 'none' }, '"sameSite" is "none": browsers then demand secure: true'],
     [{ sameSite: 'laxx' }, '"sameSite" is "laxx": use "strict", "lax" or "none"'],
@@ -914,177 +795,45 @@ const inController: readonly Mistake<Request>[] = [
     'ARGUMENT_INVALID',
     `setCookie(): ${part}`,
   ]) as Mistake<Request>[]),
-  [
-    'a cookie whose name has a blank',
-    () => setCookie(answer().headers, 'a b', ''),
-    'ARGUMENT_INVALID',
-    '"name" is "a b"',
-  ],
-  [
-    'an error that is returned',
-    () => new HttpError(404, 'No.'),
-    'KERNEL_NO_RESPONSE',
-    'an object of the class HttpError. Throw it',
-  ],
-  [
-    'a response by the request',
-    // @ts-expect-error
-    request => request.json({ ok: true }),
-    'ARGUMENT_INVALID',
-    'request.json(): it reads the body, and takes no argument: a response is Response.json(…)',
-  ],
-  [
-    'a body for JSON',
-    request => Response.json(request.body),
-    'ARGUMENT_INVALID',
-    'its value is request.body: use await request.json()',
-  ],
-  [
-    'a stream of the platform for a body',
-    () => new Response(wrong(new ReadableStream())),
-    'ARGUMENT_INVALID',
-    'use Readable.fromWeb(stream)',
-  ],
-  [
-    'an object for the name of a value of the session',
-    request => request.session.set(wrong({ user: 1 }), wrong(undefined)),
-    'ARGUMENT_INVALID',
-    'session.set(name, value): the name must be a string',
-  ],
-  [
-    'a response that is thrown',
-    () => {
-      throw answer()
-    },
-    'KERNEL_RESPONSE_THROWN',
-    'a controller returns it',
-  ],
-  [
-    'a text for the status of an error',
-    () => new HttpError(wrong('404'), 'No.'),
-    'RangeError',
-    'from 400 to 599, not a string of 3 characters',
-  ],
-  [
-    'an unknown disposition of a file',
-    request => createFileResponse(request, 'package.json', { disposition: wrong('atachment') }),
-    'ARGUMENT_INVALID',
-    '"disposition" is "atachment": use "attachment" or "inline"',
-  ],
-  ['a map for JSON', () => Response.json(new Map()), 'ARGUMENT_INVALID', 'use Object.fromEntries(map)'],
-  [
-    'an event stream without a function',
-    request => new EventStream(request, wrong(undefined)),
-    'ARGUMENT_INVALID',
-    'new EventStream(request, open)',
-  ],
-  [
-    'an unknown option of an event stream',
-    request => new EventStream(request, () => undefined, wrong({ heartBeat: 1 })),
-    'ARGUMENT_INVALID',
-    '"heartBeat"; the nearest is "heartbeat"',
-  ],
-  [
-    'a text for an event',
-    request => new EventStream(request, stream => stream.send(wrong('hello'))),
-    'ARGUMENT_INVALID',
-    'EventStream.send()',
-    'an object with event',
-  ],
-  [
-    'an upgrade without a function',
-    request => new WebSocketUpgrade(request, wrong(undefined)),
-    'ARGUMENT_INVALID',
-    'new WebSocketUpgrade(request, handler)',
-  ],
-  [
-    'an unknown option of a file',
-    request => createFileResponse(request, 'a', wrong({ filename: 'a' })),
-    'ARGUMENT_INVALID',
-    '"filename": use root, name',
-  ],
-  [
-    'a file without a request',
-    () => createFileResponse(wrong('a'), wrong({})),
-    'ARGUMENT_INVALID',
-    'createFileResponse()',
-    'the path of the file is a text',
-  ],
-  [
-    'an unknown option of an error',
-    () => new HttpError(404, 'No.', wrong({ header: {} })),
-    'TypeError',
-    '"header"; the nearest is "headers"',
-  ],
-  [
-    'an error for the options of an error',
-    () => new HttpError(404, 'No.', wrong(new Error('The book is gone.'))),
-    'TypeError',
-    'its options are an object with headers, cause, members, not an object of the class Error',
-  ],
-  ['an error without a message', () => new HttpError(404, wrong(undefined)), 'TypeError', 'must be a string'],
-  [
-    'an unknown option of a request of a test',
-    () => createRequest('/', wrong({ header: {} })),
-    'ARGUMENT_INVALID',
-    '"header"; the nearest is "headers"',
-  ],
-  [
-    'an object for the body of a request of a test',
-    () => createRequest('/', { body: wrong({ title: 'Ink' }) }),
-    'ARGUMENT_INVALID',
-    '"body" must be a text, bytes or a stream, not an object with the key "title": use json or form',
-  ],
-  [
-    'an unknown option of an event of a test',
-    () => createResponseEvent(wrong({ responce: answer() })),
-    'ARGUMENT_INVALID',
-    '"responce"; the nearest is "response"',
-  ],
-  [
-    'an unknown option of a client',
-    () => new TestClient(wrong({}), wrong({ header: {} })),
-    'ARGUMENT_INVALID',
-    '"header"; the nearest is "headers"',
-  ],
 ]
 
-const inList: readonly Mistake<void>[] = [
-  ['a class', () => [Guard], 'KERNEL_BUNDLE_INVALID', 'number 2 is the class Guard', 'new Guard()'],
-  ['a function', () => [answer], 'KERNEL_BUNDLE_INVALID', 'the function answer', 'Call the function: answer()'],
-  ['a promise', () => [Promise.resolve()], 'KERNEL_BUNDLE_INVALID', 'a promise', 'Write await'],
-  ['a module', async () => [await import('#lib/http/response.ts')], 'KERNEL_BUNDLE_INVALID', 'import { Response }'],
-  [
-    'an object without register',
-    () => [{ name: 'shop', boot: answer }],
-    'KERNEL_BUNDLE_INVALID',
-    'no key "boot": use name',
-  ],
-  [
-    'an unknown key',
-    () => [{ name: 'shop', register: answer, dependencies: [] }],
-    'KERNEL_BUNDLE_KEY_INVALID',
-    '"shop"',
-    '"dependencies": use name',
-  ],
-  [
-    'a value of another type',
-    () => [{ name: 'shop', register: answer, close: true }],
-    'KERNEL_BUNDLE_KEY_INVALID',
-    '"close" must be a function, not a boolean',
-  ],
-  [
-    'settings that are not defined',
-    () => [{ name: 'shop', register: answer, settings: { SHOP_SIZE: { help: 'size' } } }],
-    'KERNEL_BUNDLE_KEY_INVALID',
-    '"settings" must be the result of defineSettings()',
-  ],
-  [
-    'services without the others',
-    () => [{ name: 'shop', register: answer, decorate: ({ view }: Application) => ({ view }) }],
-    'ARGUMENT_INVALID',
-    'it must return all services, such as { ...foundation, view }',
-  ],
+const inList = [
+  ...defineMistakes<void>({
+    KERNEL_BUNDLE_INVALID: {
+      'a class': [() => [Guard], 'number 2 is the class Guard', 'new Guard()'],
+      'a function': [() => [answer], 'the function answer', 'Call the function: answer()'],
+      'a promise': [() => [Promise.resolve()], 'a promise', 'Write await'],
+      'a module': [async () => [await import('#lib/http/response.ts')], 'import { Response }'],
+      'an object without register': [() => [{ name: 'shop', boot: answer }], 'no key "boot": use name'],
+      'an empty name': [() => [{ name: '', register: answer }], 'an object with a name'],
+    },
+    KERNEL_BUNDLE_KEY_INVALID: {
+      'an unknown key': [
+        () => [{ name: 'shop', register: answer, dependencies: [] }],
+        '"shop"',
+        '"dependencies": use name',
+      ],
+      'a value of another type': [
+        () => [{ name: 'shop', register: answer, close: true }],
+        '"close" must be a function, not a boolean',
+      ],
+      'settings that are not defined': [
+        () => [{ name: 'shop', register: answer, settings: { SHOP_SIZE: { help: 'size' } } }],
+        '"settings" must be the result of defineSettings()',
+      ],
+      'a default of routes that is no name for listeners': [
+        () => [{ name: 'shop', register: answer, routeDefaults: ['role'] }],
+        '"routeDefaults" has "role": names for listeners begin with "_"',
+      ],
+      'a mistyped key': [() => [{ name: 'shop', register: answer, asset: '' }], '"asset"; the nearest is "assets"'],
+    },
+    ARGUMENT_INVALID: {
+      'services without the others': [
+        () => [{ name: 'shop', register: answer, decorate: ({ view }: Application) => ({ view }) }],
+        'it must return all services, such as { ...foundation, view }',
+      ],
+    },
+  }),
   ...([
     [({ router }: never) => Reflect.get(router, 'get'), 'there is no service "router"; the nearest is "routes"'],
     [(routes: never) => Reflect.apply(Reflect.get(routes, 'get'), routes, []), 'write register({ routes })'],
@@ -1094,13 +843,6 @@ const inList: readonly Mistake<void>[] = [
     'TypeError',
     part,
   ]) as Mistake<void>[]),
-  [
-    'a default of routes that is no name for listeners',
-    () => [{ name: 'shop', register: answer, routeDefaults: ['role'] }],
-    'KERNEL_BUNDLE_KEY_INVALID',
-    '"routeDefaults" has "role": names for listeners begin with "_"',
-  ],
-  ['an empty name', () => [{ name: '', register: answer }], 'KERNEL_BUNDLE_INVALID', 'an object with a name'],
   ...([() => [{ name: 'a', path: '/a', controller: answer }], async () => ({ routes: [] })].map(register => [
     'a register that returns definitions',
     () => [{ name: 'shop', register }],
@@ -1108,12 +850,6 @@ const inList: readonly Mistake<void>[] = [
     'register(app): it has returned an',
     'which has no effect: use app.routes.add(definition)',
   ]) as Mistake<void>[]),
-  [
-    'a mistyped key',
-    () => [{ name: 'shop', register: answer, asset: '' }],
-    'KERNEL_BUNDLE_KEY_INVALID',
-    '"asset"; the nearest is "assets"',
-  ],
 ]
 
 /** The differences between an error and the expected one. */
@@ -1169,110 +905,91 @@ t.test('a mistake in a controller is refused at the call, and logged with its pl
   t.strictSame(offences, [])
 })
 
-t.test(
-  'a response that a listener returns is refused with its place, and the call by which it has an effect',
-  async t => {
-    const page = () => Response.text('page')
-    const events: readonly (readonly [type: EventClass, call: string])[] = [
-      [RequestEvent, 'event.respond(response)'],
-      [ViewEvent, 'event.respond(response)'],
-      [ExceptionEvent, 'event.respond(response)'],
-      [ResponseEvent, 'event.response = response'],
-    ]
-    const offences: string[] = []
-    for (const [type, call] of events) {
-      for (const listener of [() => page(), async () => page()]) {
-        const shop: Bundle = {
-          name: 'shop',
-          register({ dispatcher, routes }) {
-            dispatcher.on(type, listener)
-            routes.get('a', '/a', () => {
-              if (type === ExceptionEvent) throw new Error('on purpose')
-              return type === ViewEvent ? wrong({}) : answer()
-            })
-          },
-        }
-        const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
-        const { status } = await client.get('/a')
-        await close()
-        const message = `(bundle "shop", mistakes.test.ts:`
-        const found = records.find(({ context }) => Object(context.exception).code === 'KERNEL_RESULT_UNUSED')
-        const text = String(Object(found?.context.exception).message)
-        if (status !== 500 || !text.includes(message) || !text.includes(call))
-          offences.push(`${type.eventName}: ${status} ${text}`)
+t.test('a response that a listener returns is refused with its place, and the call that has an effect', async t => {
+  const page = () => Response.text('page')
+  const events: readonly (readonly [type: EventClass, call: string])[] = [
+    [RequestEvent, 'event.respond(response)'],
+    [ViewEvent, 'event.respond(response)'],
+    [ExceptionEvent, 'event.respond(response)'],
+    [ResponseEvent, 'event.response = response'],
+  ]
+  const offences: string[] = []
+  for (const [type, call] of events) {
+    for (const listener of [() => page(), async () => page()]) {
+      const shop: Bundle = {
+        name: 'shop',
+        register({ dispatcher, routes }) {
+          dispatcher.on(type, listener)
+          routes.get('a', '/a', () => {
+            if (type === ExceptionEvent) throw new Error('on purpose')
+            return type === ViewEvent ? wrong({}) : answer()
+          })
+        },
       }
+      const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+      const { status } = await client.get('/a')
+      await close()
+      const message = `(bundle "shop", mistakes.test.ts:`
+      const found = records.find(({ context }) => Object(context.exception).code === 'KERNEL_RESULT_UNUSED')
+      const text = String(Object(found?.context.exception).message)
+      if (status !== 500 || !text.includes(message) || !text.includes(call))
+        offences.push(`${type.eventName}: ${status} ${text}`)
     }
-    t.strictSame(offences, [])
-  },
-)
+  }
+  t.strictSame(offences, [])
+})
 
 t.test('a wrong value for a member of an event is refused where the listener sets it', async t => {
   const platform = wrong(new globalThis.Response())
   const schema = { '~standard': { version: 1, vendor: 'test', validate: () => undefined } }
-  const mistakes: readonly Mistake<Application>[] = [
-    [
-      'a function for a controller',
-      ({ dispatcher }) => dispatcher.on(ControllerEvent, event => Reflect.set(event, 'controller', wrong(answer))),
-      'ARGUMENT_INVALID',
-      'event.controller: it must be a controller, such as toController(function), not the function answer',
-    ],
-    [
-      'no controller',
-      ({ dispatcher }) =>
-        dispatcher.on(ControllerArgumentsEvent, event => Reflect.set(event, 'controller', wrong(undefined))),
-      'ARGUMENT_INVALID',
-      'event.controller: it must be a controller',
-    ],
-    [
-      'no arguments',
-      ({ dispatcher }) =>
-        dispatcher.on(ControllerArgumentsEvent, event => Reflect.set(event, 'arguments', wrong(undefined))),
-      'ARGUMENT_INVALID',
-      'event.arguments: they are a list, not undefined',
-    ],
-    [
-      'the response of the platform',
-      ({ dispatcher }) => dispatcher.on(ResponseEvent, event => Reflect.set(event, 'response', platform)),
-      'KERNEL_RESPONSE_INVALID',
-      'the "Response" of the platform: import "Response" from "sinfonietta"',
-    ],
-    [
-      'a response of an event that is answered',
-      ({ dispatcher }) => dispatcher.on(RequestEvent, event => Reflect.set(event, 'response', answer())),
-      'ARGUMENT_INVALID',
-      'event.response: it is only read: use event.respond(response)',
-    ],
-    [
-      'a text for the request of the kernel',
-      ({ dispatcher, kernel }) => dispatcher.on(RequestEvent, () => kernel.handle(wrong('/b'))),
-      'ARGUMENT_INVALID',
-      'kernel.handle(request): the request is an object of the class Request, not a string of 2 characters',
-    ],
-    [
-      'a name for the request of a forward',
-      ({ dispatcher, kernel }) => dispatcher.on(RequestEvent, async () => kernel.forward(wrong('a'), 'b')),
-      'ARGUMENT_INVALID',
-      'kernel.forward(request, controller): the request is an object of the class Request',
-    ],
-    [
-      'no value to sign',
-      ({ dispatcher, secrets }) => dispatcher.on(RequestEvent, () => void secrets.sign('a', wrong(undefined))),
-      'ARGUMENT_INVALID',
-      'secrets.sign(name, value): the value must be a string, not undefined',
-    ],
-    [
-      'no value to encrypt',
-      ({ dispatcher, secrets }) => dispatcher.on(RequestEvent, () => void secrets.encrypt('a', wrong(undefined))),
-      'ARGUMENT_INVALID',
-      'secrets.encrypt(name, value): the value must be a string, not undefined',
-    ],
-    [
-      'a schema that returns nothing',
-      ({ routes }) => routes.post('b', '/a', defineController('b', [queryValues(wrong(schema))], answer)),
-      'ARGUMENT_INVALID',
-      'the query: its schema has returned undefined, not an object with a value or issues',
-    ],
-  ]
+  const mistakes = defineMistakes<Application>({
+    ARGUMENT_INVALID: {
+      'a function for a controller': [
+        ({ dispatcher }) => dispatcher.on(ControllerEvent, event => Reflect.set(event, 'controller', wrong(answer))),
+        'event.controller: it must be a controller, such as toController(function), not the function answer',
+      ],
+      'no controller': [
+        ({ dispatcher }) =>
+          dispatcher.on(ControllerArgumentsEvent, event => Reflect.set(event, 'controller', wrong(undefined))),
+        'event.controller: it must be a controller',
+      ],
+      'no arguments': [
+        ({ dispatcher }) =>
+          dispatcher.on(ControllerArgumentsEvent, event => Reflect.set(event, 'arguments', wrong(undefined))),
+        'event.arguments: they are a list, not undefined',
+      ],
+      'a response of an event that is answered': [
+        ({ dispatcher }) => dispatcher.on(RequestEvent, event => Reflect.set(event, 'response', answer())),
+        'event.response: it is only read: use event.respond(response)',
+      ],
+      'a text for the request of the kernel': [
+        ({ dispatcher, kernel }) => dispatcher.on(RequestEvent, () => kernel.handle(wrong('/b'))),
+        'kernel.handle(request): the request is an object of the class Request, not a string of 2 characters',
+      ],
+      'a name for the request of a forward': [
+        ({ dispatcher, kernel }) => dispatcher.on(RequestEvent, async () => kernel.forward(wrong('a'), 'b')),
+        'kernel.forward(request, controller): the request is an object of the class Request',
+      ],
+      'no value to sign': [
+        ({ dispatcher, secrets }) => dispatcher.on(RequestEvent, () => void secrets.sign('a', wrong(undefined))),
+        'secrets.sign(name, value): the value must be a string, not undefined',
+      ],
+      'no value to encrypt': [
+        ({ dispatcher, secrets }) => dispatcher.on(RequestEvent, () => void secrets.encrypt('a', wrong(undefined))),
+        'secrets.encrypt(name, value): the value must be a string, not undefined',
+      ],
+      'a schema that returns nothing': [
+        ({ routes }) => routes.post('b', '/a', defineController('b', [queryValues(wrong(schema))], answer)),
+        'the query: its schema has returned undefined, not an object with a value or issues',
+      ],
+    },
+    KERNEL_RESPONSE_INVALID: {
+      'the response of the platform': [
+        ({ dispatcher }) => dispatcher.on(ResponseEvent, event => Reflect.set(event, 'response', platform)),
+        'the "Response" of the platform: import "Response" from "sinfonietta"',
+      ],
+    },
+  })
   const offences: string[] = []
   for (const mistake of mistakes) {
     const shop: Bundle = {

@@ -137,16 +137,13 @@ t.test('what a listener sets or removes afterwards stays', async t => {
   t.strictSame(wrong, [])
 })
 
-t.test(
-  'the answer to an error after the session was saved has its cookie, and the headers of a middleware',
-  async t => {
-    const get = await boot(t, true)
-    for (const path of ['/broken', '/late']) {
-      const { headers, status } = await get(path)
-      t.equal(status, 500, path)
-      t.match(headers.get('set-cookie'), /^session=/, path)
-      t.match(headers.get('cache-control'), 'private', path)
-      t.equal(headers.get('content-security-policy'), "default-src 'self'", path)
-    }
-  },
-)
+t.test('the answer to an error after the session was saved has its cookie, and headers of a middleware', async t => {
+  const get = await boot(t, true)
+  for (const path of ['/broken', '/late']) {
+    const { headers, status } = await get(path)
+    t.equal(status, 500, path)
+    t.match(headers.get('set-cookie'), /^session=/, path)
+    t.match(headers.get('cache-control'), 'private', path)
+    t.equal(headers.get('content-security-policy'), "default-src 'self'", path)
+  }
+})

@@ -117,41 +117,37 @@ t.test('the output of a source that is gone is removed', async t => {
   t.strictSame(listOrphans(directory, inApplication('dist'), ['no-folder']), [])
 })
 
-t.test(
-  'each change of a source compiles, whatever types its exports have and wherever tsconfig.json writes',
-  async t => {
-    const tsconfig = inApplication('tsconfig.json')
-    const own = JSON.parse(readFileSync(tsconfig, 'utf8'))
-    const outputs = {
-      ...{
-        declaration: true,
-        declarationDir: 'types',
-        declarationMap: true,
-        emitDeclarationOnly: true,
-        composite: true,
-      },
-      ...{ inlineSourceMap: true, incremental: true, tsBuildInfoFile: 'info', outDir: 'out', rootDir: 'bundles' },
-    }
-    writeFileSync(tsconfig, JSON.stringify({ ...own, compilerOptions: { ...own.compilerOptions, ...outputs } }))
-    const [file, sources] = [inApplication('bundles/inferred.ts'), createSources(directory, false)]
-    const exports = `
+t.test('each change of a source compiles, whatever types it exports and wherever tsconfig.json writes', async t => {
+  const tsconfig = inApplication('tsconfig.json')
+  const own = JSON.parse(readFileSync(tsconfig, 'utf8'))
+  const outputs = {
+    ...{
+      declaration: true,
+      declarationDir: 'types',
+      declarationMap: true,
+      emitDeclarationOnly: true,
+      composite: true,
+    },
+    ...{ inlineSourceMap: true, incremental: true, tsBuildInfoFile: 'info', outDir: 'out', rootDir: 'bundles' },
+  }
+  writeFileSync(tsconfig, JSON.stringify({ ...own, compilerOptions: { ...own.compilerOptions, ...outputs } }))
+  const [file, sources] = [inApplication('bundles/inferred.ts'), createSources(directory, false)]
+  const exports = `
     export async function one() { return NUMBER }
     export const two = async () => one()
     export function* three() { yield* [NUMBER] }
     export async function* four() { for await (const value of three()) yield value }
     export const five = Symbol(), six = NUMBERn, seven = new Map([[NUMBER, /a/]]).entries(), eight = import('node:fs')\n`
-    const failures: string[] = []
-    for (const number of ['1', '2', '3']) {
-      writeFileSync(file, exports.replaceAll('NUMBER', number))
-      const [isBuilt, printed] = await capture(t, () => sources.build({ isLenient: true }))
-      if (!isBuilt || !readFileSync(sources.toProgram(file), 'utf8').includes(`six = ${number}n`))
-        failures.push(printed)
-    }
-    t.strictSame(failures, [])
-    writeFileSync(tsconfig, JSON.stringify(own))
-    rmSync(file)
-  },
-)
+  const failures: string[] = []
+  for (const number of ['1', '2', '3']) {
+    writeFileSync(file, exports.replaceAll('NUMBER', number))
+    const [isBuilt, printed] = await capture(t, () => sources.build({ isLenient: true }))
+    if (!isBuilt || !readFileSync(sources.toProgram(file), 'utf8').includes(`six = ${number}n`)) failures.push(printed)
+  }
+  t.strictSame(failures, [])
+  writeFileSync(tsconfig, JSON.stringify(own))
+  rmSync(file)
+})
 
 t.test('a stamp that cannot be written costs time only', async t => {
   for (const file of ['dist/.built', 'dist/.compiled'].map(inApplication)) {
@@ -192,59 +188,49 @@ t.test('the list of bundles is a function of bundles/index.ts', async t => {
   await t.rejects(importBundles(empty, { isDirect: false }), isMissing(compiled))
 })
 
-t.test(
-  'unknown names of .env files are logged after a boot, or with wrong settings, but not before another error',
-  async t => {
-    const settings = defineSettings({ LIBRARY_PAGE_SIZE: { help: 'books on a page' } })
-    const wanted = defineSettings({ LIBRARY_NAME: { help: 'the name' } })
-    const library: Bundle = { name: 'library', settings, register: app => void app.settings.of(settings) }
-    const shop: Bundle = { name: 'shop', settings: wanted, register() {} }
-    const application = t.testdir({ '.env': 'LIBRARY_PAGE_SIZE=20\nLIBRARY_NAM=Ada\n' })
-    const load = async (...bundles: Bundle[]) => {
-      const warnings: unknown[] = []
-      const logger = { ...silentLogger, warning: (_: string, context: unknown) => void warnings.push(context) }
-      const read = readSettings(application, { APP_SECRET: 'long enough for each environment, and a secret' }, 'test')
-      const options = { logger, load: async () => bundles, isServed: false, warns: true }
-      const outcome = await loadApplication(read, options).then(
-        kernel => kernel.close(),
-        error => error.code,
-      )
-      return [outcome, ...warnings]
-    }
-    const unknown = { place: 'The file .env', name: 'LIBRARY_NAM', suggestion: '' }
-    t.strictSame(await load(library), [undefined, unknown])
-    const nearest = { ...unknown, suggestion: '; the nearest is "LIBRARY_NAME"' }
-    t.strictSame(await load(library, shop), ['CONFIG_INVALID', nearest])
-    t.strictSame(await load(library, library), ['KERNEL_BUNDLE_REPEATED'])
-    const { name, register } = library
-    t.strictSame(await load({ name, register }), ['KERNEL_BUNDLE_FAILED'])
-  },
-)
+t.test('unknown names of .env files are logged after a boot or with wrong settings, not before errors', async t => {
+  const settings = defineSettings({ LIBRARY_PAGE_SIZE: { help: 'books on a page' } })
+  const wanted = defineSettings({ LIBRARY_NAME: { help: 'the name' } })
+  const library: Bundle = { name: 'library', settings, register: app => void app.settings.of(settings) }
+  const shop: Bundle = { name: 'shop', settings: wanted, register() {} }
+  const application = t.testdir({ '.env': 'LIBRARY_PAGE_SIZE=20\nLIBRARY_NAM=Ada\n' })
+  const load = async (...bundles: Bundle[]) => {
+    const warnings: unknown[] = []
+    const logger = { ...silentLogger, warning: (_: string, context: unknown) => void warnings.push(context) }
+    const read = readSettings(application, { APP_SECRET: 'long enough for each environment, and a secret' }, 'test')
+    const options = { logger, load: async () => bundles, isServed: false, warns: true }
+    const outcome = await loadApplication(read, options).then(
+      kernel => kernel.close(),
+      error => error.code,
+    )
+    return [outcome, ...warnings]
+  }
+  const unknown = { place: 'The file .env', name: 'LIBRARY_NAM', suggestion: '' }
+  t.strictSame(await load(library), [undefined, unknown])
+  const nearest = { ...unknown, suggestion: '; the nearest is "LIBRARY_NAME"' }
+  t.strictSame(await load(library, shop), ['CONFIG_INVALID', nearest])
+  t.strictSame(await load(library, library), ['KERNEL_BUNDLE_REPEATED'])
+  const { name, register } = library
+  t.strictSame(await load({ name, register }), ['KERNEL_BUNDLE_FAILED'])
+})
 
-t.test(
-  'an endpoint for traces adds their bundle, unless it is listed; a console command has its settings only',
-  async t => {
-    const load = async (isServed: boolean, bundles: readonly Bundle[], env = {}) => {
-      const variables = { APP_SECRET: 'long enough for each environment, and a secret', ...env }
-      const options = { logger: silentLogger, load: async () => bundles, isServed, warns: false }
-      const kernel = await loadApplication(readSettings(t.testdir(), variables, 'test'), options)
-      const { context, settings, bundles: names } = kernel.app
-      const isListed = settings.list().some(({ name }) => name === 'OTEL_TRACES_SAMPLER')
-      await kernel.close()
-      return [names.join(), isListed, context.constructor.name]
-    }
-    const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:9/traces' }
-    const own = { name: 'own', register() {} }
-    t.strictSame(await load(true, [own]), ['own', false, 'RequestContext'])
-    t.strictSame(await load(true, [own], env), ['opentelemetry,own', true, 'TracedContext'])
-    t.strictSame(await load(true, [own, createOpenTelemetryBundle()], env), [
-      'own,opentelemetry',
-      true,
-      'TracedContext',
-    ])
-    t.strictSame(await load(false, [own], env), ['opentelemetry,own', true, 'RequestContext'])
-  },
-)
+t.test('an endpoint for traces adds their bundle, unless it is listed; a command has its settings only', async t => {
+  const load = async (isServed: boolean, bundles: readonly Bundle[], env = {}) => {
+    const variables = { APP_SECRET: 'long enough for each environment, and a secret', ...env }
+    const options = { logger: silentLogger, load: async () => bundles, isServed, warns: false }
+    const kernel = await loadApplication(readSettings(t.testdir(), variables, 'test'), options)
+    const { context, settings, bundles: names } = kernel.app
+    const isListed = settings.list().some(({ name }) => name === 'OTEL_TRACES_SAMPLER')
+    await kernel.close()
+    return [names.join(), isListed, context.constructor.name]
+  }
+  const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:9/traces' }
+  const own = { name: 'own', register() {} }
+  t.strictSame(await load(true, [own]), ['own', false, 'RequestContext'])
+  t.strictSame(await load(true, [own], env), ['opentelemetry,own', true, 'TracedContext'])
+  t.strictSame(await load(true, [own, createOpenTelemetryBundle()], env), ['own,opentelemetry', true, 'TracedContext'])
+  t.strictSame(await load(false, [own], env), ['opentelemetry,own', true, 'RequestContext'])
+})
 
 t.test('a program of one’s own boots an application and serves it', async t => {
   const kernel = await bootApplication(pathToFileURL(`${directory}/`), { environment: 'test' })
@@ -614,29 +600,26 @@ t.test('the directory of an application is a real path', async t => {
   t.equal(toDirectory(path.join(link, 'missing')), path.join(link, 'missing'))
 })
 
-t.test(
-  'folders that are removed at once or may not be read are not watched, and other mistakes are not hidden',
-  async t => {
-    const folder = createPartlyPrivate(t, 'watching')
-    mkdirSync(path.join(folder, 'old'))
-    const program = startFixture(t, 'watching', {}, [folder])
-    await program.until(/watches\n/)
-    mkdirSync(path.join(folder, 'gone'))
-    writeFileSync(path.join(folder, 'old/file.ts'), '')
-    await program.until(/^old\/file\.ts$/m)
-    // Each folder appears with its content. What is written into it later could be found in two ways.
-    const appear = (file: string) => {
-      mkdirSync(path.dirname(path.join(`${folder}-new`, file)), { recursive: true })
-      writeFileSync(path.join(`${folder}-new`, file), '')
-      renameSync(`${folder}-new`, path.join(folder, 'new'))
-    }
-    for (const file of ['first.ts', 'second.ts']) {
-      appear(file)
-      await program.until(new RegExp(`^new/${file}$`, 'm'))
-      rmSync(path.join(folder, 'new'), { recursive: true })
-    }
-    appear('odd/third.ts')
-    t.equal(await program.end(), 1)
-    t.match(program.stderr, 'Error: It is odd.')
-  },
-)
+t.test('folders that are removed at once or are unreadable are not watched; other mistakes are not hidden', async t => {
+  const folder = createPartlyPrivate(t, 'watching')
+  mkdirSync(path.join(folder, 'old'))
+  const program = startFixture(t, 'watching', {}, [folder])
+  await program.until(/watches\n/)
+  mkdirSync(path.join(folder, 'gone'))
+  writeFileSync(path.join(folder, 'old/file.ts'), '')
+  await program.until(/^old\/file\.ts$/m)
+  // Each folder appears with its content. What is written into it later could be found in two ways.
+  const appear = (file: string) => {
+    mkdirSync(path.dirname(path.join(`${folder}-new`, file)), { recursive: true })
+    writeFileSync(path.join(`${folder}-new`, file), '')
+    renameSync(`${folder}-new`, path.join(folder, 'new'))
+  }
+  for (const file of ['first.ts', 'second.ts']) {
+    appear(file)
+    await program.until(new RegExp(`^new/${file}$`, 'm'))
+    rmSync(path.join(folder, 'new'), { recursive: true })
+  }
+  appear('odd/third.ts')
+  t.equal(await program.end(), 1)
+  t.match(program.stderr, 'Error: It is odd.')
+})

@@ -40,10 +40,8 @@ const server = http.createServer(async (request, response) => {
 ${atEnd}
 `
 
-t.test(
-  'without a provider of the application, spans are functions with their route, and the application sees none',
-  async t => {
-    const code = `
+t.test('without a provider, spans are functions with their route, and the application sees none', async t => {
+  const code = `
   const tracer = trace.getTracer('shop')
   const text = await tracer.startActiveSpan('load items', { attributes: { 'http.route': '/items/:id' } }, async function load(span) {
     const inner = tracer.startSpan('count', {}, trace.setSpan(context.active(), span))
@@ -59,20 +57,19 @@ t.test(
   tracer.startSpan('GET', { kind: SpanKind.CLIENT, attributes: { 'http.request.method': 'GET' } }).end()
   const result = tracer.startActiveSpan('short', span => span.end())
   response.end(text + String(result))`
-    const { stop, url, viewer } = await startProfiled(t, toServer(code))
-    const text = await (await fetch(`${url}/items/7`)).text()
-    t.equal(text, `,${'0'.repeat(32)},load,Server.<anonymous>,undefined`, 'no frame of the profiler, no active span')
-    const { data, summary } = await findProfile(viewer, '/items/7')
-    t.equal(summary.route, 'GET /items/:id')
-    t.strictSame(callsOf(data), [
-      ['shop', 'load items', undefined],
-      ['shop', 'count', 'load items', 'threw'],
-      ['shop', 'short', undefined],
-    ])
-    t.equal(summary.exception, null, 'an error of a span may be caught')
-    await stop()
-  },
-)
+  const { stop, url, viewer } = await startProfiled(t, toServer(code))
+  const text = await (await fetch(`${url}/items/7`)).text()
+  t.equal(text, `,${'0'.repeat(32)},load,Server.<anonymous>,undefined`, 'no frame of the profiler, no active span')
+  const { data, summary } = await findProfile(viewer, '/items/7')
+  t.equal(summary.route, 'GET /items/:id')
+  t.strictSame(callsOf(data), [
+    ['shop', 'load items', undefined],
+    ['shop', 'count', 'load items', 'threw'],
+    ['shop', 'short', undefined],
+  ])
+  t.equal(summary.exception, null, 'an error of a span may be caught')
+  await stop()
+})
 
 /** A provider of the SDK, which is registered while the application starts, behind a tracer that exists already. */
 const provider = `
@@ -175,10 +172,8 @@ shared.trace = { getTracer: () => ({ startSpan: name => ({ name, end() {} }) }) 
   await stop()
 })
 
-t.test(
-  'spans of Next.js name the route, the phases and the error of a page, but not an answer that is thrown',
-  async t => {
-    const code = `
+t.test('spans of Next.js name route, phases and the error of a page, but not an answer that is thrown', async t => {
+  const code = `
   const tracer = trace.getTracer('next.js')
   const type = name => ({ attributes: { 'next.span_type': name, 'next.route': '/items/[id]' } })
   if (pathname === '/all') {
@@ -196,95 +191,88 @@ t.test(
     span.end()
   })
   response.writeHead(pathname.endsWith('/moved') ? 307 : 500).end()`
-    const { stop, url, viewer } = await startProfiled(t, toServer(code))
-    for (const name of ['items/7', 'items/moved', 'all']) await fetch(`${url}/${name}`)
-    await fetch(`${url}/_next/static/a.js`)
-    const { data, summary } = await findProfile(viewer, '/items/7')
-    t.match(summary, { route: 'GET /items/[id]', exception: 'RangeError' })
-    t.strictSame(callsOf(data), [
-      ['rendering', 'page /items/[id]', undefined, 'threw'],
-      ['component tree', 'build component tree', 'page /items/[id]'],
-    ])
-    t.strictSame(callsOf((await findProfile(viewer, '/all')).data), [
-      ['middleware', 'middleware', undefined],
-      ['loading', 'modules of the route', undefined],
-      ['metadata', 'generateMetadata /items/[id]', undefined],
-      ['rendering', 'page /items/[id]', undefined],
-      ['data', 'getServerSideProps', undefined],
-      ['data', 'getStaticProps', undefined],
-      ['handler', 'route handler /items/[id]', undefined],
-      ['handler', 'API route /items/[id]', undefined],
-    ])
-    t.match(data.exception, { exceptions: [{ properties: { digest: '1234' }, frames: [{ file: 'app.mjs' }] }] })
-    t.match((await findProfile(viewer, '/items/moved')).summary, { route: 'GET /items/[id]', exception: null })
-    await stop()
-  },
-)
+  const { stop, url, viewer } = await startProfiled(t, toServer(code))
+  for (const name of ['items/7', 'items/moved', 'all']) await fetch(`${url}/${name}`)
+  await fetch(`${url}/_next/static/a.js`)
+  const { data, summary } = await findProfile(viewer, '/items/7')
+  t.match(summary, { route: 'GET /items/[id]', exception: 'RangeError' })
+  t.strictSame(callsOf(data), [
+    ['rendering', 'page /items/[id]', undefined, 'threw'],
+    ['component tree', 'build component tree', 'page /items/[id]'],
+  ])
+  t.strictSame(callsOf((await findProfile(viewer, '/all')).data), [
+    ['middleware', 'middleware', undefined],
+    ['loading', 'modules of the route', undefined],
+    ['metadata', 'generateMetadata /items/[id]', undefined],
+    ['rendering', 'page /items/[id]', undefined],
+    ['data', 'getServerSideProps', undefined],
+    ['data', 'getStaticProps', undefined],
+    ['handler', 'route handler /items/[id]', undefined],
+    ['handler', 'API route /items/[id]', undefined],
+  ])
+  t.match(data.exception, { exceptions: [{ properties: { digest: '1234' }, frames: [{ file: 'app.mjs' }] }] })
+  t.match((await findProfile(viewer, '/items/moved')).summary, { route: 'GET /items/[id]', exception: null })
+  await stop()
+})
 
-t.test(
-  'an error in a component of Next.js 15 goes to the active span, which is that of the application if it has a provider',
-  async t => {
-    const tracer =
-      'exports.getTracer = () => tracer\nclass Tracer { getActiveScopeSpan() {} }\nconst tracer = new Tracer()\n'
-    const code = `
+t.test('an error in a component of Next.js 15 goes to the active span, or to that of the application', async t => {
+  const tracer =
+    'exports.getTracer = () => tracer\nclass Tracer { getActiveScopeSpan() {} }\nconst tracer = new Tracer()\n'
+  const code = `
   const span = getTracer().getActiveScopeSpan()
   span?.setAttribute('a', 1)
   if (span?.isRecording() || span?.spanContext().traceId !== (span && '0'.repeat(32))) throw new Error('It is no span.')
   span?.recordException(Object.assign(new RangeError('The part is broken.'), { digest: '12' }))
   response.end(String(span === undefined))`
-    const load = `
+  const load = `
 import { createRequire } from 'node:module'
 const { getTracer } = createRequire(import.meta.url)('next/dist/server/lib/trace/tracer')`
-    for (const [name, before] of Object.entries({ none: load, own: load + provider })) {
-      const cwd = t.testdir({
-        'package.json': '{ "dependencies": { "next": "15" } }',
-        node_modules: { next: { 'package.json': '{}', dist: { server: { lib: { trace: { 'tracer.js': tracer } } } } } },
-      })
-      const { stop, url, viewer } = await startProfiled(t, toServer(code, before), {}, cwd)
-      t.equal(await (await fetch(`${url}/${name}`)).text(), String(name === 'own'))
-      t.equal((await findProfile(viewer, `/${name}`)).summary.exception, name === 'own' ? null : 'RangeError')
-      await stop()
-    }
-  },
-)
+  for (const [name, before] of Object.entries({ none: load, own: load + provider })) {
+    const cwd = t.testdir({
+      'package.json': '{ "dependencies": { "next": "15" } }',
+      node_modules: { next: { 'package.json': '{}', dist: { server: { lib: { trace: { 'tracer.js': tracer } } } } } },
+    })
+    const { stop, url, viewer } = await startProfiled(t, toServer(code, before), {}, cwd)
+    t.equal(await (await fetch(`${url}/${name}`)).text(), String(name === 'own'))
+    t.equal((await findProfile(viewer, `/${name}`)).summary.exception, name === 'own' ? null : 'RangeError')
+    await stop()
+  }
+})
 
-t.test(
-  'compilations of the development server of Next.js, and its search for the paths of a page, are phases',
-  async t => {
-    const slow = 'const slow = () => new Promise(resolve => setTimeout(resolve, 20))'
-    const dev = {
-      'dev-bundler-service.js': `${slow}
+t.test('compilations of the server of Next.js, and its search for the paths of a page, are phases', async t => {
+  const slow = 'const slow = () => new Promise(resolve => setTimeout(resolve, 20))'
+  const dev = {
+    'dev-bundler-service.js': `${slow}
 class HotReloader { ensurePage() { return slow() } }
 exports.DevBundlerService = class { constructor() { this.bundler = { hotReloader: new HotReloader() }; this.ensurePage = page => this.bundler.hotReloader.ensurePage(page) } }`,
-      dev: { 'next-dev-server.js': `${slow}\nexports.default = class { getStaticPaths() { return slow() } }` },
-    }
-    const cwd = t.testdir({
-      'package.json': '{ "dependencies": { "next": "16" } }',
-      node_modules: {
-        next: {
-          'package.json': '{}',
-          dist: { server: { lib: { 'dev-bundler-service.js': dev['dev-bundler-service.js'] }, dev: dev.dev } },
-        },
+    dev: { 'next-dev-server.js': `${slow}\nexports.default = class { getStaticPaths() { return slow() } }` },
+  }
+  const cwd = t.testdir({
+    'package.json': '{ "dependencies": { "next": "16" } }',
+    node_modules: {
+      next: {
+        'package.json': '{}',
+        dist: { server: { lib: { 'dev-bundler-service.js': dev['dev-bundler-service.js'] }, dev: dev.dev } },
       },
-    })
-    const load = `
+    },
+  })
+  const load = `
 import { createRequire } from 'node:module'
 const require = createRequire(import.meta.url)
 const service = new (require('next/dist/server/lib/dev-bundler-service').DevBundlerService)()
 const server_ = new (require('next/dist/server/dev/next-dev-server').default)()`
-    const code = `
+  const code = `
   await service.ensurePage({ page: '/items/[id]' })
   await server_.getStaticPaths({ pathname: '/items/[id]' })
   response.end()`
-    const { stop, url, viewer } = await startProfiled(t, toServer(code, load), {}, cwd)
-    await (await fetch(`${url}/items/7`)).text()
-    t.strictSame(callsOf((await findProfile(viewer, '/items/7')).data), [
-      ['compilation', '/items/[id]', undefined],
-      ['static paths', '/items/[id]', undefined],
-    ])
-    await stop()
-  },
-)
+  const { stop, url, viewer } = await startProfiled(t, toServer(code, load), {}, cwd)
+  await (await fetch(`${url}/items/7`)).text()
+  t.strictSame(callsOf((await findProfile(viewer, '/items/7')).data), [
+    ['compilation', '/items/[id]', undefined],
+    ['static paths', '/items/[id]', undefined],
+  ])
+  await stop()
+})
 
 t.test('a tracer whose provider fails later has spans that are none', async t => {
   const before = `

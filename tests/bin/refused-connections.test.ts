@@ -44,39 +44,36 @@ const server = createServer(async (request, response) => {
 process.stdin.on('end', () => process.exit()).resume()
 `
 
-t.test(
-  'a connection that is refused before there is a query is a failed query of its library, at its line',
-  async t => {
-    const { stop, url, viewer } = await startProfiled(t, program)
-    const lines = program.split('\n')
-    const seen: unknown[] = []
-    for (const name of Object.keys(pages)) {
-      t.equal((await fetch(`${url}/${name}`)).status, 503)
-      const { data } = await findProfile(viewer, `/${name}`)
-      const queries = Object(data.queries).queries as Readonly<Record<string, unknown>>[]
-      const described = queries.map(({ caller, error, server, system, text }) =>
-        [text, system, server, error, Object(caller).line].join(),
-      )
-      seen.push(`${name}: ${described.join('; ')}`)
-    }
-    const lineOf = (name: string) => lines.findIndex(line => line.startsWith(`  ${JSON.stringify(name)}: async`)) + 1
-    const failed = 'connect ECONNREFUSED 127.0.0.1:2'
-    const waited =
-      'GET a,redis,127.0.0.1:2,Reached the max retries per request limit (which is 1). Refer to "******" option for details.'
-    t.strictSame(seen, [
-      `pg: connect,postgresql,127.0.0.1:2,${failed},${lineOf('pg')}`,
-      `pg/pool: connect,postgresql,127.0.0.1:2,${failed},${lineOf('pg/pool')}`,
-      `pg/name: connect,postgresql,localhost:2,${failed},${lineOf('pg/name')}`,
-      `pg/socket: connect,postgresql,/nowhere/.s.PGSQL.5432,connect ENOENT /nowhere/.s.PGSQL.5432,${lineOf('pg/socket')}`,
-      `postgres: SELECT ?,postgresql,,${failed},${lineOf('postgres')}`,
-      `mysql2: connect,mysql,127.0.0.1:2,${failed},${lineOf('mysql2')}`,
-      `mysql2/pool: connect,mysql,127.0.0.1:2,${failed},${lineOf('mysql2/pool')}`,
-      `ioredis: CONNECT,redis,127.0.0.1:2,${failed},; ${waited},${lineOf('ioredis')}`,
-      `redis: CONNECT,redis,127.0.0.1:2,${failed},${lineOf('redis')}`,
-      `ioredis/early: ${waited},${lineOf('ioredis/early')}`,
-      `mongodb: connect,mongodb,127.0.0.1:2,${failed},${lineOf('mongodb')}`,
-      `mongodb/early: connect,mongodb,127.0.0.1:2,${failed},${lineOf('mongodb/early')}; find b,mongodb,,${failed},${lineOf('mongodb/early')}`,
-    ])
-    await stop()
-  },
-)
+t.test('a connection refused before there is a query is a failed query of its library, at its line', async t => {
+  const { stop, url, viewer } = await startProfiled(t, program)
+  const lines = program.split('\n')
+  const seen: unknown[] = []
+  for (const name of Object.keys(pages)) {
+    t.equal((await fetch(`${url}/${name}`)).status, 503)
+    const { data } = await findProfile(viewer, `/${name}`)
+    const queries = Object(data.queries).queries as Readonly<Record<string, unknown>>[]
+    const described = queries.map(({ caller, error, server, system, text }) =>
+      [text, system, server, error, Object(caller).line].join(),
+    )
+    seen.push(`${name}: ${described.join('; ')}`)
+  }
+  const lineOf = (name: string) => lines.findIndex(line => line.startsWith(`  ${JSON.stringify(name)}: async`)) + 1
+  const failed = 'connect ECONNREFUSED 127.0.0.1:2'
+  const waited =
+    'GET a,redis,127.0.0.1:2,Reached the max retries per request limit (which is 1). Refer to "******" option for details.'
+  t.strictSame(seen, [
+    `pg: connect,postgresql,127.0.0.1:2,${failed},${lineOf('pg')}`,
+    `pg/pool: connect,postgresql,127.0.0.1:2,${failed},${lineOf('pg/pool')}`,
+    `pg/name: connect,postgresql,localhost:2,${failed},${lineOf('pg/name')}`,
+    `pg/socket: connect,postgresql,/nowhere/.s.PGSQL.5432,connect ENOENT /nowhere/.s.PGSQL.5432,${lineOf('pg/socket')}`,
+    `postgres: SELECT ?,postgresql,,${failed},${lineOf('postgres')}`,
+    `mysql2: connect,mysql,127.0.0.1:2,${failed},${lineOf('mysql2')}`,
+    `mysql2/pool: connect,mysql,127.0.0.1:2,${failed},${lineOf('mysql2/pool')}`,
+    `ioredis: CONNECT,redis,127.0.0.1:2,${failed},; ${waited},${lineOf('ioredis')}`,
+    `redis: CONNECT,redis,127.0.0.1:2,${failed},${lineOf('redis')}`,
+    `ioredis/early: ${waited},${lineOf('ioredis/early')}`,
+    `mongodb: connect,mongodb,127.0.0.1:2,${failed},${lineOf('mongodb')}`,
+    `mongodb/early: connect,mongodb,127.0.0.1:2,${failed},${lineOf('mongodb/early')}; find b,mongodb,,${failed},${lineOf('mongodb/early')}`,
+  ])
+  await stop()
+})

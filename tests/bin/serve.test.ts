@@ -220,25 +220,22 @@ t.test('a foreseen error of a bundle is shown without a stack', async t => {
   )
 })
 
-t.test(
-  'the main process prints its address, reads files again after a message, and ends with its supervisor',
-  async t => {
-    const site = startCounted(t, ['--port=0'])
-    const url = await site.url()
-    await site.until(/ \(dev, debug on\)\nDebug output is for (programs of this user on|clients on) this machine/)
-    t.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
-    for (const page of ['/star-photo-booth', '/partnership']) {
-      const response = await fetch(url + page)
-      t.equal(response.status, 200)
-      t.match(await response.text(), '</body></html>')
-      site.child.send({ reload: [] })
-    }
-    site.child.disconnect()
-    t.equal(await site.end(), 0)
-    t.equal(site.stderr, '')
-    await t.rejects(fetch(url))
-  },
-)
+t.test('the main process prints its address, reads files after a message, and ends with its supervisor', async t => {
+  const site = startCounted(t, ['--port=0'])
+  const url = await site.url()
+  await site.until(/ \(dev, debug on\)\nDebug output is for (programs of this user on|clients on) this machine/)
+  t.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
+  for (const page of ['/star-photo-booth', '/partnership']) {
+    const response = await fetch(url + page)
+    t.equal(response.status, 200)
+    t.match(await response.text(), '</body></html>')
+    site.child.send({ reload: [] })
+  }
+  site.child.disconnect()
+  t.equal(await site.end(), 0)
+  t.equal(site.stderr, '')
+  await t.rejects(fetch(url))
+})
 
 t.test('a restart is announced as such, and after a failed reload the old files stay in use', async t => {
   const site = startFixture(t, 'spoilt-site', { APP_ENV: 'dev' })

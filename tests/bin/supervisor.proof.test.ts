@@ -216,10 +216,8 @@ t.test('a half-written dist/ of another compiler is used once it is complete', c
   url = await supervised.serves()
 })
 
-t.test(
-  'a site that crashes while it serves starts again at once, and the profile of the crash can be opened',
-  async t => {
-    const route = `app.routes.add({
+t.test('a site that crashes while it serves starts again at once; the profile of the crash can be opened', async t => {
+  const route = `app.routes.add({
       name: 'crash',
       path: '/crash',
       controller: () => {
@@ -227,23 +225,22 @@ t.test(
         return Response.text('')
       },
     })`
-    const restore = change(bundle, text => text.replace('register(app: Application) {\n', `$&    ${route}\n`))
+  const restore = change(bundle, text => text.replace('register(app: Application) {\n', `$&    ${route}\n`))
+  url = await supervised.serves()
+  const edits = (await readProfile()).process.server.edits.length
+  for (let crash = 1; crash <= 3; crash++) {
+    const token = (await visit('/crash')).headers.get('x-debug-token')
+    await site.until(/Error: on purpose\n[\s\S]*The site has ended \(exit code 1\): starting again in \d\.\d s\.\n/)
     url = await supervised.serves()
-    const edits = (await readProfile()).process.server.edits.length
-    for (let crash = 1; crash <= 3; crash++) {
-      const token = (await visit('/crash')).headers.get('x-debug-token')
-      await site.until(/Error: on purpose\n[\s\S]*The site has ended \(exit code 1\): starting again in \d\.\d s\.\n/)
-      url = await supervised.serves()
-      const profile = await visit(`/_profiler/${token}.json`)
-      t.equal(profile.status, 200)
-      const { summary } = (await profile.json()) as { summary: { outcome: string } }
-      t.equal(summary.outcome, 'crashed')
-      t.equal((await readProfile()).process.server.edits.length, edits, 'no file was edited before this start')
-    }
-    restore()
-    url = await supervised.serves()
-  },
-)
+    const profile = await visit(`/_profiler/${token}.json`)
+    t.equal(profile.status, 200)
+    const { summary } = (await profile.json()) as { summary: { outcome: string } }
+    t.equal(summary.outcome, 'crashed')
+    t.equal((await readProfile()).process.server.edits.length, edits, 'no file was edited before this start')
+  }
+  restore()
+  url = await supervised.serves()
+})
 
 t.test('no request is refused, cut off or answered by an error while a process is replaced or has crashed', async t => {
   const outcomes = new Map<string, number>()

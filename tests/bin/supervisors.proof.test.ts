@@ -102,26 +102,23 @@ t.test('a taken port is reported in one line, and the supervisor ends', async t 
   t.equal(other.stderr, `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.\n`)
 })
 
-t.test(
-  'a port that another program takes while the application starts is reported, and the supervisor ends',
-  async t => {
-    const copy = t.testdir()
-    cpSync(directory, copy, { recursive: true, verbatimSymlinks: true })
-    const go = path.join(copy, 'go')
-    const wait = `while (!existsSync(${JSON.stringify(go)})) await new Promise(resolve => setTimeout(resolve, 20))`
-    const text = `\nimport { existsSync } from 'node:fs'\nconsole.log('It waits.')\n${wait}\n`
-    appendFileSync(path.join(copy, bundle), text)
-    const port = await findPort()
-    const other = startApplication(t, copy, [`--port=${port}`])
-    await other.until(/It waits\./)
-    const server = createServer().listen(port, '127.0.0.1')
-    t.teardown(() => server.close())
-    await once(server, 'listening')
-    writeFileSync(go, '')
-    t.equal(await other.end(), 64)
-    t.match(other.stderr, `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.\n`)
-  },
-)
+t.test('a port that another program takes during the start is reported, and the supervisor ends', async t => {
+  const copy = t.testdir()
+  cpSync(directory, copy, { recursive: true, verbatimSymlinks: true })
+  const go = path.join(copy, 'go')
+  const wait = `while (!existsSync(${JSON.stringify(go)})) await new Promise(resolve => setTimeout(resolve, 20))`
+  const text = `\nimport { existsSync } from 'node:fs'\nconsole.log('It waits.')\n${wait}\n`
+  appendFileSync(path.join(copy, bundle), text)
+  const port = await findPort()
+  const other = startApplication(t, copy, [`--port=${port}`])
+  await other.until(/It waits\./)
+  const server = createServer().listen(port, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  writeFileSync(go, '')
+  t.equal(await other.end(), 64)
+  t.match(other.stderr, `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.\n`)
+})
 
 t.test('no connection is reset while SIGTERM ends the supervisor, which has a process that waits', async t => {
   const other = startApplication(t, directory)

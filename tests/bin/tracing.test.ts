@@ -101,27 +101,24 @@ t.test('mistakes in the settings of tracing stop the start, in the main process 
   }
 })
 
-t.test(
-  'without the packages the server does not start, and says what to install; without an endpoint it starts',
-  async t => {
-    const hide = `export async function resolve(name, context, next) {
+t.test('without the packages the server says what to install; without an endpoint it starts', async t => {
+  const hide = `export async function resolve(name, context, next) {
     if (name.startsWith('@opentelemetry/')) throw Object.assign(new Error(name), { code: 'ERR_MODULE_NOT_FOUND' })
     return next(name, context)
   }`
-    const hook = JSON.stringify(`data:text/javascript,${encodeURIComponent(hide)}`)
-    const register = `import { register } from 'node:module'; register(${hook})`
-    const command = [
-      process.execPath,
-      `--import=data:text/javascript,${encodeURIComponent(register)}`,
-      'dist/bin/serving/worker.js',
-      '.',
-      '--port=0',
-    ]
-    const site = startProgram(t, command, { ...production, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
-    t.equal(await site.end(), 1)
-    t.match(site.stderr, 'The bundle "opentelemetry"')
-    t.match(site.stderr, 'npm install @opentelemetry/api@1.9 @opentelemetry/context-async-hooks@2')
-    const other = startProgram(t, command, production)
-    t.equal((await fetch(`${await other.url()}/partnership`, { headers: { connection: 'close' } })).status, 200)
-  },
-)
+  const hook = JSON.stringify(`data:text/javascript,${encodeURIComponent(hide)}`)
+  const register = `import { register } from 'node:module'; register(${hook})`
+  const command = [
+    process.execPath,
+    `--import=data:text/javascript,${encodeURIComponent(register)}`,
+    'dist/bin/serving/worker.js',
+    '.',
+    '--port=0',
+  ]
+  const site = startProgram(t, command, { ...production, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
+  t.equal(await site.end(), 1)
+  t.match(site.stderr, 'The bundle "opentelemetry"')
+  t.match(site.stderr, 'npm install @opentelemetry/api@1.9 @opentelemetry/context-async-hooks@2')
+  const other = startProgram(t, command, production)
+  t.equal((await fetch(`${await other.url()}/partnership`, { headers: { connection: 'close' } })).status, 200)
+})

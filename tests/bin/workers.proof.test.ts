@@ -132,32 +132,29 @@ t.test('a connection that is handed to an ending worker goes to another worker',
   t.equal(site.stderr.match(/APP_HOSTS is not set/g)?.length, 1, 'only the main process prints the warning')
 })
 
-t.test(
-  'if the system cannot start a process, the existing workers go on, and the start is tried again later',
-  async t => {
-    const node = path.join(t.testdir(), 'node')
-    copyFileSync(process.execPath, node)
-    const site = startProgram(
-      t,
-      [node, 'dist/bin/serving/worker.js', '.', '--port=0', '--env=prod', '--workers=2'],
-      ownSecret,
-    )
-    const url = await site.url()
-    const [first = 0, second = 0] = childrenOf(site.child.pid)
-    renameSync(node, `${node}.away`)
-    site.child.kill('SIGHUP')
-    await site.until(/A new worker has not started: the old one goes on\./)
-    process.kill(first, 'SIGKILL')
-    await site.until(/A worker has ended \(SIGKILL\)/)
-    await site.until(/A worker has ended \(spawn .*ENOENT\): another one starts in 0\.\d s\./)
-    t.strictSame(childrenOf(site.child.pid), [second])
-    t.equal(await statusOf(url), 200)
-    renameSync(`${node}.away`, node)
-    await until(() => childrenOf(site.child.pid).length === 2)
-    site.child.kill()
-    t.equal(await site.end(), 0)
-  },
-)
+t.test('if the system cannot start a process, existing workers go on, and the start is tried again later', async t => {
+  const node = path.join(t.testdir(), 'node')
+  copyFileSync(process.execPath, node)
+  const site = startProgram(
+    t,
+    [node, 'dist/bin/serving/worker.js', '.', '--port=0', '--env=prod', '--workers=2'],
+    ownSecret,
+  )
+  const url = await site.url()
+  const [first = 0, second = 0] = childrenOf(site.child.pid)
+  renameSync(node, `${node}.away`)
+  site.child.kill('SIGHUP')
+  await site.until(/A new worker has not started: the old one goes on\./)
+  process.kill(first, 'SIGKILL')
+  await site.until(/A worker has ended \(SIGKILL\)/)
+  await site.until(/A worker has ended \(spawn .*ENOENT\): another one starts in 0\.\d s\./)
+  t.strictSame(childrenOf(site.child.pid), [second])
+  t.equal(await statusOf(url), 200)
+  renameSync(`${node}.away`, node)
+  await until(() => childrenOf(site.child.pid).length === 2)
+  site.child.kill()
+  t.equal(await site.end(), 0)
+})
 
 t.test(
   'if the environment is too large for a new process, the existing workers go on',

@@ -47,26 +47,22 @@ function seen(page: Page): Promise<string[]> {
 }
 
 for (const scripts of ['on', 'off'] as const) {
-  t.test(
-    `with scripts ${scripts}, one click leads from a header to the listener that has set it`,
-    needsBrowser,
-    async t => {
-      const { page, recordOf, wrong } = await open(t, scripts === 'on')
-      await page.goto(`${await recordOf('/busy')}?panel=request`)
-      const row = page.locator('#header-x-twice')
-      t.match(
-        await row.innerText(),
-        /changed by Second.onResponse events\.test\.ts:\d+\s+before: 1 First.onResponse events\.test\.ts:\d+/,
-      )
-      await row.getByRole('link', { name: 'Second.onResponse' }).click()
-      const target = page.locator('#event-tree li:target')
-      t.match(await target.locator('.name').first().innerText(), /^Second.onResponse/)
-      t.ok(await target.isVisible())
-      await target.getByRole('link', { name: 'changed header x-twice' }).click()
-      t.match(page.url(), /\?panel=request#header-x-twice$/, 'and back')
-      t.strictSame(wrong, [])
-    },
-  )
+  t.test(`with scripts ${scripts}, a click leads from a header to its listener`, needsBrowser, async t => {
+    const { page, recordOf, wrong } = await open(t, scripts === 'on')
+    await page.goto(`${await recordOf('/busy')}?panel=request`)
+    const row = page.locator('#header-x-twice')
+    t.match(
+      await row.innerText(),
+      /changed by Second.onResponse events\.test\.ts:\d+\s+before: 1 First.onResponse events\.test\.ts:\d+/,
+    )
+    await row.getByRole('link', { name: 'Second.onResponse' }).click()
+    const target = page.locator('#event-tree li:target')
+    t.match(await target.locator('.name').first().innerText(), /^Second.onResponse/)
+    t.ok(await target.isVisible())
+    await target.getByRole('link', { name: 'changed header x-twice' }).click()
+    t.match(page.url(), /\?panel=request#header-x-twice$/, 'and back')
+    t.strictSame(wrong, [])
+  })
 
   t.test(`with scripts ${scripts}, rows are folded and chosen`, needsBrowser, async t => {
     const { page, recordOf } = await open(t, scripts === 'on')

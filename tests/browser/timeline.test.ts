@@ -61,20 +61,16 @@ const overlaps = `(() => {
   return found
 })()`
 
-t.test(
-  'no label of the timeline lies over another, or over a bar, however narrow the window is',
-  needsBrowser,
-  async t => {
-    const { page } = await open(t)
-    for (const threshold of ['', '0']) {
-      await page.getByLabel('Threshold').selectOption(threshold)
-      for (const width of [400, 700, 1000, 1400]) {
-        await page.setViewportSize({ width, height: 900 })
-        t.strictSame(await page.evaluate(overlaps), [], `${width} pixels`)
-      }
+t.test('no label of the timeline lies over another, or a bar, however narrow the window', needsBrowser, async t => {
+  const { page } = await open(t)
+  for (const threshold of ['', '0']) {
+    await page.getByLabel('Threshold').selectOption(threshold)
+    for (const width of [400, 700, 1000, 1400]) {
+      await page.setViewportSize({ width, height: 900 })
+      t.strictSame(await page.evaluate(overlaps), [], `${width} pixels`)
     }
-  },
-)
+  }
+})
 
 /** The colours of the bars of the timeline, and of its lines of waiting; evaluated in the browser. */
 const colours = `(() => {
@@ -155,29 +151,25 @@ t.test('the timeline is zoomed by dragging, by keys and by the wheel, and the UR
   t.ok(await page.locator('.lines tr:target').isVisible())
 })
 
-t.test(
-  'details of the row below the pointer or with the focus are shown; arrow keys move between rows',
-  needsBrowser,
-  async t => {
-    const { page } = await open(t)
-    const detail = page.locator('.timeline-detail')
-    t.equal(await detail.isVisible(), false)
-    await page.locator('.lines tr', { hasText: 'a section' }).hover()
-    t.match(await detail.textContent(), /^a section with .* · Stopwatch · .* m?s to .* m?s · /)
-    // When more rows are shown, it would point at another one.
-    await page.mouse.move(0, 0)
-    await page.getByLabel('Threshold').selectOption('0')
-    await page.locator('.lines tr:visible :is(a, [tabindex])').first().focus()
-    t.match(await detail.textContent(), /^GET \/busy · .* · own /)
-    await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('ArrowUp')
-    const second = page.locator('.lines tr:visible').nth(1)
-    t.equal(await page.evaluate('document.activeElement.textContent'), await second.locator('th a').textContent())
-    await page.keyboard.press('Enter')
-    await t.resolves(page.waitForURL(/panel=events#span-\d+$/))
-  },
-)
+t.test('details of the row below the pointer or in focus are shown; arrow keys move', needsBrowser, async t => {
+  const { page } = await open(t)
+  const detail = page.locator('.timeline-detail')
+  t.equal(await detail.isVisible(), false)
+  await page.locator('.lines tr', { hasText: 'a section' }).hover()
+  t.match(await detail.textContent(), /^a section with .* · Stopwatch · .* m?s to .* m?s · /)
+  // When more rows are shown, it would point at another one.
+  await page.mouse.move(0, 0)
+  await page.getByLabel('Threshold').selectOption('0')
+  await page.locator('.lines tr:visible :is(a, [tabindex])').first().focus()
+  t.match(await detail.textContent(), /^GET \/busy · .* · own /)
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowUp')
+  const second = page.locator('.lines tr:visible').nth(1)
+  t.equal(await page.evaluate('document.activeElement.textContent'), await second.locator('th a').textContent())
+  await page.keyboard.press('Enter')
+  await t.resolves(page.waitForURL(/panel=events#span-\d+$/))
+})
 
 t.test('without scripts the form filters, and everything leads to its page', needsBrowser, async t => {
   const { link, page } = await open(t, false)

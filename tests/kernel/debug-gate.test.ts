@@ -118,33 +118,30 @@ t.test('what nginx before 1.29.7 sends by default opens nothing', async t => {
   t.match(remedyOf(decide({ headers: rewritten })), 'TRUSTED_PROXIES')
 })
 
-t.test(
-  'a request whose origin is in doubt opens nothing; one that asks for something wrong is like any other',
-  async t => {
-    for (const asked of [
-      { target: '/%zz' },
-      { target: '/a#b' },
-      { target: `/${'a'.repeat(9000)}` },
-      { method: 'TRACE' },
-      { method: 'PROPFIND' },
-    ]) {
-      t.ok(decide(asked).isAllowed, JSON.stringify(asked))
-      t.notOk(decide({ ...asked, peer: '203.0.113.9' }).isAllowed, 'for another client')
-      t.notOk(decide({ ...asked, headers: { host: 'evil.test' } }).isAllowed, 'for another host')
-      t.notOk(decide({ ...asked, headers: { ...ours, 'x-forwarded-for': '127.0.0.1' } }).isAllowed, 'behind a proxy')
-    }
-    const many = Object.fromEntries(Array.from({ length: 201 }, (_, index) => [`x-${index}`, '']))
-    for (const asked of [
-      { headers: { ...ours, ...many } },
-      { headers: { host: 'a/b' } },
-      { target: '/%zz', headers: { host: 'a/b' } },
-      { method: 'TRACE', headers: { host: 'a/b' } },
-      { headers: { ...ours, 'transfer-encoding': 'gzip' } },
-    ]) {
-      t.match(decide(asked), { isAllowed: false, reason: /^the request is refused \(HTTP_/, remedy: '' })
-    }
-  },
-)
+t.test('a request of a doubtful origin opens nothing; one that asks for something wrong is like any other', async t => {
+  for (const asked of [
+    { target: '/%zz' },
+    { target: '/a#b' },
+    { target: `/${'a'.repeat(9000)}` },
+    { method: 'TRACE' },
+    { method: 'PROPFIND' },
+  ]) {
+    t.ok(decide(asked).isAllowed, JSON.stringify(asked))
+    t.notOk(decide({ ...asked, peer: '203.0.113.9' }).isAllowed, 'for another client')
+    t.notOk(decide({ ...asked, headers: { host: 'evil.test' } }).isAllowed, 'for another host')
+    t.notOk(decide({ ...asked, headers: { ...ours, 'x-forwarded-for': '127.0.0.1' } }).isAllowed, 'behind a proxy')
+  }
+  const many = Object.fromEntries(Array.from({ length: 201 }, (_, index) => [`x-${index}`, '']))
+  for (const asked of [
+    { headers: { ...ours, ...many } },
+    { headers: { host: 'a/b' } },
+    { target: '/%zz', headers: { host: 'a/b' } },
+    { method: 'TRACE', headers: { host: 'a/b' } },
+    { headers: { ...ours, 'transfer-encoding': 'gzip' } },
+  ]) {
+    t.match(decide(asked), { isAllowed: false, reason: /^the request is refused \(HTTP_/, remedy: '' })
+  }
+})
 
 t.test('behind a trusted proxy the client decides, and a proxy that names none is like any peer', async t => {
   const proxies = ['127.0.0.1']

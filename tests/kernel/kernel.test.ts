@@ -104,73 +104,70 @@ t.test('a refused route is named, also when the place of its declaration is not 
   await t.rejects(boot(t, [bundle]), { message: /^(?!.*undefined)/ })
 })
 
-t.test(
-  'after a failed start each bundle is closed that has begun a step, also the failing one, in reverse order and once',
-  async t => {
-    const calls: string[] = []
-    const bundle = (name: string, init: Partial<Bundle> = {}): Bundle => ({
-      name,
-      register() {},
-      close() {
-        calls.push(name)
-        throw new Error(`${name} is stuck`)
-      },
-      ...init,
-    })
-    const decorating = bundle('decorating', { decorate: foundation => foundation })
-    const fail = () => {
-      throw new Error('It is down.')
-    }
-    const collector = { name: 'stock', collect: () => undefined }
-    const starts: [message: RegExp, closed: string[], bundles: Bundle[], templates?: Record<string, string>][] = [
-      [/"b" failed in decorate/, ['b', 'decorating'], [decorating, bundle('a'), bundle('b', { decorate: fail })]],
-      [/"b" failed in decorate/, ['b'], [bundle('a'), bundle('b', { decorate: () => ({}) as never }), decorating]],
-      [/"b" failed in register/, ['decorating', 'b', 'a'], [bundle('a'), bundle('b', { register: fail }), decorating]],
-      [/"b" failed in register/, ['b', 'a'], [bundle('a'), bundle('b', { register: async () => fail() }), bundle('c')]],
+t.test('after a failed start, each bundle that has begun a step is closed once, in reverse order', async t => {
+  const calls: string[] = []
+  const bundle = (name: string, init: Partial<Bundle> = {}): Bundle => ({
+    name,
+    register() {},
+    close() {
+      calls.push(name)
+      throw new Error(`${name} is stuck`)
+    },
+    ...init,
+  })
+  const decorating = bundle('decorating', { decorate: foundation => foundation })
+  const fail = () => {
+    throw new Error('It is down.')
+  }
+  const collector = { name: 'stock', collect: () => undefined }
+  const starts: [message: RegExp, closed: string[], bundles: Bundle[], templates?: Record<string, string>][] = [
+    [/"b" failed in decorate/, ['b', 'decorating'], [decorating, bundle('a'), bundle('b', { decorate: fail })]],
+    [/"b" failed in decorate/, ['b'], [bundle('a'), bundle('b', { decorate: () => ({}) as never }), decorating]],
+    [/"b" failed in register/, ['decorating', 'b', 'a'], [bundle('a'), bundle('b', { register: fail }), decorating]],
+    [/"b" failed in register/, ['b', 'a'], [bundle('a'), bundle('b', { register: async () => fail() }), bundle('c')]],
+    [
+      /it needs the key "name"/,
+      ['b', 'a'],
+      [bundle('a'), bundle('b', { register: app => void app.collectors.push({} as never) })],
+    ],
+    [
+      /"c" has a collector/,
+      ['c', 'b', 'a'],
       [
-        /it needs the key "name"/,
-        ['b', 'a'],
-        [bundle('a'), bundle('b', { register: app => void app.collectors.push({} as never) })],
+        bundle('a'),
+        ...['b', 'c'].map(name => bundle(name, { register: app => void app.collectors.push({ ...collector }) })),
       ],
+    ],
+    [
+      /The route "r"/,
+      ['b', 'a'],
       [
-        /"c" has a collector/,
-        ['c', 'b', 'a'],
-        [
-          bundle('a'),
-          ...['b', 'c'].map(name => bundle(name, { register: app => void app.collectors.push({ ...collector }) })),
-        ],
+        bundle('a'),
+        bundle('b', {
+          register: ({ routes }) => void routes.add({ name: 'r', path: '/', controller: 'none' as never }),
+        }),
       ],
-      [
-        /The route "r"/,
-        ['b', 'a'],
-        [
-          bundle('a'),
-          bundle('b', {
-            register: ({ routes }) => void routes.add({ name: 'r', path: '/', controller: 'none' as never }),
-          }),
-        ],
-      ],
-      [
-        /"a" failed in register/,
-        ['a'],
-        [bundle('a', { decorate: foundation => foundation, register: fail }), bundle('b')],
-      ],
-      [/\{\{#if\}\}|page/, ['b', 'a'], [bundle('a'), bundle('b')], { 'page.hbs': '{{#if}}' }],
-    ]
-    for (const [message, closed, bundles, templates] of starts) {
-      calls.length = 0
-      const { logger, records } = createRecorder()
-      await t.rejects(bootLogged(t.testdir({ templates: templates ?? {} }), bundles, logger), { message })
-      t.strictSame(calls, closed, `${message}`)
-      const logged = records.map(({ context }) => JSON.stringify(context.exception))
-      t.match(
-        logged,
-        closed.map(name => `failed in close(): Error: ${name} is stuck`),
-        'each failure is logged',
-      )
-    }
-  },
-)
+    ],
+    [
+      /"a" failed in register/,
+      ['a'],
+      [bundle('a', { decorate: foundation => foundation, register: fail }), bundle('b')],
+    ],
+    [/\{\{#if\}\}|page/, ['b', 'a'], [bundle('a'), bundle('b')], { 'page.hbs': '{{#if}}' }],
+  ]
+  for (const [message, closed, bundles, templates] of starts) {
+    calls.length = 0
+    const { logger, records } = createRecorder()
+    await t.rejects(bootLogged(t.testdir({ templates: templates ?? {} }), bundles, logger), { message })
+    t.strictSame(calls, closed, `${message}`)
+    const logged = records.map(({ context }) => JSON.stringify(context.exception))
+    t.match(
+      logged,
+      closed.map(name => `failed in close(): Error: ${name} is stuck`),
+      'each failure is logged',
+    )
+  }
+})
 
 t.test('a bundle that cannot be closed does not keep the others open', async t => {
   const calls: string[] = []

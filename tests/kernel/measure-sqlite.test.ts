@@ -198,26 +198,22 @@ t.test('node:sqlite', { skip: lacksSqlite }, async t => {
   t.match(notes[4]?.error, { code: 'ERR_SQLITE_ERROR' })
 })
 
-t.test(
-  'an iterator that cannot be closed, as one of an earlier node:sqlite, is reported when its loop ends early',
-  t => {
-    const { queries, notes } = createQueries()
-    const database = new FakeDatabase()
-    const { prepare } = database
-    database.prepare = text => ({
-      ...prepare(text),
-      iterate: () =>
-        ({
-          next: () => ({ done: false, value: { id: 1 } }),
-          [Symbol.iterator]() {
-            return this
-          },
-        }) as never,
-    })
-    let read = 0
-    for (const _row of measureSqlite(database, queries).prepare('SELECT id FROM books').iterate())
-      if (++read === 3) break
-    t.strictSame([read, notes.map(({ rows, text }) => [rows, text])], [3, [[3, 'SELECT id FROM books']]])
-    t.end()
-  },
-)
+t.test('an iterator that cannot be closed, as of an earlier node:sqlite, is reported when its loop ends early', t => {
+  const { queries, notes } = createQueries()
+  const database = new FakeDatabase()
+  const { prepare } = database
+  database.prepare = text => ({
+    ...prepare(text),
+    iterate: () =>
+      ({
+        next: () => ({ done: false, value: { id: 1 } }),
+        [Symbol.iterator]() {
+          return this
+        },
+      }) as never,
+  })
+  let read = 0
+  for (const _row of measureSqlite(database, queries).prepare('SELECT id FROM books').iterate()) if (++read === 3) break
+  t.strictSame([read, notes.map(({ rows, text }) => [rows, text])], [3, [[3, 'SELECT id FROM books']]])
+  t.end()
+})

@@ -92,27 +92,24 @@ function countDispatches(lines: readonly string[], event: string): Record<string
   return counts
 }
 
-t.test(
-  'kernel.finish_request is dispatched once for each request, kernel.terminate once for each main request',
-  async t => {
-    const way = fc.constantFrom('synchronous' as const, 'asynchronous' as const)
-    const property = fc.asyncProperty(applications.map(withoutLateErrors), way, async (spec, way) => {
-      const lines = await runApplication(spec, way)
-      const finished = Object.entries(countDispatches(lines, 'kernel.finish_request'))
-      assert.deepStrictEqual(
-        finished.filter(([, count]) => count !== 1),
-        [],
-      )
-      const answered = lines.filter(line => line.startsWith('handle() gives')).length
-      const terminated = Object.entries(countDispatches(lines, 'kernel.terminate')).filter(([, count]) => count > 0)
-      assert.deepStrictEqual(
-        terminated.map(([, count]) => count),
-        Array(answered).fill(1),
-      )
-    })
-    await t.resolves(fc.assert(property, { numRuns: 200, seed: 16 }))
-  },
-)
+t.test('kernel.finish_request comes once for each request, kernel.terminate once for each main request', async t => {
+  const way = fc.constantFrom('synchronous' as const, 'asynchronous' as const)
+  const property = fc.asyncProperty(applications.map(withoutLateErrors), way, async (spec, way) => {
+    const lines = await runApplication(spec, way)
+    const finished = Object.entries(countDispatches(lines, 'kernel.finish_request'))
+    assert.deepStrictEqual(
+      finished.filter(([, count]) => count !== 1),
+      [],
+    )
+    const answered = lines.filter(line => line.startsWith('handle() gives')).length
+    const terminated = Object.entries(countDispatches(lines, 'kernel.terminate')).filter(([, count]) => count > 0)
+    assert.deepStrictEqual(
+      terminated.map(([, count]) => count),
+      Array(answered).fill(1),
+    )
+  })
+  await t.resolves(fc.assert(property, { numRuns: 200, seed: 16 }))
+})
 
 t.test('an answer is a promise only if something was pending; without a promise an error is thrown', async t => {
   const types = [RequestEvent, ControllerEvent, ControllerArgumentsEvent, ResponseEvent, FinishRequestEvent]

@@ -30,41 +30,38 @@ t.test('an observed function cannot be distinguished, and passes each call on', 
   t.throws(() => (Observed as unknown as AnyFunction)(), TypeError)
 })
 
-t.test(
-  'a call may get other arguments, another result, or another function; a failure of the observer changes nothing',
-  async t => {
-    const other = observeCalls(named, (_, args) => void args.splice(0, 2, 'other'))
-    t.strictSame(other.call(1, 2, 3), [1, 'other'])
-    const instead = observeCalls(named, () => (...args) => ['instead', ...args])
-    t.strictSame(instead(1), ['instead', 1])
-    const after = observeCalls(named, () => ({ after: result => [result, 'after'] }))
-    t.strictSame(after.call(0, 1), [[0, 1], 'after'])
-    const fail = () => {
-      throw new Error('of the observer')
-    }
-    t.strictSame(observeCalls(named, fail).call(0, 1), [0, 1])
-    t.strictSame(observeCalls(named, () => ({ after: fail })).call(0, 1), [0, 1])
-    t.strictSame(observeCalls(named, () => ({ after: fail, failed: fail })).call(0, 1), [0, 1])
-    const error = new RangeError('of the function')
-    const thrower = () => {
-      throw error
-    }
-    const failures: unknown[] = []
-    for (const following of [
-      { after: fail },
-      { after: fail, failed: fail },
-      { after: fail, failed: (given: unknown) => failures.push(given) },
-    ]) {
-      t.throws(() => observeCalls(thrower, () => following)(), error)
-    }
-    t.strictSame(failures, [error])
-    const recursive: AnyFunction = observeCalls(
-      depth => (depth === 0 ? [] : [depth, recursive(Number(depth) - 1)]),
-      () => ({ after: result => result }),
-    )
-    t.strictSame(recursive(2), [2, [1, []]])
-  },
-)
+t.test('a call may get other arguments, result, or function; a failure of the observer changes nothing', async t => {
+  const other = observeCalls(named, (_, args) => void args.splice(0, 2, 'other'))
+  t.strictSame(other.call(1, 2, 3), [1, 'other'])
+  const instead = observeCalls(named, () => (...args) => ['instead', ...args])
+  t.strictSame(instead(1), ['instead', 1])
+  const after = observeCalls(named, () => ({ after: result => [result, 'after'] }))
+  t.strictSame(after.call(0, 1), [[0, 1], 'after'])
+  const fail = () => {
+    throw new Error('of the observer')
+  }
+  t.strictSame(observeCalls(named, fail).call(0, 1), [0, 1])
+  t.strictSame(observeCalls(named, () => ({ after: fail })).call(0, 1), [0, 1])
+  t.strictSame(observeCalls(named, () => ({ after: fail, failed: fail })).call(0, 1), [0, 1])
+  const error = new RangeError('of the function')
+  const thrower = () => {
+    throw error
+  }
+  const failures: unknown[] = []
+  for (const following of [
+    { after: fail },
+    { after: fail, failed: fail },
+    { after: fail, failed: (given: unknown) => failures.push(given) },
+  ]) {
+    t.throws(() => observeCalls(thrower, () => following)(), error)
+  }
+  t.strictSame(failures, [error])
+  const recursive: AnyFunction = observeCalls(
+    depth => (depth === 0 ? [] : [depth, recursive(Number(depth) - 1)]),
+    () => ({ after: result => result }),
+  )
+  t.strictSame(recursive(2), [2, [1, []]])
+})
 
 t.test('no call has a frame, whatever the limit; the stack of a failed call has none', async t => {
   const { prepareStackTrace, stackTraceLimit } = Error

@@ -130,40 +130,37 @@ t.test('debug:routes shows the details of a named route', async t => {
   t.match((await run('debug:routes wild')).stdout, /^Aliases +none$\n(?:.*\n)*Methods +any$/m)
 })
 
-t.test(
-  'routes that are never reached are named when the server listens, by debug:routes, and in a finding',
-  async t => {
-    const double: Bundle = {
-      name: 'double',
-      register({ routes }) {
-        for (const name of ['first', 'second']) {
-          routes.get(name, '/double', () => Response.text(name))
-        }
-        routes.get('single', '/single', () => Response.text('single'))
-      },
-    }
-    const problem =
-      'The route "second" (/double) is never reached by any request: "first" (/double) matches the same paths, and comes first.'
-    const { app, client, close, expectProfile, profileOf, records } = await createProfiledTestKernel({
-      bundles: [createFrameworkBundle(), siteBundle, double],
-    })
-    t.teardown(close)
-    const warnings = () => records.filter(({ level }) => level === 'warning').map(({ message }) => message)
-    t.strictSame(warnings(), [])
-    app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000', worker: 1 })
-    t.strictSame(warnings(), [problem])
-    const load = async () => [createFrameworkBundle(), siteBundle, double]
-    t.match((await run('debug:routes', { load })).stderr, problem)
-    t.match((await run('debug:routes second', { load })).stderr, problem)
-    t.notMatch((await run('debug:routes partner', { load })).stderr, problem)
+t.test('routes that are never reached are named when the server listens, by debug:routes, in a finding', async t => {
+  const double: Bundle = {
+    name: 'double',
+    register({ routes }) {
+      for (const name of ['first', 'second']) {
+        routes.get(name, '/double', () => Response.text(name))
+      }
+      routes.get('single', '/single', () => Response.text('single'))
+    },
+  }
+  const problem =
+    'The route "second" (/double) is never reached by any request: "first" (/double) matches the same paths, and comes first.'
+  const { app, client, close, expectProfile, profileOf, records } = await createProfiledTestKernel({
+    bundles: [createFrameworkBundle(), siteBundle, double],
+  })
+  t.teardown(close)
+  const warnings = () => records.filter(({ level }) => level === 'warning').map(({ message }) => message)
+  t.strictSame(warnings(), [])
+  app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000', worker: 1 })
+  t.strictSame(warnings(), [problem])
+  const load = async () => [createFrameworkBundle(), siteBundle, double]
+  t.match((await run('debug:routes', { load })).stderr, problem)
+  t.match((await run('debug:routes second', { load })).stderr, problem)
+  t.notMatch((await run('debug:routes partner', { load })).stderr, problem)
 
-    const expectation = await expectProfile(await client.get('/double'))
-    expectation.hadFindings('hidden-route', 1)
-    const [rule] = app.findingRules
-    t.match(rule?.find(await profileOf(await client.get('/double'))), [{ severity: 'warning', problem }])
-    ;(await expectProfile(await client.get('/single'))).not.hadFindings()
-  },
-)
+  const expectation = await expectProfile(await client.get('/double'))
+  expectation.hadFindings('hidden-route', 1)
+  const [rule] = app.findingRules
+  t.match(rule?.find(await profileOf(await client.get('/double'))), [{ severity: 'warning', problem }])
+  ;(await expectProfile(await client.get('/single'))).not.hadFindings()
+})
 
 t.test('a route that only answers GET and reads a body is named when the server listens', async t => {
   const schema = { '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } } as const

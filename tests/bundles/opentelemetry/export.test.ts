@@ -251,36 +251,33 @@ t.test('with an instrumentation and debug, there are spans without an endpoint, 
   t.strictSame(await seen({ APP_ENV: 'dev', OTEL_SDK_DISABLED: '1' }), [false, undefined])
 })
 
-t.test(
-  'without an endpoint, a log message has the ids of its span only if the client has sent a trace context',
-  async t => {
-    addInstrumentation(t, () => undefined)
-    const kernel = await boot(t, { APP_ENV: 'dev' })
-    const { logger } = kernel.app
-    const traceIds: (string | undefined)[] = []
-    const removeObserver = logger.observe(({ message, span }) => {
-      if (message === 'Here.') traceIds.push(span?.traceId)
-    })
-    kernel.app.routes.add({
-      name: 'x',
-      path: '/x',
-      controller: () => {
-        logger.info('Here.')
-        return Response.text('')
-      },
-    })
-    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
-    await kernel.client.get('/x')
-    await kernel.client.get('/x', { headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` } })
-    logger.info('Here.')
-    trace.getTracer('library').startActiveSpan('outside of a request', span => {
+t.test('without an endpoint, a log message has the ids of its span only if the client sent a context', async t => {
+  addInstrumentation(t, () => undefined)
+  const kernel = await boot(t, { APP_ENV: 'dev' })
+  const { logger } = kernel.app
+  const traceIds: (string | undefined)[] = []
+  const removeObserver = logger.observe(({ message, span }) => {
+    if (message === 'Here.') traceIds.push(span?.traceId)
+  })
+  kernel.app.routes.add({
+    name: 'x',
+    path: '/x',
+    controller: () => {
       logger.info('Here.')
-      span.end()
-    })
-    removeObserver()
-    t.strictSame(traceIds, [undefined, traceId, undefined, undefined])
-  },
-)
+      return Response.text('')
+    },
+  })
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+  await kernel.client.get('/x')
+  await kernel.client.get('/x', { headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` } })
+  logger.info('Here.')
+  trace.getTracer('library').startActiveSpan('outside of a request', span => {
+    logger.info('Here.')
+    span.end()
+  })
+  removeObserver()
+  t.strictSame(traceIds, [undefined, traceId, undefined, undefined])
+})
 
 t.test('a wrong setting stops the start, without the secret', async t => {
   const wrong = {

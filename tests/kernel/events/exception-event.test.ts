@@ -34,23 +34,20 @@ t.test('the response gets status and headers of an HttpError', async t => {
   t.equal(response.headers.get('retry-after'), '9')
 })
 
-t.test(
-  'a response that is an error or redirect itself keeps its status, and any when the listener says so',
-  async t => {
-    for (const [status, keepsStatus] of [
-      [303, false],
-      [404, false],
-      [200, true],
-    ] as const) {
-      const { kernel, dispatcher, request } = createFailing()
-      dispatcher.on(ExceptionEvent, event => {
-        event.keepsStatus = keepsStatus
-        event.respond(new Response('', { status }))
-      })
-      t.equal((await kernel.handle(request)).status, status)
-    }
-  },
-)
+t.test('a response that is an error or redirect keeps its status, and any when the listener says so', async t => {
+  for (const [status, keepsStatus] of [
+    [303, false],
+    [404, false],
+    [200, true],
+  ] as const) {
+    const { kernel, dispatcher, request } = createFailing()
+    dispatcher.on(ExceptionEvent, event => {
+      event.keepsStatus = keepsStatus
+      event.respond(new Response('', { status }))
+    })
+    t.equal((await kernel.handle(request)).status, status)
+  }
+})
 
 t.test('a listener may replace the error for those after it', async t => {
   const { kernel, dispatcher, request } = createFailing()

@@ -216,15 +216,12 @@ t.test('close() while 100 requests wait: all are answered in order, and terminat
   t.strictSame([...terminated].sort(), expected.sort())
 })
 
-t.test(
-  'close() at its deadline: the requests that were cut off are terminated once, when they are answered',
-  async t => {
-    const { clients, releases, server, terminated } = await sendHundred(t)
-    await server.close({ deadline: 10 })
-    t.strictSame(terminated, [])
-    for (const release of releases) release()
-    await until(() => terminated.length >= 100)
-    const expected = clients.flatMap(({ paths }) => paths.map(path => `${path} false`))
-    t.strictSame([...terminated].sort(), expected.sort())
-  },
-)
+t.test('close() at its deadline: requests that were cut off are terminated once, when they are answered', async t => {
+  const { clients, releases, server, terminated } = await sendHundred(t)
+  await server.close({ deadline: 10 })
+  t.strictSame(terminated, [])
+  for (const release of releases) release()
+  await until(() => terminated.length >= 100)
+  const expected = clients.flatMap(({ paths }) => paths.map(path => `${path} false`))
+  t.strictSame([...terminated].sort(), expected.sort())
+})

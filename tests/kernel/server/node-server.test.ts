@@ -557,33 +557,30 @@ t.test('a trusted proxy says who the client is', async t => {
   t.notOk((await fetch(`${url}/nope`, { headers })).headers.has('x-debug-exception'))
 })
 
-t.test(
-  'close() answers what is under way, closes the connection behind it, and does not wait long for a silent client',
-  async t => {
-    let isBusy = false
-    const slow = async () => {
-      isBusy = true
-      await wait(200)
-      return Response.text('slow, and whole')
-    }
-    const { server, app, port } = await startServer(t, {}, [createHandlerBundle({ '/slow': slow })])
-    const emitted: string[] = []
-    app.signals.on('server.draining', () => emitted.push('draining'))
-    app.signals.on('server.closed', () => emitted.push('closed'))
-    const busy = openConnection(port)
-    const silent = openConnection(port)
-    const idle = openConnection(port)
-    idle.socket.write(`${head('/ok')}\r\n`)
-    await until(() => idle.received() !== '')
-    busy.socket.write(`${head('/slow')}\r\n`)
-    await until(() => isBusy)
-    await server.close()
-    await closed(busy.socket)
-    t.match(busy.received(), /^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*slow, and whole$/)
-    await Promise.all([silent, idle].map(({ socket }) => closed(socket)))
-    t.strictSame(emitted, ['draining', 'closed'])
-  },
-)
+t.test('close() answers what is under way, closes its connection, and waits briefly for a silent client', async t => {
+  let isBusy = false
+  const slow = async () => {
+    isBusy = true
+    await wait(200)
+    return Response.text('slow, and whole')
+  }
+  const { server, app, port } = await startServer(t, {}, [createHandlerBundle({ '/slow': slow })])
+  const emitted: string[] = []
+  app.signals.on('server.draining', () => emitted.push('draining'))
+  app.signals.on('server.closed', () => emitted.push('closed'))
+  const busy = openConnection(port)
+  const silent = openConnection(port)
+  const idle = openConnection(port)
+  idle.socket.write(`${head('/ok')}\r\n`)
+  await until(() => idle.received() !== '')
+  busy.socket.write(`${head('/slow')}\r\n`)
+  await until(() => isBusy)
+  await server.close()
+  await closed(busy.socket)
+  t.match(busy.received(), /^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*slow, and whole$/)
+  await Promise.all([silent, idle].map(({ socket }) => closed(socket)))
+  t.strictSame(emitted, ['draining', 'closed'])
+})
 
 t.test('close() cuts off at its deadline what does not end', async t => {
   const { server, port } = await startServer(t, {}, [

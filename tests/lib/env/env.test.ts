@@ -243,18 +243,15 @@ t.test('config', async t => {
     )
   })
 
-  t.test(
-    'debug is on in dev and test, off in prod, as APP_DEBUG says, and never where NODE_ENV is production',
-    async t => {
-      const isDebug = (variables: Record<string, string>) => parseConfig({ APP_SECRET, ...variables }).isDebug
-      for (const APP_ENV of ['dev', 'test', 'prod']) {
-        t.equal(isDebug({ APP_ENV }), APP_ENV !== 'prod')
-        for (const APP_DEBUG of ['1', 'true', 'YES', 'On']) t.equal(isDebug({ APP_ENV, APP_DEBUG }), true)
-        for (const APP_DEBUG of ['0', 'false', 'No', 'OFF']) t.equal(isDebug({ APP_ENV, APP_DEBUG }), false)
-        t.equal(isDebug({ APP_ENV, APP_DEBUG: '1', NODE_ENV: 'production' }), false)
-      }
-    },
-  )
+  t.test('debug is on in dev and test, off in prod, as APP_DEBUG says, never if NODE_ENV is production', async t => {
+    const isDebug = (variables: Record<string, string>) => parseConfig({ APP_SECRET, ...variables }).isDebug
+    for (const APP_ENV of ['dev', 'test', 'prod']) {
+      t.equal(isDebug({ APP_ENV }), APP_ENV !== 'prod')
+      for (const APP_DEBUG of ['1', 'true', 'YES', 'On']) t.equal(isDebug({ APP_ENV, APP_DEBUG }), true)
+      for (const APP_DEBUG of ['0', 'false', 'No', 'OFF']) t.equal(isDebug({ APP_ENV, APP_DEBUG }), false)
+      t.equal(isDebug({ APP_ENV, APP_DEBUG: '1', NODE_ENV: 'production' }), false)
+    }
+  })
 
   t.test('the default log level is debug in dev only', async t => {
     t.equal(parseConfig({ APP_SECRET, APP_ENV: 'test' }).logLevel, 'warning')
@@ -324,20 +321,17 @@ t.test('config', async t => {
     t.ok(parseConfig({ APP_SECRET: shippedSecret, APP_ENV: 'test' }))
   })
 
-  t.test(
-    'the shipped secret is refused where debug is off, with the reason if APP_ENV disagrees with NODE_ENV',
-    async t => {
-      const variables = { APP_SECRET: shippedSecret, APP_ENV: 'dev', NODE_ENV: 'production' }
-      const settings = new Settings({ variables, files: { APP_SECRET: '.env', APP_ENV: '.env' } })
-      readConfig(settings)
-      t.throws(() => settings.check(), {
-        message:
-          / APP_SECRET is not a secret of its own .* is public\. NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod in \.env\.local or the environment\.$/,
-      })
-      t.throws(() => parseConfig({ APP_SECRET: shippedSecret, APP_DEBUG: '0' }), { message: /own .* is public\.$/ })
-      t.throws(() => parseConfig({ APP_DEBUG: '0' }), {
-        message: / APP_SECRET is not set; it must be a secret of its own/,
-      })
-    },
-  )
+  t.test('the shipped secret is refused where debug is off, with the reason if APP_ENV is not NODE_ENV', async t => {
+    const variables = { APP_SECRET: shippedSecret, APP_ENV: 'dev', NODE_ENV: 'production' }
+    const settings = new Settings({ variables, files: { APP_SECRET: '.env', APP_ENV: '.env' } })
+    readConfig(settings)
+    t.throws(() => settings.check(), {
+      message:
+        / APP_SECRET is not a secret of its own .* is public\. NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod in \.env\.local or the environment\.$/,
+    })
+    t.throws(() => parseConfig({ APP_SECRET: shippedSecret, APP_DEBUG: '0' }), { message: /own .* is public\.$/ })
+    t.throws(() => parseConfig({ APP_DEBUG: '0' }), {
+      message: / APP_SECRET is not set; it must be a secret of its own/,
+    })
+  })
 })

@@ -266,55 +266,52 @@ const platformNames = `
   APP_VERSION APP_HOME APP_DIR APP_ROOT DEBUG LOGLEVEL LOG_FILE LOG_FORMAT OTEL_SERVICE_VERSION OTEL_LOG_LEVEL OTEL_METRICS_EXPORTER
   OTEL_EXPORTER_OTLP_LOGS_ENDPOINT OTEL_EXPORTER_OTLP_METRICS_ENDPOINT OTEL_PROPAGATORS S3_REGION SENTRY_DSN PM2_HOME pm_id NODE_APP_INSTANCE`
 
-t.test(
-  'of the variables of the process, only those with nearly the name of a missing setting are reported',
-  async t => {
-    const names = `PROFILER_SAMPLE PROFILER_URL PROFILER_ONLY_ERRORS EDITOR_URL EDITOR_PATHS SESSION_URL ACCESS_LOG ACCEL_REDIRECT
+t.test('of the variables of the process, only those with nearly the name of a missing setting are named', async t => {
+  const names = `PROFILER_SAMPLE PROFILER_URL PROFILER_ONLY_ERRORS EDITOR_URL EDITOR_PATHS SESSION_URL ACCESS_LOG ACCEL_REDIRECT
     OTEL_SERVICE_NAME OTEL_EXPORTER_OTLP_ENDPOINT OTEL_EXPORTER_OTLP_TRACES_ENDPOINT OTEL_TRACES_SAMPLER
     REDIS_URL REDIS_HOST MYSQL_HOST SMTP_HOST SMTP_USER S3_BUCKET S3_KEY PG_HOST SENTRY_URL PATHS HOST NAME USERS MAILS LANGS`
-    const unknownOf = (variables: Readonly<Record<string, string>>, files: Readonly<Record<string, string>> = {}) => {
-      const settings = new Settings({ variables, files })
-      readConfig(settings)
-      const declared = Object.fromEntries(names.split(/\s+/).map(name => [name, { help: 'help', default: undefined }]))
-      settings.declare('shop', defineSettings(declared))
-      return settings.listUnknown().map(({ name, suggestion }) => name + suggestion)
-    }
-    const platform = platformNames.trim().split(/\s+/)
-    t.ok(platform.length > 150)
-    t.strictSame(unknownOf(Object.fromEntries(platform.map(name => [name, '1']))), [])
-    const mistyped: Readonly<Record<string, string>> = {
-      LOG_LEVL: 'LOG_LEVEL',
-      LOG_LEVELS: 'LOG_LEVEL',
-      LOG_LEVLE: 'LOG_LEVEL',
-      APP_EVN: 'APP_ENV',
-      APP_SECERT: 'APP_SECRET',
-      APP_HOST: 'APP_HOSTS',
-      APP_DEBUGS: 'APP_DEBUG',
-      TRUSTED_PROXYES: 'TRUSTED_PROXIES',
-      TRUSTED_HEADER: 'TRUSTED_HEADERS',
-      DEBUG_KEYS: 'DEBUG_KEY',
-      NODE_EVN: 'NODE_ENV',
-      PROFILER_SAMPL: 'PROFILER_SAMPLE',
-      SESION_URL: 'SESSION_URL',
-      OTEL_SERVICE_NMAE: 'OTEL_SERVICE_NAME',
-      REDIS_URI: 'REDIS_URL',
-    }
-    t.strictSame(
-      Object.keys(mistyped).flatMap(name => unknownOf({ [name]: 'x' })),
-      Object.entries(mistyped).map(([name, right]) => `${name}; the nearest is "${right}"`),
-    )
-    t.strictSame(
-      unknownOf({ LOG_LEVL: 'info', LOG_LEVEL: 'error', REDIS_URI: '' }),
-      [],
-      'the setting is set, or the variable is empty',
-    )
-    t.strictSame(
-      unknownOf({ APP_SECERT: 'x', APP_SECRET: 'shipped' }, { APP_SECRET: '.env' }),
-      ['APP_SECERT; the nearest is "APP_SECRET"'],
-      'the setting of a file would be overridden',
-    )
-    const tracing = new Settings({ variables: { OTEL_SERVICE_NMAE: 'x' } })
-    tracing.allow(defineSettings({ OTEL_SERVICE_NAME: { help: 'help', default: undefined } }))
-    t.equal(tracing.listUnknown()[0]?.suggestion, '; the nearest is "OTEL_SERVICE_NAME"', 'the part is not used')
-  },
-)
+  const unknownOf = (variables: Readonly<Record<string, string>>, files: Readonly<Record<string, string>> = {}) => {
+    const settings = new Settings({ variables, files })
+    readConfig(settings)
+    const declared = Object.fromEntries(names.split(/\s+/).map(name => [name, { help: 'help', default: undefined }]))
+    settings.declare('shop', defineSettings(declared))
+    return settings.listUnknown().map(({ name, suggestion }) => name + suggestion)
+  }
+  const platform = platformNames.trim().split(/\s+/)
+  t.ok(platform.length > 150)
+  t.strictSame(unknownOf(Object.fromEntries(platform.map(name => [name, '1']))), [])
+  const mistyped: Readonly<Record<string, string>> = {
+    LOG_LEVL: 'LOG_LEVEL',
+    LOG_LEVELS: 'LOG_LEVEL',
+    LOG_LEVLE: 'LOG_LEVEL',
+    APP_EVN: 'APP_ENV',
+    APP_SECERT: 'APP_SECRET',
+    APP_HOST: 'APP_HOSTS',
+    APP_DEBUGS: 'APP_DEBUG',
+    TRUSTED_PROXYES: 'TRUSTED_PROXIES',
+    TRUSTED_HEADER: 'TRUSTED_HEADERS',
+    DEBUG_KEYS: 'DEBUG_KEY',
+    NODE_EVN: 'NODE_ENV',
+    PROFILER_SAMPL: 'PROFILER_SAMPLE',
+    SESION_URL: 'SESSION_URL',
+    OTEL_SERVICE_NMAE: 'OTEL_SERVICE_NAME',
+    REDIS_URI: 'REDIS_URL',
+  }
+  t.strictSame(
+    Object.keys(mistyped).flatMap(name => unknownOf({ [name]: 'x' })),
+    Object.entries(mistyped).map(([name, right]) => `${name}; the nearest is "${right}"`),
+  )
+  t.strictSame(
+    unknownOf({ LOG_LEVL: 'info', LOG_LEVEL: 'error', REDIS_URI: '' }),
+    [],
+    'the setting is set, or the variable is empty',
+  )
+  t.strictSame(
+    unknownOf({ APP_SECERT: 'x', APP_SECRET: 'shipped' }, { APP_SECRET: '.env' }),
+    ['APP_SECERT; the nearest is "APP_SECRET"'],
+    'the setting of a file would be overridden',
+  )
+  const tracing = new Settings({ variables: { OTEL_SERVICE_NMAE: 'x' } })
+  tracing.allow(defineSettings({ OTEL_SERVICE_NAME: { help: 'help', default: undefined } }))
+  t.equal(tracing.listUnknown()[0]?.suggestion, '; the nearest is "OTEL_SERVICE_NAME"', 'the part is not used')
+})

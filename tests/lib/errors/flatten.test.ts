@@ -152,18 +152,15 @@ t.test('the statement of an error is found behind comments and brackets, and wit
   t.strictSame({ ...flattenError(Object.assign(new Error('x'), query)).properties }, query)
 })
 
-t.test(
-  'of a value of a statement that contains another one nothing is left, also where the message quotes it as JSON',
-  async t => {
-    const params = ['Kq3W', 'Kq3W-zv9Q', 'a"b\\c']
-    const messages = ['Kq3W-zv9Q or Kq3W', `it was ${JSON.stringify('a"b\\c')}`]
-    const shown = messages.map(message => {
-      const error = Object.assign(new Error(message), { sql: 'SELECT f(?, ?, ?)', params })
-      return flattenError(error).message
-    })
-    t.strictSame(shown, ['****** or ******', 'it was "******"'])
-  },
-)
+t.test('of a value that contains another one nothing is left, also where the message quotes it as JSON', async t => {
+  const params = ['Kq3W', 'Kq3W-zv9Q', 'a"b\\c']
+  const messages = ['Kq3W-zv9Q or Kq3W', `it was ${JSON.stringify('a"b\\c')}`]
+  const shown = messages.map(message => {
+    const error = Object.assign(new Error(message), { sql: 'SELECT f(?, ?, ?)', params })
+    return flattenError(error).message
+  })
+  t.strictSame(shown, ['****** or ******', 'it was "******"'])
+})
 
 t.test('the message of a database is the same for the error, for its property, and in an error around it', async t => {
   const message = `Incorrect value: 'it's Kq3W' for column 'id' at row 1`

@@ -463,24 +463,21 @@ t.test('ordinary texts stay as they are', async t => {
   for (const text of ordinary) t.equal(maskText(text), text)
 })
 
-t.test(
-  'the work grows as the text does: names are asked for as often as there are separators, each within bounds',
-  async t => {
-    const count = (text: string) => {
-      let names = 0
-      maskText(text, name => {
-        names++
-        if (name.length > 100) t.fail('a long name')
-        return isSecretName(name)
-      })
-      return names
-    }
-    for (const piece of pieces) {
-      const [once, twice] = [2000, 4000].map(length => count(piece.repeat(length / piece.length)))
-      t.ok(Number(twice) <= 2 * Number(once) + 20, `${JSON.stringify(piece)}: ${once}, ${twice}`)
-    }
-  },
-)
+t.test('the work grows as the text does: names are looked up once for each separator, within bounds', async t => {
+  const count = (text: string) => {
+    let names = 0
+    maskText(text, name => {
+      names++
+      if (name.length > 100) t.fail('a long name')
+      return isSecretName(name)
+    })
+    return names
+  }
+  for (const piece of pieces) {
+    const [once, twice] = [2000, 4000].map(length => count(piece.repeat(length / piece.length)))
+    t.ok(Number(twice) <= 2 * Number(once) + 20, `${JSON.stringify(piece)}: ${once}, ${twice}`)
+  }
+})
 
 t.test('wrong escapes before a name hide no secret, and thousands of them throw no exceptions', async t => {
   const wrong = ['%', '%FF', '%C3', '%E0%80', '%25FF'].map(escaped => `/?a=1&${escaped}%26%70assword=Xk7Canary9`)

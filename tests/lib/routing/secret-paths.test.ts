@@ -85,34 +85,31 @@ t.test('a long text without a path takes no longer than others', async t => {
   t.ok(process.cpuUsage(begin).user < 2_000_000)
 })
 
-t.test(
-  'the values of secret parameters are masked wherever they are, while the profile of their request is made',
-  async t => {
-    const paths = new SecretPaths(new Set(), isSecretName)
-    const hide = (value: string, text: string, name = 'token', sent = value) =>
-      paths.hide(`/api/reset/${sent}`, { [name]: value, page: 'page77' }, () => paths.mask(text))
-    t.strictSame(
-      [
-        hide('S3cretKq', '/S3cretKq, reset S3cretKq?a=1'),
-        hide('S3cretKq', '{"text":"S3cr%65tKq"}', 'token', 'S3cr%65tKq'),
-        hide('S3cretKq', 'S3cretKq', 'name'),
-        // Numbers, and names of fields and kinds, are parts of JSON.
-        hide('123456', '{"time":1234567}'),
-        hide('duration', '{"duration":1}'),
-        hide('a1', 'a1'),
-        hide('S3cretKq', 'page77'),
-        paths.mask('S3cretKq'),
-      ],
-      [
-        '/******, reset ******?a=1',
-        '{"text":"******"}',
-        'S3cretKq',
-        '{"time":1234567}',
-        '{"duration":1}',
-        'a1',
-        'page77',
-        'S3cretKq',
-      ],
-    )
-  },
-)
+t.test('values of secret parameters are masked wherever they are, while the profile of a request is made', async t => {
+  const paths = new SecretPaths(new Set(), isSecretName)
+  const hide = (value: string, text: string, name = 'token', sent = value) =>
+    paths.hide(`/api/reset/${sent}`, { [name]: value, page: 'page77' }, () => paths.mask(text))
+  t.strictSame(
+    [
+      hide('S3cretKq', '/S3cretKq, reset S3cretKq?a=1'),
+      hide('S3cretKq', '{"text":"S3cr%65tKq"}', 'token', 'S3cr%65tKq'),
+      hide('S3cretKq', 'S3cretKq', 'name'),
+      // Numbers, and names of fields and kinds, are parts of JSON.
+      hide('123456', '{"time":1234567}'),
+      hide('duration', '{"duration":1}'),
+      hide('a1', 'a1'),
+      hide('S3cretKq', 'page77'),
+      paths.mask('S3cretKq'),
+    ],
+    [
+      '/******, reset ******?a=1',
+      '{"text":"******"}',
+      'S3cretKq',
+      '{"time":1234567}',
+      '{"duration":1}',
+      'a1',
+      'page77',
+      'S3cretKq',
+    ],
+  )
+})

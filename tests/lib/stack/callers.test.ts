@@ -74,42 +74,39 @@ t.test('the settings of Error are restored', async t => {
   t.equal(Error.prepareStackTrace, prepareStackTrace)
 })
 
-t.test(
-  'whatever replaces Error.prepareStackTrace, a place is that of its call, in the source or in the compiled code',
-  async t => {
-    const { prepareStackTrace, stackTraceLimit } = Error
-    type Sites = readonly NodeJS.CallSite[]
-    const replacements: Record<string, (error: Error, sites: Sites) => unknown> = {
-      nothing: () => undefined,
-      text: () => 'no frames',
-      'the calls': (_error, sites) => sites,
-      'an object': (error, sites) => ({ message: error.message, sites }),
-      'a colon without a message': (_error, sites) => ['Error: ', ...sites].join('\n    at '),
-      'a long form': (_error, sites) => `Error\n${sites.map(site => `    at ${site}\n    ---`).join('\n')}`,
-      'calls of Node left out': (_error, sites) =>
-        ['Error', ...sites.filter(site => site.getFileName())].join('\n    at '),
-      'one call more': (_error, sites) => ['Error', 'evil (/etc/passwd:1:1)', ...sites].join('\n    at '),
-      'an error': () => {
-        throw new Error('no stack')
-      },
+t.test('whatever replaces Error.prepareStackTrace, a place is that of its call, in source or in dist/', async t => {
+  const { prepareStackTrace, stackTraceLimit } = Error
+  type Sites = readonly NodeJS.CallSite[]
+  const replacements: Record<string, (error: Error, sites: Sites) => unknown> = {
+    nothing: () => undefined,
+    text: () => 'no frames',
+    'the calls': (_error, sites) => sites,
+    'an object': (error, sites) => ({ message: error.message, sites }),
+    'a colon without a message': (_error, sites) => ['Error: ', ...sites].join('\n    at '),
+    'a long form': (_error, sites) => `Error\n${sites.map(site => `    at ${site}\n    ---`).join('\n')}`,
+    'calls of Node left out': (_error, sites) =>
+      ['Error', ...sites.filter(site => site.getFileName())].join('\n    at '),
+    'one call more': (_error, sites) => ['Error', 'evil (/etc/passwd:1:1)', ...sites].join('\n    at '),
+    'an error': () => {
+      throw new Error('no stack')
+    },
+  }
+  for (const [name, replacement] of Object.entries(replacements)) {
+    for (const limit of [stackTraceLimit, 0, 1, undefined]) {
+      const callers = new Callers(packageDirectory)
+      Object.assign(Error, { prepareStackTrace: replacement, stackTraceLimit: limit })
+      const found = [1].map(function buy() {
+        return callers.find()
+      })[0]
+      Object.assign(Error, { prepareStackTrace, stackTraceLimit })
+      t.match(
+        found,
+        { function: 'buy', file: /^(dist\/)?tests\/lib\/stack\/callers\.test\.[jt]s$/, line: Number },
+        name,
+      )
     }
-    for (const [name, replacement] of Object.entries(replacements)) {
-      for (const limit of [stackTraceLimit, 0, 1, undefined]) {
-        const callers = new Callers(packageDirectory)
-        Object.assign(Error, { prepareStackTrace: replacement, stackTraceLimit: limit })
-        const found = [1].map(function buy() {
-          return callers.find()
-        })[0]
-        Object.assign(Error, { prepareStackTrace, stackTraceLimit })
-        t.match(
-          found,
-          { function: 'buy', file: /^(dist\/)?tests\/lib\/stack\/callers\.test\.[jt]s$/, line: Number },
-          name,
-        )
-      }
-    }
-  },
-)
+  }
+})
 
 t.test('an application may freeze Error, or replace captureStackTrace', async t => {
   const code = `

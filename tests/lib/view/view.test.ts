@@ -71,27 +71,24 @@ t.test('globals', async t => {
     t.equal(view.render('plain', { text: 'x' }), 'x')
   })
 
-  t.test(
-    'a function is called once for each request, with the main request, and only for pages that use it',
-    async t => {
-      const calls: Request[] = []
-      const files = { 'page.hbs': '{{@user.name}}', 'plain.hbs': '' }
-      const view = viewOf(t, files, view => {
-        view.addGlobal('user', request => {
-          calls.push(request)
-          return { name: 'Ada' }
-        })
+  t.test('a function is called once for each request, with the main one, and only for pages that use it', async t => {
+    const calls: Request[] = []
+    const files = { 'page.hbs': '{{@user.name}}', 'plain.hbs': '' }
+    const view = viewOf(t, files, view => {
+      view.addGlobal('user', request => {
+        calls.push(request)
+        return { name: 'Ada' }
       })
-      const request = new Request({ target: '/' })
-      t.equal(view.render('plain', {}, request), '')
-      t.equal(calls.length, 0)
-      t.equal(view.render('page', {}, request.duplicate()), 'Ada')
-      t.equal(view.render('page', {}, request), 'Ada')
-      t.strictSame(calls, [request])
-      t.equal(view.render('page', {}, new Request({ target: '/' })), 'Ada')
-      t.equal(calls.length, 2)
-    },
-  )
+    })
+    const request = new Request({ target: '/' })
+    t.equal(view.render('plain', {}, request), '')
+    t.equal(calls.length, 0)
+    t.equal(view.render('page', {}, request.duplicate()), 'Ada')
+    t.equal(view.render('page', {}, request), 'Ada')
+    t.strictSame(calls, [request])
+    t.equal(view.render('page', {}, new Request({ target: '/' })), 'Ada')
+    t.equal(calls.length, 2)
+  })
 
   t.test('a promise is awaited before the page is rendered', async t => {
     const view = viewOf(t, { 'page.hbs': '{{@user.name}}{{@site}}{{later}}' }, view => {
@@ -298,20 +295,17 @@ t.test('a partial that a page does not have is explained by the call that lacks 
   ])
 })
 
-t.test(
-  'the error of a helper names the file and the line of the call; its cause is the error of the helper',
-  async t => {
-    const cause = new Error('there is no route "nowhere"')
-    const files = { 'page.hbs': '{{> menu}}', 'menu.hbs': '\n{{#if (path "nowhere")}}{{/if}}' }
-    const view = viewOfTemplates(t, files, view => {
-      view.addHelper('path', () => {
-        throw cause
-      })
+t.test('the error of a helper names the file and the line of its call; the cause is that of the helper', async t => {
+  const cause = new Error('there is no route "nowhere"')
+  const files = { 'page.hbs': '{{> menu}}', 'menu.hbs': '\n{{#if (path "nowhere")}}{{/if}}' }
+  const view = viewOfTemplates(t, files, view => {
+    view.addHelper('path', () => {
+      throw cause
     })
-    t.equal(failureOf(t, view), 'templates/menu.hbs: line 2: there is no route "nowhere"')
-    t.throws(() => view.render('page', {}), { cause })
-  },
-)
+  })
+  t.equal(failureOf(t, view), 'templates/menu.hbs: line 2: there is no route "nowhere"')
+  t.throws(() => view.render('page', {}), { cause })
+})
 
 /** The first calls of the error of a page that lie in templates. */
 function framesOf(t: Test, act: () => unknown): string[] {

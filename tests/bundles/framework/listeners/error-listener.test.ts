@@ -74,28 +74,25 @@ t.test('an error is critical, and logged with its place', async t => {
   ])
 })
 
-t.test(
-  'a request that is refused before routing, without a route or without a login, is as loud as it is wanted to be',
-  async t => {
-    const errors = [
-      createError('KERNEL_NO_ROUTE', 404),
-      createError('KERNEL_METHOD_NOT_ALLOWED', 405),
-      createError('HTTP_HOST_FOREIGN', 400),
-      new HttpError(401, 'Log in.'),
-      createError('HTTP_METHOD_UNKNOWN', 501),
-      createError('HTTP_VERSION_UNSUPPORTED', 505),
-    ]
-    for (const level of ['error', 'info'] as const) {
-      for (const error of errors) {
-        const { listener, records } = createListener(level === 'error')
-        listener.logException(createExceptionEvent(error))
-        const { message, name, status } = error
-        const context = { exception: { status, stack: '' } }
-        t.match(records, [{ level, message: `Uncaught ${name}: "${message}"`, context }])
-      }
+t.test('a request refused before routing, without a route or a login, is as loud as it is wanted to be', async t => {
+  const errors = [
+    createError('KERNEL_NO_ROUTE', 404),
+    createError('KERNEL_METHOD_NOT_ALLOWED', 405),
+    createError('HTTP_HOST_FOREIGN', 400),
+    new HttpError(401, 'Log in.'),
+    createError('HTTP_METHOD_UNKNOWN', 501),
+    createError('HTTP_VERSION_UNSUPPORTED', 505),
+  ]
+  for (const level of ['error', 'info'] as const) {
+    for (const error of errors) {
+      const { listener, records } = createListener(level === 'error')
+      listener.logException(createExceptionEvent(error))
+      const { message, name, status } = error
+      const context = { exception: { status, stack: '' } }
+      t.match(records, [{ level, message: `Uncaught ${name}: "${message}"`, context }])
     }
-  },
-)
+  }
+})
 
 t.test('refused values and requests of other origins are no errors of the application', async t => {
   const refusals = [
@@ -136,22 +133,19 @@ t.test('the class of an error is no name of a secret, and its message is masked'
   )
 })
 
-t.test(
-  'what the application throws is an error below 500 and critical from there on, and below 500 it has no place',
-  async t => {
-    const { listener, records } = createListener(false)
-    const refused = [403, 404, 409].map(status => new HttpError(status, 'no'))
-    for (const error of [...refused, createError('BODY_TOO_LARGE', 413)])
-      listener.logException(createExceptionEvent(error))
-    for (const status of [500, 501, 503, 505]) listener.logException(createExceptionEvent(new HttpError(status, 'no')))
-    t.strictSame(
-      records.map(({ level }) => level),
-      [...Array(4).fill('error'), ...Array(4).fill('critical')],
-    )
-    t.equal(records[0]?.message, 'Uncaught HttpError: "no"')
-    t.match(records[0]?.context, { exception: { status: 403, stack: '' } })
-  },
-)
+t.test('what the application throws is critical from 500 on; below, it is an error and has no place', async t => {
+  const { listener, records } = createListener(false)
+  const refused = [403, 404, 409].map(status => new HttpError(status, 'no'))
+  for (const error of [...refused, createError('BODY_TOO_LARGE', 413)])
+    listener.logException(createExceptionEvent(error))
+  for (const status of [500, 501, 503, 505]) listener.logException(createExceptionEvent(new HttpError(status, 'no')))
+  t.strictSame(
+    records.map(({ level }) => level),
+    [...Array(4).fill('error'), ...Array(4).fill('critical')],
+  )
+  t.equal(records[0]?.message, 'Uncaught HttpError: "no"')
+  t.match(records[0]?.context, { exception: { status: 403, stack: '' } })
+})
 
 t.test('the place is that of the application, also if a library has thrown', async t => {
   const { listener, records } = createListener()

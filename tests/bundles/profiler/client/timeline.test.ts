@@ -115,43 +115,40 @@ async function open(t: Test, { html = timeline(), url = '' } = {}): Promise<Page
 
 const query = () => location.search.replace('?panel=time', '')
 
-t.test(
-  'the timeline is filtered by threshold and layer; the URL follows, and one number counts the hidden rows',
-  async t => {
-    const page = await open(t)
-    const note = () => [page.find('[data-hidden]').textContent, page.find('#all').hidden]
-    t.equal(page.find('button[type="submit"]').hidden, true)
-    t.strictSame(
-      [page.rows(), note()],
-      [
-        ['whole', 'long', 'call'],
-        ['1 of 4 rows are hidden.', false],
-      ],
-    )
-    page.enter('select', '2')
-    t.strictSame(page.rows(), ['whole', 'long'], 'the whole request is always there')
-    t.strictSame(
-      [...document.querySelectorAll<HTMLElement>('.slowest li')].map(({ hidden }) => hidden),
-      [true, true, false],
-    )
-    page.enter('select', '0')
-    t.strictSame(
-      [page.rows(), note()],
-      [
-        ['whole', 'short', 'long', 'call'],
-        ['', true],
-      ],
-    )
-    page.find<HTMLInputElement>('[value="event"]').click()
-    t.strictSame(page.rows(), ['whole', 'call'])
-    await page.pass(200)
-    t.equal(query(), '&threshold=0&show=http')
-    page.find<HTMLInputElement>('[value="event"]').click()
-    page.enter('select', '')
-    await page.pass(200)
-    t.equal(query(), '', 'the defaults are not in the URL')
-  },
-)
+t.test('the timeline is filtered by threshold and layer; the URL follows, and hidden rows are counted', async t => {
+  const page = await open(t)
+  const note = () => [page.find('[data-hidden]').textContent, page.find('#all').hidden]
+  t.equal(page.find('button[type="submit"]').hidden, true)
+  t.strictSame(
+    [page.rows(), note()],
+    [
+      ['whole', 'long', 'call'],
+      ['1 of 4 rows are hidden.', false],
+    ],
+  )
+  page.enter('select', '2')
+  t.strictSame(page.rows(), ['whole', 'long'], 'the whole request is always there')
+  t.strictSame(
+    [...document.querySelectorAll<HTMLElement>('.slowest li')].map(({ hidden }) => hidden),
+    [true, true, false],
+  )
+  page.enter('select', '0')
+  t.strictSame(
+    [page.rows(), note()],
+    [
+      ['whole', 'short', 'long', 'call'],
+      ['', true],
+    ],
+  )
+  page.find<HTMLInputElement>('[value="event"]').click()
+  t.strictSame(page.rows(), ['whole', 'call'])
+  await page.pass(200)
+  t.equal(query(), '&threshold=0&show=http')
+  page.find<HTMLInputElement>('[value="event"]').click()
+  page.enter('select', '')
+  await page.pass(200)
+  t.equal(query(), '', 'the defaults are not in the URL')
+})
 
 t.test('the timeline is zoomed by keys and buttons', async t => {
   const page = await open(t)

@@ -356,39 +356,36 @@ t.test('long lists are cut, and end with the number of omitted items', async t =
   t.match(toMarkdown(createShown({ config: 1 }), 'config'), '## `config`')
 })
 
-t.test(
-  'the overview has the parts of the time, and the usual time before and since the start of the process',
-  async t => {
-    const server = { process: { started: '2026-11-20T23:00:00.000Z' } }
-    const profile = createProfile({}, { processData: { server } })
-    const { summary } = profile
-    const earlier = [1, 60_000_000].map(age => ({ ...summary, duration: 4, time: summary.time - age }))
-    const shown = createShown({}, { profile, earlier })
-    const times = 'median 4.0 ms, 95 % within 4.0 ms'
-    t.match(
-      toMarkdown(shown, 'overview'),
-      [
-        '## Overview\n\n- `Not recorded` 5.0 ms, 100 %\n',
-        `- Usual: ${times}, 2 earlier requests`,
-        '- The process started at 2026-11-20T23:00:00.000Z',
-        `- Before the start: ${times}, 1 earlier request`,
-        `- Since the start: ${times}, 1 earlier request`,
-      ].join('\n'),
-    )
-    const spread = { count: 1, median: 4, least: 4, most: 4 }
-    const sinceEdit = {
-      ...{ files: ['shop.ts', 'a.hbs'], time: summary.time, isSameUrl: false, before: summary },
-      times: { before: spread, now: spread, change: 'unknown' },
-      changes: [{ name: 'Queries', before: '51', now: '2', text: '49 queries fewer', tone: 'ok' }],
-    } as const
-    const edited = toMarkdown({ ...shown, sinceEdit }, 'overview')
-    t.match(edited, '### Since your edit\n\n- Edited: `shop.ts`, `a.hbs`, at 2026-11-20T23:15:09.042Z\n')
-    t.match(edited, '- Compared with `abc123`, the last request of the same route before\n')
-    t.match(edited, '- `Time` `4.0 ms` → `4.0 ms`: `too few warm requests to compare (1 and 1)`\n')
-    t.match(edited, '- `Queries` `51` → `2`: `49 queries fewer`\n')
-    t.match(toMarkdown({ ...shown, sinceEdit: { ...sinceEdit, isSameUrl: true } }), 'of the same URL before')
-  },
-)
+t.test('the overview has the parts of the time, and the usual time before and since the process began', async t => {
+  const server = { process: { started: '2026-11-20T23:00:00.000Z' } }
+  const profile = createProfile({}, { processData: { server } })
+  const { summary } = profile
+  const earlier = [1, 60_000_000].map(age => ({ ...summary, duration: 4, time: summary.time - age }))
+  const shown = createShown({}, { profile, earlier })
+  const times = 'median 4.0 ms, 95 % within 4.0 ms'
+  t.match(
+    toMarkdown(shown, 'overview'),
+    [
+      '## Overview\n\n- `Not recorded` 5.0 ms, 100 %\n',
+      `- Usual: ${times}, 2 earlier requests`,
+      '- The process started at 2026-11-20T23:00:00.000Z',
+      `- Before the start: ${times}, 1 earlier request`,
+      `- Since the start: ${times}, 1 earlier request`,
+    ].join('\n'),
+  )
+  const spread = { count: 1, median: 4, least: 4, most: 4 }
+  const sinceEdit = {
+    ...{ files: ['shop.ts', 'a.hbs'], time: summary.time, isSameUrl: false, before: summary },
+    times: { before: spread, now: spread, change: 'unknown' },
+    changes: [{ name: 'Queries', before: '51', now: '2', text: '49 queries fewer', tone: 'ok' }],
+  } as const
+  const edited = toMarkdown({ ...shown, sinceEdit }, 'overview')
+  t.match(edited, '### Since your edit\n\n- Edited: `shop.ts`, `a.hbs`, at 2026-11-20T23:15:09.042Z\n')
+  t.match(edited, '- Compared with `abc123`, the last request of the same route before\n')
+  t.match(edited, '- `Time` `4.0 ms` → `4.0 ms`: `too few warm requests to compare (1 and 1)`\n')
+  t.match(edited, '- `Queries` `51` → `2`: `49 queries fewer`\n')
+  t.match(toMarkdown({ ...shown, sinceEdit: { ...sinceEdit, isSameUrl: true } }), 'of the same URL before')
+})
 
 t.test('damaged profiles can be written', async t => {
   const json = fc.jsonValue()

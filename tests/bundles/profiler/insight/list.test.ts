@@ -80,33 +80,30 @@ t.test('each profile matches by itself; a sub-request follows its main request i
   t.strictSame(await search('pinned=1'), ['aaaaa1'])
 })
 
-t.test(
-  'limit and page count profiles; a sub-request whose main request is on the page before stands alone',
-  async t => {
-    const storage = createStorage(
-      { token: 'aaaaa2', parent: 'aaaaa1', time: 3 },
-      { token: 'aaaaa1', parent: 'aaaaa0', time: 2 },
-      { token: 'aaaaa0', time: 1 },
-      { token: 'bbbbb0', time: 4 },
-    )
-    const search = async (query: string) => {
-      const { profiles, total } = await searchList(storage, parseListRequest(new URLSearchParams(query)))
-      t.equal(total, 4)
-      return profiles.map(({ depth, main, summary }) => [depth, summary.token, main.token])
-    }
-    t.strictSame(await search('limit=3'), [
-      [0, 'bbbbb0', 'bbbbb0'],
-      [0, 'aaaaa0', 'aaaaa0'],
-      [1, 'aaaaa1', 'aaaaa0'],
-    ])
-    t.strictSame(await search('limit=3&page=2'), [[0, 'aaaaa2', 'aaaaa2']])
-    t.strictSame(await search('limit=3&page=3'), [])
-    t.strictSame(await search('limit=2&sort=duration&order=asc'), [
-      [0, 'bbbbb0', 'bbbbb0'],
-      [0, 'aaaaa0', 'aaaaa0'],
-    ])
-  },
-)
+t.test('limit and page count profiles; a sub-request whose main request is a page before stands alone', async t => {
+  const storage = createStorage(
+    { token: 'aaaaa2', parent: 'aaaaa1', time: 3 },
+    { token: 'aaaaa1', parent: 'aaaaa0', time: 2 },
+    { token: 'aaaaa0', time: 1 },
+    { token: 'bbbbb0', time: 4 },
+  )
+  const search = async (query: string) => {
+    const { profiles, total } = await searchList(storage, parseListRequest(new URLSearchParams(query)))
+    t.equal(total, 4)
+    return profiles.map(({ depth, main, summary }) => [depth, summary.token, main.token])
+  }
+  t.strictSame(await search('limit=3'), [
+    [0, 'bbbbb0', 'bbbbb0'],
+    [0, 'aaaaa0', 'aaaaa0'],
+    [1, 'aaaaa1', 'aaaaa0'],
+  ])
+  t.strictSame(await search('limit=3&page=2'), [[0, 'aaaaa2', 'aaaaa2']])
+  t.strictSame(await search('limit=3&page=3'), [])
+  t.strictSame(await search('limit=2&sort=duration&order=asc'), [
+    [0, 'bbbbb0', 'bbbbb0'],
+    [0, 'aaaaa0', 'aaaaa0'],
+  ])
+})
 
 t.test('marks are counted for all that match, and restrict the list together', async t => {
   const call = { destination: 'empty', contentType: 'text/html' }

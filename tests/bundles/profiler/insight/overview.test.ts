@@ -352,49 +352,46 @@ t.test('the sentence names the longest part with its line, the usual time, and a
   )
 })
 
-t.test(
-  'without a line that began most of the queries, none is named; a long sentence loses its least important parts',
-  async t => {
-    const events = { spans: spansOf(92), dropped: 0 }
-    const url = `/${'long-'.repeat(20)}`
-    const init = { url, duration: 100, queries: 9 }
-    const queries = [...queriesOf(3, 4, 1), ...queriesOf(3, 4, 2), ...queriesOf(3, 4, 3)].map((query, index) => {
-      return { ...query, start: index * 10, end: index * 10 + 10 }
-    })
-    const { place: _, ...unplaced } = finding
-    const findings = [{ ...unplaced, title: 'A finding with a rather long title' }]
-    const earlier = earlierOf(10, 10, 10, 10, 10)
-    const start = `GET /${'long-'.repeat(20).slice(0, 54)}… took 100 ms, 10 times as long as usual`
-    t.equal(
-      sentenceOf({ events, queries: { queries, omitted: 0 } }, init, { earlier }),
-      `${start}: 9 queries took 90 ms.`,
-    )
-    const file = `a/${'folder/'.repeat(9)}list.ts`
-    const one = queriesOf(1, 80).map(query => ({ ...query, caller: { file, line: 7 } }))
-    const data = { events, queries: { queries: one, omitted: 0 } }
-    t.equal(
-      sentenceOf(data, { ...init, queries: 1 }, { earlier }),
-      `${start}: 1 query took 80 ms (…/folder/folder/folder/folder/list.ts:7).`,
-    )
-    const long = { ...init, queries: 1, errors: 1, exception: 'AnExceptionWithARatherLongNameThatSaysAll' }
-    t.equal(
-      sentenceOf(data, { ...long, status: 200 }, { earlier, findings }),
-      `${start}: 1 query took 80 ms (…/folder/folder/folder/folder/list.ts:7); exception: AnExceptionWithARatherLongNameThatSaysA….`,
-    )
-    const controller = `${'long-'.repeat(20)}`
-    const shorter = { events, queries: { queries: queriesOf(1, 50), omitted: 0 } }
-    const startOfThree = `GET /x took 100 ms: 1 query took 50 ms (blog/list.ts:24), controller`
-    t.match(sentenceOf(shorter, { ...init, url: '/x', controller, queries: 1 }, { findings }), startOfThree)
-    t.equal(
-      sentenceOf(shorter, { ...init, controller, queries: 1 }, { earlier, findings }),
-      `${start}: 1 query took 50 ms (blog/list.ts:24); finding: A finding with a rather long title.`,
-    )
-    t.equal(
-      sentenceOf({}, { url: '/', duration: 9 }, { findings }),
-      'GET / took 9.0 ms; finding: A finding with a rather long title.',
-    )
-  },
-)
+t.test('without a line of most queries, none is named; a long sentence loses its least important parts', async t => {
+  const events = { spans: spansOf(92), dropped: 0 }
+  const url = `/${'long-'.repeat(20)}`
+  const init = { url, duration: 100, queries: 9 }
+  const queries = [...queriesOf(3, 4, 1), ...queriesOf(3, 4, 2), ...queriesOf(3, 4, 3)].map((query, index) => {
+    return { ...query, start: index * 10, end: index * 10 + 10 }
+  })
+  const { place: _, ...unplaced } = finding
+  const findings = [{ ...unplaced, title: 'A finding with a rather long title' }]
+  const earlier = earlierOf(10, 10, 10, 10, 10)
+  const start = `GET /${'long-'.repeat(20).slice(0, 54)}… took 100 ms, 10 times as long as usual`
+  t.equal(
+    sentenceOf({ events, queries: { queries, omitted: 0 } }, init, { earlier }),
+    `${start}: 9 queries took 90 ms.`,
+  )
+  const file = `a/${'folder/'.repeat(9)}list.ts`
+  const one = queriesOf(1, 80).map(query => ({ ...query, caller: { file, line: 7 } }))
+  const data = { events, queries: { queries: one, omitted: 0 } }
+  t.equal(
+    sentenceOf(data, { ...init, queries: 1 }, { earlier }),
+    `${start}: 1 query took 80 ms (…/folder/folder/folder/folder/list.ts:7).`,
+  )
+  const long = { ...init, queries: 1, errors: 1, exception: 'AnExceptionWithARatherLongNameThatSaysAll' }
+  t.equal(
+    sentenceOf(data, { ...long, status: 200 }, { earlier, findings }),
+    `${start}: 1 query took 80 ms (…/folder/folder/folder/folder/list.ts:7); exception: AnExceptionWithARatherLongNameThatSaysA….`,
+  )
+  const controller = `${'long-'.repeat(20)}`
+  const shorter = { events, queries: { queries: queriesOf(1, 50), omitted: 0 } }
+  const startOfThree = `GET /x took 100 ms: 1 query took 50 ms (blog/list.ts:24), controller`
+  t.match(sentenceOf(shorter, { ...init, url: '/x', controller, queries: 1 }, { findings }), startOfThree)
+  t.equal(
+    sentenceOf(shorter, { ...init, controller, queries: 1 }, { earlier, findings }),
+    `${start}: 1 query took 50 ms (blog/list.ts:24); finding: A finding with a rather long title.`,
+  )
+  t.equal(
+    sentenceOf({}, { url: '/', duration: 9 }, { findings }),
+    'GET / took 9.0 ms; finding: A finding with a rather long title.',
+  )
+})
 
 t.test('the sentence names other causes', async t => {
   const memory = { ...usage, loop: { active: 100, idle: 0 } }

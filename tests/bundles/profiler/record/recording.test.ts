@@ -183,32 +183,29 @@ t.test('the first requests of a process, and the first of a route since template
   t.strictSame(await ask('/json', '/json'), [true, false])
 })
 
-t.test(
-  'a request is cold if its route was cold when it began; one with the files before an edit warms nothing',
-  async t => {
-    const { app, client, profileOf } = await createProfiledKernel(t)
-    const held: (() => void)[] = []
-    app.routes.add({
-      name: 'held',
-      path: '/held',
-      controller: async () => {
-        await new Promise<void>(resolve => held.push(resolve))
-        return Response.text('held')
-      },
-    })
-    const ask = async (path: string) => (await profileOf(await client.get(path))).summary.isCold
-    /** Asks several times at once; `meanwhile` is called when all are in the controller. */
-    const hold = async (count: number, meanwhile: () => void = () => {}) => {
-      const asked = Array.from({ length: count }, () => ask('/held'))
-      await until(() => held.length === count)
-      meanwhile()
-      for (const resolve of held.splice(0)) resolve()
-      return Promise.all(asked)
-    }
-    for (const path of ['/text', '/text', '/text']) await ask(path)
-    t.strictSame(await hold(2), [true, true], 'both began before one was handled')
-    const edit = () => app.signals.emit('files.changed', { files: ['templates/page.hbs'] })
-    t.strictSame(await hold(1, edit), [false])
-    t.strictSame([await hold(1), await hold(1)], [[true], [false]])
-  },
-)
+t.test('a request is cold if its route was when it began; one with files before an edit warms nothing', async t => {
+  const { app, client, profileOf } = await createProfiledKernel(t)
+  const held: (() => void)[] = []
+  app.routes.add({
+    name: 'held',
+    path: '/held',
+    controller: async () => {
+      await new Promise<void>(resolve => held.push(resolve))
+      return Response.text('held')
+    },
+  })
+  const ask = async (path: string) => (await profileOf(await client.get(path))).summary.isCold
+  /** Asks several times at once; `meanwhile` is called when all are in the controller. */
+  const hold = async (count: number, meanwhile: () => void = () => {}) => {
+    const asked = Array.from({ length: count }, () => ask('/held'))
+    await until(() => held.length === count)
+    meanwhile()
+    for (const resolve of held.splice(0)) resolve()
+    return Promise.all(asked)
+  }
+  for (const path of ['/text', '/text', '/text']) await ask(path)
+  t.strictSame(await hold(2), [true, true], 'both began before one was handled')
+  const edit = () => app.signals.emit('files.changed', { files: ['templates/page.hbs'] })
+  t.strictSame(await hold(1, edit), [false])
+  t.strictSame([await hold(1), await hold(1)], [[true], [false]])
+})

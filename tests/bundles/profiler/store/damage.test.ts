@@ -174,25 +174,22 @@ t.test('ix-dup-token: a repeated line is one row, and the last version of a prof
   }
 })
 
-t.test(
-  'ix-orphan, pf-missing, pf-empty, pf-trunc-half: a line of an index without its profile is not listed',
-  async t => {
-    const damages: Readonly<Record<string, readonly [damage: (data: string) => void, left: readonly string[]]>> = {
-      'pf-missing': [unlinkSync, []],
-      'pf-empty': [data => truncateSync(data, 0), []],
-      'pf-trunc-half': [data => truncateSync(data, Math.ceil(statSync(data).size / 2)), all.slice(0, 2)],
-      'cut by one byte': [data => truncateSync(data, statSync(data).size - 1), all],
-      'cut by two bytes': [data => truncateSync(data, statSync(data).size - 2), all.slice(0, 4)],
-    }
-    for (const [name, [damage, left]] of Object.entries(damages)) {
-      const { directory, data } = await leaveSegment(t)
-      damage(data)
-      const { readable, tokens } = await findAll(t, directory)
-      t.strictSame(tokens, left, name)
-      t.strictSame(readable, left, name)
-    }
-  },
-)
+t.test('ix-orphan, pf-missing, pf-empty, pf-trunc-half: a line of an index without profile is not listed', async t => {
+  const damages: Readonly<Record<string, readonly [damage: (data: string) => void, left: readonly string[]]>> = {
+    'pf-missing': [unlinkSync, []],
+    'pf-empty': [data => truncateSync(data, 0), []],
+    'pf-trunc-half': [data => truncateSync(data, Math.ceil(statSync(data).size / 2)), all.slice(0, 2)],
+    'cut by one byte': [data => truncateSync(data, statSync(data).size - 1), all],
+    'cut by two bytes': [data => truncateSync(data, statSync(data).size - 2), all.slice(0, 4)],
+  }
+  for (const [name, [damage, left]] of Object.entries(damages)) {
+    const { directory, data } = await leaveSegment(t)
+    damage(data)
+    const { readable, tokens } = await findAll(t, directory)
+    t.strictSame(tokens, left, name)
+    t.strictSame(readable, left, name)
+  }
+})
 
 t.test('pf-other-token: a profile that was removed after it was listed is not found', async t => {
   const { directory, data } = await leaveSegment(t)
@@ -456,50 +453,46 @@ t.test('pf-bitflip: a profile with a wrong bit is read or damaged, and nothing i
   }
 })
 
-t.test(
-  'pf-not-json, pf-wrong-type, pf-missing-fields, pf-wrong-field-types, pf-old-version: other data is a damaged profile',
-  async t => {
-    const { summary, text } = createRecord({ token: '000001', parent: '000001', children: ['000001', '000002'] })
-    const profile = JSON.parse(text)
-    t.hasStrict(parseProfile(text), profile)
-    t.ok(parseProfile(`\ufeff${text}`))
-    for (const damaged of ['', 'plain text', '5', 'null', '[]', '"x"', '{}', 'true', `[${text}]`]) {
-      t.equal(parseProfile(damaged), undefined, damaged)
-    }
-    const wrongs: Readonly<Record<string, readonly unknown[]>> = {
-      schemaVersion: [undefined, 0, 2, '1', null],
-      summary: [undefined, null, 5, [], {}],
-      children: [undefined, null, {}, 'x', ['nothing'], [1], [null]],
-      data: [undefined, null, [], 5, 'x'],
-      failures: [undefined, null, [], { probe: 5 }],
-    }
-    for (const [field, values] of Object.entries(wrongs)) {
-      for (const value of values)
-        t.equal(parseProfile(JSON.stringify({ ...profile, [field]: value })), undefined, field)
-    }
-    t.ok(parseProfile(JSON.stringify({ ...profile, data: {} })), 'sections may be missing, and are what they are')
-    const wrongSummaries: Readonly<Record<string, readonly unknown[]>> = {
-      token: ['', '00000g', 'ABCDEF', 5, null],
-      parent: ['', 5, undefined],
-      type: ['nothing', null],
-      outcome: ['', 'gone', null],
-      status: [-1, 1.5, '200', null],
-      ip: [null, 5],
-      url: [null, {}],
-      route: [5, []],
-      time: [-1, 8.7e15, '5', null],
-      duration: [-1, '5', null, 1e300],
-      memory: [-1, null],
-      errors: [-1, 0.5, null],
-    }
-    for (const [field, values] of Object.entries(wrongSummaries)) {
-      for (const value of values) t.equal(parseSummary({ ...summary, [field]: value }), undefined, `${field}: ${value}`)
-    }
-    t.strictSame(parseSummary({ ...summary, more: 1 }), summary)
-    t.equal(parseSummary(null), undefined)
-    t.equal(parseSummary([summary]), undefined)
-  },
-)
+t.test('pf-not-json, -wrong-type, -missing-fields, -wrong-field-types, -old-version: a damaged profile', async t => {
+  const { summary, text } = createRecord({ token: '000001', parent: '000001', children: ['000001', '000002'] })
+  const profile = JSON.parse(text)
+  t.hasStrict(parseProfile(text), profile)
+  t.ok(parseProfile(`\ufeff${text}`))
+  for (const damaged of ['', 'plain text', '5', 'null', '[]', '"x"', '{}', 'true', `[${text}]`]) {
+    t.equal(parseProfile(damaged), undefined, damaged)
+  }
+  const wrongs: Readonly<Record<string, readonly unknown[]>> = {
+    schemaVersion: [undefined, 0, 2, '1', null],
+    summary: [undefined, null, 5, [], {}],
+    children: [undefined, null, {}, 'x', ['nothing'], [1], [null]],
+    data: [undefined, null, [], 5, 'x'],
+    failures: [undefined, null, [], { probe: 5 }],
+  }
+  for (const [field, values] of Object.entries(wrongs)) {
+    for (const value of values) t.equal(parseProfile(JSON.stringify({ ...profile, [field]: value })), undefined, field)
+  }
+  t.ok(parseProfile(JSON.stringify({ ...profile, data: {} })), 'sections may be missing, and are what they are')
+  const wrongSummaries: Readonly<Record<string, readonly unknown[]>> = {
+    token: ['', '00000g', 'ABCDEF', 5, null],
+    parent: ['', 5, undefined],
+    type: ['nothing', null],
+    outcome: ['', 'gone', null],
+    status: [-1, 1.5, '200', null],
+    ip: [null, 5],
+    url: [null, {}],
+    route: [5, []],
+    time: [-1, 8.7e15, '5', null],
+    duration: [-1, '5', null, 1e300],
+    memory: [-1, null],
+    errors: [-1, 0.5, null],
+  }
+  for (const [field, values] of Object.entries(wrongSummaries)) {
+    for (const value of values) t.equal(parseSummary({ ...summary, [field]: value }), undefined, `${field}: ${value}`)
+  }
+  t.strictSame(parseSummary({ ...summary, more: 1 }), summary)
+  t.equal(parseSummary(null), undefined)
+  t.equal(parseSummary([summary]), undefined)
+})
 
 t.test('pf-proto, pf-tostring, pf-tohtml, pf-html-everywhere: values are only data', async t => {
   const data =

@@ -187,37 +187,34 @@ t.test('fs-enospc-short: after a partial write the rest is written, and an incom
   }
 })
 
-t.test(
-  'fs-eio-shim: with any failed operation, listed profiles can be read, and dropped profiles are counted',
-  async t => {
-    for (const every of [2, 3, 5, 7]) {
-      let count = 0
-      let isFailing = true
-      const before = ({ name }: Operation) => {
-        const isTried = ['open', 'write', 'stat', 'unlink', 'rename', 'mkdir', 'truncate', 'close', 'lstat'].includes(
-          name,
-        )
-        if (isFailing && isTried && ++count % every === 0) throw createError('EIO')
-      }
-      const { storage, directory, problems } = createFileStorage(t, {
-        fileSystem: createDisk({ before }),
-        limits: { count: 100 },
-      })
-      for (let first = 0; first < 300; first += 7) {
-        await append(storage, 7, first)
-        if (first % 5 === 0) await storage.pin(tokenOf(first), true)
-      }
-      const { dropped } = await storage.usage()
-      t.ok(problems.length <= 3)
-      isFailing = false
-      await append(storage, 7, 1000)
-      t.equal((await storage.usage()).dropped, dropped)
-      await storage.close()
-      const { storage: other } = createFileStorage(t, { directory })
-      t.strictSame(await readable(other), await list(other))
+t.test('fs-eio-shim: after any failed operation, listed profiles can be read and dropped ones are counted', async t => {
+  for (const every of [2, 3, 5, 7]) {
+    let count = 0
+    let isFailing = true
+    const before = ({ name }: Operation) => {
+      const isTried = ['open', 'write', 'stat', 'unlink', 'rename', 'mkdir', 'truncate', 'close', 'lstat'].includes(
+        name,
+      )
+      if (isFailing && isTried && ++count % every === 0) throw createError('EIO')
     }
-  },
-)
+    const { storage, directory, problems } = createFileStorage(t, {
+      fileSystem: createDisk({ before }),
+      limits: { count: 100 },
+    })
+    for (let first = 0; first < 300; first += 7) {
+      await append(storage, 7, first)
+      if (first % 5 === 0) await storage.pin(tokenOf(first), true)
+    }
+    const { dropped } = await storage.usage()
+    t.ok(problems.length <= 3)
+    isFailing = false
+    await append(storage, 7, 1000)
+    t.equal((await storage.usage()).dropped, dropped)
+    await storage.close()
+    const { storage: other } = createFileStorage(t, { directory })
+    t.strictSame(await readable(other), await list(other))
+  }
+})
 
 t.test('fs-slow-shim: no caller waits for a slow disk, and the queue is bounded', async t => {
   const { storage, problems } = createFileStorage(t, {
@@ -324,43 +321,40 @@ t.test('fs-enotdir: with a file in the place of the directory, profiles are drop
   t.strictSame(await readable(createFileStorage(t, { directory }).storage), [21, 20])
 })
 
-t.test(
-  'ix-missing, ix-empty, ix-torn-last: the writer of a segment that was damaged meanwhile begins a new one',
-  async t => {
-    const damages: Readonly<Record<string, readonly [damage: (directory: string) => void, left: readonly number[]]>> = {
-      'index removed': [directory => unlinkSync(String(listFiles(directory, '.index')[0])), [0, 1, 2]],
-      'index emptied': [directory => truncateSync(String(listFiles(directory, '.index')[0]), 0), [0, 1, 2]],
-      'index cut': [
-        directory => {
-          const [index = ''] = listFiles(directory, '.index')
-          truncateSync(index, statSync(index).size - 50)
-        },
-        [0, 1, 2],
-      ],
-      'segment removed': [directory => unlinkSync(String(listFiles(directory, '.jsonl')[0])), []],
-      'segment cut': [
-        directory => {
-          const [data = ''] = listFiles(directory, '.jsonl')
-          truncateSync(data, statSync(data).size - 50)
-        },
-        [0, 1],
-      ],
-    }
-    for (const [name, [damage, left]] of Object.entries(damages)) {
-      const { storage, directory } = createFileStorage(t)
-      await append(storage, 3)
-      damage(directory)
-      await append(storage, 2, 10)
-      await append(storage, 2, 20)
-      const { storage: other } = createFileStorage(t, { directory })
-      const tokens = (await readable(other)).toSorted((one, another) => one - another)
-      t.strictSame(tokens, [...left, 10, 11, 20, 21], name)
-      t.equal((await storage.usage()).dropped, 0)
-      t.equal(listFiles(directory, '.jsonl').length, name === 'segment removed' ? 1 : 2)
-      for (const file of listFiles(directory)) t.equal(statSync(file).mode & 0o777, 0o600)
-    }
-  },
-)
+t.test('ix-missing, ix-empty, ix-torn-last: the writer of a segment that was damaged begins a new one', async t => {
+  const damages: Readonly<Record<string, readonly [damage: (directory: string) => void, left: readonly number[]]>> = {
+    'index removed': [directory => unlinkSync(String(listFiles(directory, '.index')[0])), [0, 1, 2]],
+    'index emptied': [directory => truncateSync(String(listFiles(directory, '.index')[0]), 0), [0, 1, 2]],
+    'index cut': [
+      directory => {
+        const [index = ''] = listFiles(directory, '.index')
+        truncateSync(index, statSync(index).size - 50)
+      },
+      [0, 1, 2],
+    ],
+    'segment removed': [directory => unlinkSync(String(listFiles(directory, '.jsonl')[0])), []],
+    'segment cut': [
+      directory => {
+        const [data = ''] = listFiles(directory, '.jsonl')
+        truncateSync(data, statSync(data).size - 50)
+      },
+      [0, 1],
+    ],
+  }
+  for (const [name, [damage, left]] of Object.entries(damages)) {
+    const { storage, directory } = createFileStorage(t)
+    await append(storage, 3)
+    damage(directory)
+    await append(storage, 2, 10)
+    await append(storage, 2, 20)
+    const { storage: other } = createFileStorage(t, { directory })
+    const tokens = (await readable(other)).toSorted((one, another) => one - another)
+    t.strictSame(tokens, [...left, 10, 11, 20, 21], name)
+    t.equal((await storage.usage()).dropped, 0)
+    t.equal(listFiles(directory, '.jsonl').length, name === 'segment removed' ? 1 : 2)
+    for (const file of listFiles(directory)) t.equal(statSync(file).mode & 0o777, 0o600)
+  }
+})
 
 t.test('flushNow writes queued profiles and those in progress, each once', async t => {
   const { storage, directory } = createFileStorage(t)

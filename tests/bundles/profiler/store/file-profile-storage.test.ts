@@ -80,39 +80,36 @@ t.test('with the same token from two processes, the newest profile is found and 
   t.hasStrict(await storage.find('abcdef'), { profile: { summary: { status: 202 } } }, 'retention took the older one')
 })
 
-t.test(
-  'a process changes the profile of another one, which has ended: it keeps its place, also for a third process',
-  async t => {
-    const { storage, directory } = createFileStorage(t)
-    await append(storage, 3)
-    await storage.close()
-    abandon(directory)
-    const { storage: second } = createFileStorage(t, { directory })
-    const change = () => createRecord({ token: tokenOf(1), warnings: 7, data: { added: true } })
-    t.equal(await second.amend(tokenOf(1), change), true)
-    const check = async (reader: FileProfileStorage, step: string) => {
-      t.strictSame(await list(reader), [2, 1, 0], step)
-      const found = await reader.find(tokenOf(1))
-      t.hasStrict(
-        found?.profile,
-        { summary: { warnings: 7 }, data: { added: true }, processData: JSON.parse(facts) },
-        step,
-      )
-    }
-    await check(second, 'waiting')
-    await second.flush()
-    await check(second, 'written')
-    await check(createFileStorage(t, { directory }).storage, 'read')
-    t.equal(await second.pin(tokenOf(1), true), true)
-    await second.purge()
-    t.strictSame(await list(second), [1], 'its copy is that of the same profile')
-    await second.close()
-    const [index = ''] = listFiles(directory, '.index').slice(-1)
-    t.equal(index, '', 'the segments are removed')
-    await second.close()
-    t.equal(await second.amend(tokenOf(1), change), false, 'a closed storage takes no change')
-  },
-)
+t.test('a process changes the profile of one that has ended: it keeps its place, also for a third process', async t => {
+  const { storage, directory } = createFileStorage(t)
+  await append(storage, 3)
+  await storage.close()
+  abandon(directory)
+  const { storage: second } = createFileStorage(t, { directory })
+  const change = () => createRecord({ token: tokenOf(1), warnings: 7, data: { added: true } })
+  t.equal(await second.amend(tokenOf(1), change), true)
+  const check = async (reader: FileProfileStorage, step: string) => {
+    t.strictSame(await list(reader), [2, 1, 0], step)
+    const found = await reader.find(tokenOf(1))
+    t.hasStrict(
+      found?.profile,
+      { summary: { warnings: 7 }, data: { added: true }, processData: JSON.parse(facts) },
+      step,
+    )
+  }
+  await check(second, 'waiting')
+  await second.flush()
+  await check(second, 'written')
+  await check(createFileStorage(t, { directory }).storage, 'read')
+  t.equal(await second.pin(tokenOf(1), true), true)
+  await second.purge()
+  t.strictSame(await list(second), [1], 'its copy is that of the same profile')
+  await second.close()
+  const [index = ''] = listFiles(directory, '.index').slice(-1)
+  t.equal(index, '', 'the segments are removed')
+  await second.close()
+  t.equal(await second.amend(tokenOf(1), change), false, 'a closed storage takes no change')
+})
 
 t.test('a search waits for a token that another process is about to write, and for no other', async t => {
   let looks = 0

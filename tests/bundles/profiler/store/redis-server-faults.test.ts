@@ -37,40 +37,34 @@ t.test('faults of a Redis', { skip: lacksRedis, jobs: 3 }, async t => {
     t.equal(problems.length, 1)
   })
 
-  t.test(
-    'it stops under load: requests are answered as before, and no profile is lost',
-    { buffered: true },
-    async t => {
-      const server = await startRedis(t)
-      const profiler = createProfilerBundle()
-      const variables = { PROFILER_URL: urlOf(server) }
-      const { app, client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), profiler], variables })
-      t.teardown(close)
-      const logged: string[] = []
-      app.logger.observe(
-        ({ level, message }) => level === 'warning' && message.includes('Redis') && logged.push(message),
-      )
-      let answered = 0
-      const askUntil = async (isEnough: () => boolean) => {
-        while (!isEnough()) {
-          await client.get('/missing')
-          answered++
-          await wait(20)
-        }
+  t.test('it stops under load: answers are as before, and no profile is lost', { buffered: true }, async t => {
+    const server = await startRedis(t)
+    const profiler = createProfilerBundle()
+    const variables = { PROFILER_URL: urlOf(server) }
+    const { app, client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), profiler], variables })
+    t.teardown(close)
+    const logged: string[] = []
+    app.logger.observe(({ level, message }) => level === 'warning' && message.includes('Redis') && logged.push(message))
+    let answered = 0
+    const askUntil = async (isEnough: () => boolean) => {
+      while (!isEnough()) {
+        await client.get('/missing')
+        answered++
+        await wait(20)
       }
-      await askUntil(() => answered >= 20)
-      server.process.kill('SIGSTOP')
-      await askUntil(() => logged.length > 0)
-      const early = answered - 20
-      // A request that waited for Redis would be the only one.
-      t.ok(early > 1, `${early} requests are answered before one command of Redis has failed`)
-      await askUntil(() => answered >= 20 + early + 20)
-      server.process.kill('SIGCONT')
-      const { storage } = createRedisStorage(t, { url: urlOf(server) })
-      await until(async () => (await storage.search({ limit: 1 })).total >= 2 * answered)
-      t.strictSame(logged, ['Redis does not answer. Profiles wait in memory.'], 'once')
-    },
-  )
+    }
+    await askUntil(() => answered >= 20)
+    server.process.kill('SIGSTOP')
+    await askUntil(() => logged.length > 0)
+    const early = answered - 20
+    // A request that waited for Redis would be the only one.
+    t.ok(early > 1, `${early} requests are answered before one command of Redis has failed`)
+    await askUntil(() => answered >= 20 + early + 20)
+    server.process.kill('SIGCONT')
+    const { storage } = createRedisStorage(t, { url: urlOf(server) })
+    await until(async () => (await storage.search({ limit: 1 })).total >= 2 * answered)
+    t.strictSame(logged, ['Redis does not answer. Profiles wait in memory.'], 'once')
+  })
 
   t.test('it is full', { buffered: true }, async t => {
     const server = await startRedis(t, { args: ['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction'] })

@@ -23,26 +23,23 @@ async function list(storage: FileProfileStorage): Promise<number[]> {
 
 const sizeOf = (directory: string) => listFiles(directory).reduce((sum, file) => sum + statSync(file).size, 0)
 
-t.test(
-  'the limit of profiles holds: whole segments are removed, oldest first, and the newest profiles stay',
-  async t => {
-    const { storage, directory } = createFileStorage(t, { limits: { count: 100 } })
-    await append(storage, 91)
-    t.equal((await list(storage)).length, 91)
-    for (let first = 91; first < 500; first += 9) {
-      await append(storage, 9, first)
-      const tokens = await list(storage)
-      t.ok(tokens.length <= 100 && tokens.length >= 90, `${tokens.length}`)
-      t.strictSame(
-        tokens,
-        Array.from(tokens, (_, index) => first + 8 - index),
-      )
-    }
-    t.equal(listFiles(directory, '.jsonl').length, listFiles(directory, '.index').length)
-    t.equal(storage.has(tokenOf(1)), false)
-    t.equal(await storage.find(tokenOf(1)), undefined)
-  },
-)
+t.test('the limit of profiles holds: whole segments are removed, oldest first; the newest profiles stay', async t => {
+  const { storage, directory } = createFileStorage(t, { limits: { count: 100 } })
+  await append(storage, 91)
+  t.equal((await list(storage)).length, 91)
+  for (let first = 91; first < 500; first += 9) {
+    await append(storage, 9, first)
+    const tokens = await list(storage)
+    t.ok(tokens.length <= 100 && tokens.length >= 90, `${tokens.length}`)
+    t.strictSame(
+      tokens,
+      Array.from(tokens, (_, index) => first + 8 - index),
+    )
+  }
+  t.equal(listFiles(directory, '.jsonl').length, listFiles(directory, '.index').length)
+  t.equal(storage.has(tokenOf(1)), false)
+  t.equal(await storage.find(tokenOf(1)), undefined)
+})
 
 t.test('the limit of bytes holds, for both files together', async t => {
   const { storage, directory } = createFileStorage(t, { limits: { bytes: 200_000 } })

@@ -328,22 +328,19 @@ t.test('the failure for a skipped listener names the listener that stopped the e
   )
 })
 
-t.test(
-  'a failure is an AssertionError with a difference, an excerpt of the profile, and a stack that begins in the test',
-  async t => {
-    const profile = await ask(t, '/order')
-    const failure = fail(() => profile.called('CartListener', 2))
-    t.type(failure, AssertionError)
-    t.match(failure, { name: 'AssertionError', expected: 2, actual: 1, operator: 'called' })
-    t.match(failure.cause.message, /^# 200 OK: `GET http:\/\/localhost\/order`\n[\s\S]*\n- `kernel.request` /m)
-    t.strictSame([failure.cause.name, failure.cause.stack], ['Profile', ''], 'runners show its text without calls')
-    t.match(failure.stack?.split('\n    at ')[1], /expect-profile\.test/)
-    const negated = fail(() => profile.not.answered(200))
-    t.hasStrict(negated, { expected: { not: 200 }, actual: 200 })
-    t.match(fail(() => profile.not.startedSession()).cause.message, /^## Session$/m)
-    t.equal(profile.not.not, profile)
-  },
-)
+t.test('a failure is an AssertionError with a difference, an excerpt, and a stack that begins in the test', async t => {
+  const profile = await ask(t, '/order')
+  const failure = fail(() => profile.called('CartListener', 2))
+  t.type(failure, AssertionError)
+  t.match(failure, { name: 'AssertionError', expected: 2, actual: 1, operator: 'called' })
+  t.match(failure.cause.message, /^# 200 OK: `GET http:\/\/localhost\/order`\n[\s\S]*\n- `kernel.request` /m)
+  t.strictSame([failure.cause.name, failure.cause.stack], ['Profile', ''], 'runners show its text without calls')
+  t.match(failure.stack?.split('\n    at ')[1], /expect-profile\.test/)
+  const negated = fail(() => profile.not.answered(200))
+  t.hasStrict(negated, { expected: { not: 200 }, actual: 200 })
+  t.match(fail(() => profile.not.startedSession()).cause.message, /^## Session$/m)
+  t.equal(profile.not.not, profile)
+})
 
 t.test('an unknown rule is refused, also where none of it is expected', async t => {
   const quiet = await ask(t, '/quiet')

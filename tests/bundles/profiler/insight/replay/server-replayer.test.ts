@@ -53,41 +53,38 @@ function replayAt(address: string, { url = '/', ...init }: ProfileInit = {}, req
   return { looks, result: replayer.replay(plan) }
 }
 
-t.test(
-  'a replay is sent by the protocol and to the address of the recorded request, and waits for its profile',
-  async t => {
-    const seen: unknown[] = []
-    const answer: Handler = ({ headers, httpVersion, url }, reply) => {
-      seen.push([
-        Number(httpVersion),
-        url,
-        headers.host ?? headers[':authority'],
-        headers['x-profiler-replay'],
-        headers['x-own'],
-      ])
-      reply.setHeader('x-debug-token', token)
-      reply.end('done')
-    }
-    const servers = [
-      ['http', '1.1', http.createServer(answer)],
-      ['https', '1.1', https.createServer(tls, answer)],
-      ['http', '2', http2.createServer(answer)],
-      ['https', '2', http2.createSecureServer(tls, answer)],
-    ] as const
-    for (const [scheme, httpVersion, server] of servers) {
-      const address = await listen(t, server)
-      const headers = [
-        ['Host', 'shop.test'],
-        ['X-Own', 'a'],
-        ['Connection', 'keep-alive'],
-      ]
-      const { looks, result } = replayAt(address, { url: `${scheme}://shop.test/a?b=1` }, { headers, httpVersion })
-      t.strictSame(await result, { token }, `${scheme} ${httpVersion}`)
-      t.strictSame(looks, [token, token, token])
-      t.strictSame(seen.pop(), [Number(httpVersion), '/a?b=1', 'shop.test', `${secret} abc123`, 'a'])
-    }
-  },
-)
+t.test('a replay has the protocol and the address of the recorded request, and waits for its profile', async t => {
+  const seen: unknown[] = []
+  const answer: Handler = ({ headers, httpVersion, url }, reply) => {
+    seen.push([
+      Number(httpVersion),
+      url,
+      headers.host ?? headers[':authority'],
+      headers['x-profiler-replay'],
+      headers['x-own'],
+    ])
+    reply.setHeader('x-debug-token', token)
+    reply.end('done')
+  }
+  const servers = [
+    ['http', '1.1', http.createServer(answer)],
+    ['https', '1.1', https.createServer(tls, answer)],
+    ['http', '2', http2.createServer(answer)],
+    ['https', '2', http2.createSecureServer(tls, answer)],
+  ] as const
+  for (const [scheme, httpVersion, server] of servers) {
+    const address = await listen(t, server)
+    const headers = [
+      ['Host', 'shop.test'],
+      ['X-Own', 'a'],
+      ['Connection', 'keep-alive'],
+    ]
+    const { looks, result } = replayAt(address, { url: `${scheme}://shop.test/a?b=1` }, { headers, httpVersion })
+    t.strictSame(await result, { token }, `${scheme} ${httpVersion}`)
+    t.strictSame(looks, [token, token, token])
+    t.strictSame(seen.pop(), [Number(httpVersion), '/a?b=1', 'shop.test', `${secret} abc123`, 'a'])
+  }
+})
 
 t.test('a replay that has no profile says why', async t => {
   const handlers: Readonly<Record<string, Handler>> = {

@@ -121,30 +121,27 @@ t.test('calls of the console are in the profile, and print as before', async t =
   t.match(printed, '│ (index) │ a │')
 })
 
-t.test(
-  'what prints while a value is shown is recorded once, though the value is shown for the profile, too',
-  async t => {
-    const noisy = {
-      [inspect.custom]() {
-        console.log('inside')
-        return 'noisy'
-      },
-    }
-    const broken = {
-      [inspect.custom]() {
-        throw new Error('It cannot be shown.')
-      },
-    }
-    const { entries, printed } = await run(t, () => {
-      console.log('%O', noisy)
-      t.throws(() => console.log('%O', broken), { message: 'It cannot be shown.' })
-      console.log('after')
-      return Response.text('')
-    })
-    t.strictSame(entries, ['log "noisy"', 'log "inside"', 'log "after"'])
-    t.match(printed, 'inside\n')
-  },
-)
+t.test('what prints while a value is shown is recorded once, though the profile shows the value, too', async t => {
+  const noisy = {
+    [inspect.custom]() {
+      console.log('inside')
+      return 'noisy'
+    },
+  }
+  const broken = {
+    [inspect.custom]() {
+      throw new Error('It cannot be shown.')
+    },
+  }
+  const { entries, printed } = await run(t, () => {
+    console.log('%O', noisy)
+    t.throws(() => console.log('%O', broken), { message: 'It cannot be shown.' })
+    console.log('after')
+    return Response.text('')
+  })
+  t.strictSame(entries, ['log "noisy"', 'log "inside"', 'log "after"'])
+  t.match(printed, 'inside\n')
+})
 
 t.test('60 overlapping requests never see dumps of one another', async t => {
   const kernel = await createProfiledKernel(t, {

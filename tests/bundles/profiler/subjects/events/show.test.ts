@@ -433,56 +433,50 @@ t.test('of the request of another server, the panel shows the functions of its f
   t.notMatch(html, /Priority|Listeners|Orphaned/)
 })
 
-t.test(
-  'the functions of a mounted framework are within the controller, or within the listener that has called it',
-  async t => {
-    const spans = [
-      [null, 'kernel.request', 0, 900],
-      [40, 'app', 0, 500],
-      ['phase', 'middleware', 0, 500, 1],
-      ['function', 'early', 0, 500, 2],
-      [32, 'RouterListener.onRequest', 500, 300],
-      [null, 'kernel.controller_arguments', 900, 50],
-      ['phase', 'handler', 1000, 2000],
-      ['function', 'showUser', 1000, 2000, 6],
-      [null, 'kernel.response', 3000, 500],
-    ]
-    const shown = createShown(
-      { events: { spans, places: [[7, 'app.js:3']] } },
+t.test('the functions of a mounted framework are in the controller, or in the listener that has called it', async t => {
+  const spans = [
+    [null, 'kernel.request', 0, 900],
+    [40, 'app', 0, 500],
+    ['phase', 'middleware', 0, 500, 1],
+    ['function', 'early', 0, 500, 2],
+    [32, 'RouterListener.onRequest', 500, 300],
+    [null, 'kernel.controller_arguments', 900, 50],
+    ['phase', 'handler', 1000, 2000],
+    ['function', 'showUser', 1000, 2000, 6],
+    [null, 'kernel.response', 3000, 500],
+  ]
+  const shown = createShown(
+    { events: { spans, places: [[7, 'app.js:3']] } },
+    {
+      profile: createProfile({ events: { spans, places: [[7, 'app.js:3']] } }, { processData, controller: 'showUser' }),
+    },
+  )
+  const view = await eventsPanel.toView(shown)
+  t.hasStrict(view, {
+    isOfServer: false,
+    metrics: [
+      { name: 'Dispatched events', value: '3' },
+      { name: 'Listener calls', value: '2' },
+    ],
+    nodes: [
       {
-        profile: createProfile(
-          { events: { spans, places: [[7, 'app.js:3']] } },
-          { processData, controller: 'showUser' },
-        ),
+        name: 'kernel.request',
+        children: [
+          {
+            name: 'app',
+            priority: '40',
+            children: [{ name: 'middleware', children: [{ name: 'early', priority: '' }] }],
+          },
+          { name: 'RouterListener.onRequest', priority: '32' },
+        ],
       },
-    )
-    const view = await eventsPanel.toView(shown)
-    t.hasStrict(view, {
-      isOfServer: false,
-      metrics: [
-        { name: 'Dispatched events', value: '3' },
-        { name: 'Listener calls', value: '2' },
-      ],
-      nodes: [
-        {
-          name: 'kernel.request',
-          children: [
-            {
-              name: 'app',
-              priority: '40',
-              children: [{ name: 'middleware', children: [{ name: 'early', priority: '' }] }],
-            },
-            { name: 'RouterListener.onRequest', priority: '32' },
-          ],
-        },
-        { name: 'kernel.controller_arguments' },
-        {
-          kind: 'controller',
-          children: [{ name: 'handler', children: [{ name: 'showUser', priority: '', site: { place: 'app.js:3' } }] }],
-        },
-        { name: 'kernel.response' },
-      ],
-    })
-    t.match(await show('events', shown), '<h3>Dispatched Events</h3>')
-  },
-)
+      { name: 'kernel.controller_arguments' },
+      {
+        kind: 'controller',
+        children: [{ name: 'handler', children: [{ name: 'showUser', priority: '', site: { place: 'app.js:3' } }] }],
+      },
+      { name: 'kernel.response' },
+    ],
+  })
+  t.match(await show('events', shown), '<h3>Dispatched Events</h3>')
+})

@@ -109,45 +109,42 @@ t.test('each header has its origin', async t => {
   t.match(html, /<code><span class="place" data-at="tests\/[^"]+:\d+:1">show-origins\.test\.ts:\d+<\/span><\/code>/)
 })
 
-t.test(
-  'a header that was changed twice has both values; old values are masked as the others, and shortened',
-  async t => {
-    const secrets = ['open-sesame-1', 'open-sesame-2', 'cookie-of-ada-1', 'cookie-of-ada-2']
-    const headers = { 'x-api-key': 'open-sesame-1', 'x-long': 'long '.repeat(100), 'x-step': 'one' }
-    const kernel = await createProfiledKernel(t, {
-      register({ dispatcher }) {
-        const change = ({ response }: ResponseEvent) => {
-          response.headers.append('x-step', 'two')
-          response.headers.set('x-api-key', 'open-sesame-2')
-          response.headers.set('x-long', 'short')
-        }
-        dispatcher.on(ResponseEvent, change, 5, 'First.onResponse')
-        const again = ({ response }: ResponseEvent) => {
-          response.headers.set('x-step', 'three')
-          response.headers.delete('x-api-key')
-          response.headers.set('set-cookie', 'theme=dark')
-        }
-        dispatcher.on(ResponseEvent, again, 4, 'Second.onResponse')
+t.test('a header that was changed twice has both values; old values are masked as others, and shortened', async t => {
+  const secrets = ['open-sesame-1', 'open-sesame-2', 'cookie-of-ada-1', 'cookie-of-ada-2']
+  const headers = { 'x-api-key': 'open-sesame-1', 'x-long': 'long '.repeat(100), 'x-step': 'one' }
+  const kernel = await createProfiledKernel(t, {
+    register({ dispatcher }) {
+      const change = ({ response }: ResponseEvent) => {
+        response.headers.append('x-step', 'two')
+        response.headers.set('x-api-key', 'open-sesame-2')
+        response.headers.set('x-long', 'short')
+      }
+      dispatcher.on(ResponseEvent, change, 5, 'First.onResponse')
+      const again = ({ response }: ResponseEvent) => {
+        response.headers.set('x-step', 'three')
+        response.headers.delete('x-api-key')
+        response.headers.set('set-cookie', 'theme=dark')
+      }
+      dispatcher.on(ResponseEvent, again, 4, 'Second.onResponse')
+    },
+    handlers: {
+      '/page': () => {
+        const response = Response.html('page', { headers })
+        for (const secret of secrets.slice(2)) response.headers.append('set-cookie', `id=${secret}; Path=/`)
+        return response
       },
-      handlers: {
-        '/page': () => {
-          const response = Response.html('page', { headers })
-          for (const secret of secrets.slice(2)) response.headers.append('set-cookie', `id=${secret}; Path=/`)
-          return response
-        },
-      },
-    })
-    const { profile } = await kernel.storedOf(await kernel.client.get('/page'))
-    const html = toText(await kernel.show('request', profile))
-    t.match(html, /x-step three .*?before: one, two changed by First\.onResponse.*?before: one the response of/)
-    t.match(html, /before: (?:long ){40}…/)
-    t.match(html, /before: id=\S+; Path=\/, id=\S+; Path=\/ the response of/)
-    t.strictSame(
-      secrets.filter(secret => JSON.stringify(profile).includes(secret)),
-      [],
-    )
-  },
-)
+    },
+  })
+  const { profile } = await kernel.storedOf(await kernel.client.get('/page'))
+  const html = toText(await kernel.show('request', profile))
+  t.match(html, /x-step three .*?before: one, two changed by First\.onResponse.*?before: one the response of/)
+  t.match(html, /before: (?:long ){40}…/)
+  t.match(html, /before: id=\S+; Path=\/, id=\S+; Path=\/ the response of/)
+  t.strictSame(
+    secrets.filter(secret => JSON.stringify(profile).includes(secret)),
+    [],
+  )
+})
 
 t.test('the headers and attributes that only the framework has set are folded', async t => {
   const { html } = await ask(t, ({ dispatcher }) => {

@@ -175,36 +175,33 @@ t.test('a call of node:http is sent when it has a connection, and ends with the 
   t.notOk(profile.data.late)
 })
 
-t.test(
-  'a call of node:http is placed where it is created, with any agent, also if it waits for a connection',
-  async t => {
-    const { url } = await listen(t)
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    t.teardown(() => agent.destroy())
-    const create: Readonly<Record<string, () => ClientRequest>> = {
-      plain: () => get(url),
-      alone: () => httpRequest(url, { agent: false }),
-      connected: () => httpRequest(url, { createConnection: options => connect(options as NetConnectOpts) }),
-      first: () => httpRequest(url, { agent }),
-      waiting: () => httpRequest(url, { agent }),
-      withFields: () => httpRequest(url, { headers: ['host', 'a', 'x', 'y'] }),
-    }
-    const kernel = await createProfiledKernel(t, {
-      handlers: {
-        '/page': async () => {
-          const sent = Object.values(create).map(each => each().end())
-          for (const [response] of await Promise.all(sent.map(each => once(each, 'response')))) response.resume()
-          return done()
-        },
+t.test('a call of node:http is placed where it is created, with any agent, also one that has to wait', async t => {
+  const { url } = await listen(t)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  const create: Readonly<Record<string, () => ClientRequest>> = {
+    plain: () => get(url),
+    alone: () => httpRequest(url, { agent: false }),
+    connected: () => httpRequest(url, { createConnection: options => connect(options as NetConnectOpts) }),
+    first: () => httpRequest(url, { agent }),
+    waiting: () => httpRequest(url, { agent }),
+    withFields: () => httpRequest(url, { headers: ['host', 'a', 'x', 'y'] }),
+  }
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/page': async () => {
+        const sent = Object.values(create).map(each => each().end())
+        for (const [response] of await Promise.all(sent.map(each => once(each, 'response')))) response.resume()
+        return done()
       },
-    })
-    const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
-    t.strictSame(
-      calls.map(({ caller }) => caller?.function.replace(/^.*[. ]/, '')),
-      Object.keys(create),
-    )
-  },
-)
+    },
+  })
+  const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
+  t.strictSame(
+    calls.map(({ caller }) => caller?.function.replace(/^.*[. ]/, '')),
+    Object.keys(create),
+  )
+})
 
 t.test('the size of a response is its Content-Length, or the number of received bytes', async t => {
   const { url } = await listen(t)

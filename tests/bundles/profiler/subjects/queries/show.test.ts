@@ -189,37 +189,30 @@ t.test('a transaction has a bracket and its outcome, an error its code', async t
   )
 })
 
-t.test(
-  'places lead to the editor; a query without one, of another connection, or after the response says so',
-  async t => {
-    const variables = { EDITOR_URL: 'editor:{file}:{line}' }
-    const { show } = await createProfiledKernel(t, { directory: '/app', variables })
-    const queries = [
-      createQuery({ caller: { file: '/app/a.ts', line: 3 }, batch: 2 }),
-      createQuery({ text: 'SELECT 2', start: 40, caller: { file: 'b.ts' }, server: undefined, namespace: undefined }),
-      createQuery({ text: 'SELECT 3', caller: undefined }),
-      createQuery({ text: 'SELECT a FROM b WHERE c = $1', parameters: undefined, caller: undefined }),
-      createQuery({ text: 'SELECT $1::int', parameters: [['1', 2]] }),
-      createQuery({ text: 'SELECT a::int FROM b', parameters: undefined }),
-    ]
-    const profile = createProfile({ queries: { queries, omitted: 7 }, late: { since: 30 } }, { queries: 13 })
-    const html = await show('database', { profile })
-    t.match(html, '<a class="place" href="editor:/app/a.ts:3">a.ts:3</a>')
-    t.match(html, 'href="editor:/app/b.ts:1">b.ts</a>')
-    t.match(html, 'Caller unknown')
-    t.equal(
-      html.split('values not recorded').length,
-      2,
-      'only a query with a placeholder has values that are not known',
-    )
-    t.match(html, 'after the response')
-    t.match(html, '<span class="badge badge-plain">2 commands</span>')
-    t.match(html, ' · postgresql shop on localhost:5432')
-    t.match(html, '<code>postgresql shop on localhost:5432</code>; <code>postgresql</code>')
-    t.match(html, '7 more: counted, but not recorded.')
-    t.match(metricsOf(html), ['Queries13'])
-  },
-)
+t.test('places lead to the editor; a query without one, of another connection or a late one says so', async t => {
+  const variables = { EDITOR_URL: 'editor:{file}:{line}' }
+  const { show } = await createProfiledKernel(t, { directory: '/app', variables })
+  const queries = [
+    createQuery({ caller: { file: '/app/a.ts', line: 3 }, batch: 2 }),
+    createQuery({ text: 'SELECT 2', start: 40, caller: { file: 'b.ts' }, server: undefined, namespace: undefined }),
+    createQuery({ text: 'SELECT 3', caller: undefined }),
+    createQuery({ text: 'SELECT a FROM b WHERE c = $1', parameters: undefined, caller: undefined }),
+    createQuery({ text: 'SELECT $1::int', parameters: [['1', 2]] }),
+    createQuery({ text: 'SELECT a::int FROM b', parameters: undefined }),
+  ]
+  const profile = createProfile({ queries: { queries, omitted: 7 }, late: { since: 30 } }, { queries: 13 })
+  const html = await show('database', { profile })
+  t.match(html, '<a class="place" href="editor:/app/a.ts:3">a.ts:3</a>')
+  t.match(html, 'href="editor:/app/b.ts:1">b.ts</a>')
+  t.match(html, 'Caller unknown')
+  t.equal(html.split('values not recorded').length, 2, 'only a query with a placeholder has values that are not known')
+  t.match(html, 'after the response')
+  t.match(html, '<span class="badge badge-plain">2 commands</span>')
+  t.match(html, ' · postgresql shop on localhost:5432')
+  t.match(html, '<code>postgresql shop on localhost:5432</code>; <code>postgresql</code>')
+  t.match(html, '7 more: counted, but not recorded.')
+  t.match(metricsOf(html), ['Queries13'])
+})
 
 t.test('the cache panel groups commands, and counts keys, hits and misses', async t => {
   const { panel, show } = await createProfiledKernel(t)

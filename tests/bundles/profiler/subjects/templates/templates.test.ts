@@ -147,24 +147,21 @@ t.test('at most twenty names of a model are kept', async t => {
   )
 })
 
-t.test(
-  'the names of globals follow those of the model, and the wait for a global is not the render after it',
-  async t => {
-    const trace = createTrace()
-    const view = viewOf(t, trace, { 'page.hbs': '{{@user}}{{slow}}' }, view => {
-      view.addGlobal('user', () => Promise.resolve('Ada'))
-      view.addHelper('slow', () => {
-        const end = performance.now() + 50
-        while (performance.now() < end);
-        return ''
-      })
+t.test('names of globals follow those of the model; the wait for a global is not the render after it', async t => {
+  const trace = createTrace()
+  const view = viewOf(t, trace, { 'page.hbs': '{{@user}}{{slow}}' }, view => {
+    view.addGlobal('user', () => Promise.resolve('Ada'))
+    view.addHelper('slow', () => {
+      const end = performance.now() + 50
+      while (performance.now() < end);
+      return ''
     })
-    t.equal(await view.render('page', { title: '' }, createRequest()), 'Ada')
-    const [page] = renderPart.find(trace)?.renders ?? []
-    t.strictSame(page?.keys, ['title', '@user'])
-    t.ok(Number(renderPart.find(trace)?.waited) < Number(page?.duration))
-  },
-)
+  })
+  t.equal(await view.render('page', { title: '' }, createRequest()), 'Ada')
+  const [page] = renderPart.find(trace)?.renders ?? []
+  t.strictSame(page?.keys, ['title', '@user'])
+  t.ok(Number(renderPart.find(trace)?.waited) < Number(page?.duration))
+})
 
 t.test('waiting for fragments is measured, also when one fails', async t => {
   const trace = createTrace()

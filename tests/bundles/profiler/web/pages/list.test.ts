@@ -501,31 +501,28 @@ t.test('the first page is live, with its filters; other pages are not', async t 
   t.match(await show(client, '?page=2'), 'data-live=""')
 })
 
-t.test(
-  'several machines, or programs, are a column, a filter and a fact of a profile; a single one is not',
-  async t => {
-    for (const [name, label] of [
-      ['machine', 'Machine'],
-      ['program', 'Program'],
-    ] as const) {
-      const { client, storage } = await createProfiledKernel(t)
-      keep(storage, { token: '000001', [name]: 'web-1' }, { token: '000002', [name]: 'web-1' })
-      t.notMatch(await show(client), label)
-      keep(storage, { token: '000003', [name]: 'web-2' })
-      const html = await show(client)
-      t.match(html, `<td class="${name}">web-2</td>`)
-      const options = `<option value="" selected>${label}</option><option value="web-1">web-1`
-      t.match(html, new RegExp(`<select name="${name}">\\s*${options}`))
-      const filtered = await show(client, `?${name}=web-2`)
-      t.strictSame(tokensOf(filtered), ['000003'])
-      t.match(filtered, '<option value="web-2" selected>')
-      t.match(filtered, `<td class="${name}">web-2</td>`, 'the rows of a page may have the same')
-      const { text } = await client.get('/_profiler/000003')
-      const link = `<dt>${label}</dt> <dd><a href="[^"]*${name}=web-2[^"]*">web-2</a>`
-      t.match(plainEquals(text), new RegExp(link))
-    }
-  },
-)
+t.test('several machines or programs are a column, a filter and a fact of a profile; a single one is not', async t => {
+  for (const [name, label] of [
+    ['machine', 'Machine'],
+    ['program', 'Program'],
+  ] as const) {
+    const { client, storage } = await createProfiledKernel(t)
+    keep(storage, { token: '000001', [name]: 'web-1' }, { token: '000002', [name]: 'web-1' })
+    t.notMatch(await show(client), label)
+    keep(storage, { token: '000003', [name]: 'web-2' })
+    const html = await show(client)
+    t.match(html, `<td class="${name}">web-2</td>`)
+    const options = `<option value="" selected>${label}</option><option value="web-1">web-1`
+    t.match(html, new RegExp(`<select name="${name}">\\s*${options}`))
+    const filtered = await show(client, `?${name}=web-2`)
+    t.strictSame(tokensOf(filtered), ['000003'])
+    t.match(filtered, '<option value="web-2" selected>')
+    t.match(filtered, `<td class="${name}">web-2</td>`, 'the rows of a page may have the same')
+    const { text } = await client.get('/_profiler/000003')
+    const link = `<dt>${label}</dt> <dd><a href="[^"]*${name}=web-2[^"]*">web-2</a>`
+    t.match(plainEquals(text), new RegExp(link))
+  }
+})
 
 t.test('columns are shown if they distinguish rows; a controller, if its route does not name it', async t => {
   const { client, storage } = await createProfiledKernel(t)

@@ -49,29 +49,26 @@ t.test('a stream reports profiles that match its filters, several at once', asyn
   t.equal(live.sentEvents, 1)
 })
 
-t.test(
-  'a stream reports the profiles that its list contains: not their main requests, and no probes of browsers',
-  async t => {
-    const icon = { status: 404, route: null, url: 'http://localhost/favicon.ico', outcome: 'crashed' } as const
-    for (const [query, expected] of [
-      ['only=errors', '000002'],
-      ['type=sub-request', '000002'],
-      ['type=probe', '000005 000004'],
-      ['', '000002 000001'],
-    ] as const) {
-      const storage = new MemoryProfileStorage()
-      const stream = createLiveStream(createRequest(`/_profiler/live?${query}`), storage).body as Readable
-      const keep = (token: string, init: RecordInit) => storage.append(createRecord({ token, ...init }), '{}')
-      await readUntil(stream, ':\n\n')
-      keep('000002', { parent: '000001', status: 500 })
-      keep('000001', {})
-      keep('000005', { ...icon, parent: '000004' })
-      keep('000004', icon)
-      t.equal(await readUntil(stream, '\n\n'), `event: profiles\ndata: ${expected}\n\n`, query)
-      stream.destroy()
-    }
-  },
-)
+t.test('a stream reports the profiles of its list: not their main requests, and no probes of browsers', async t => {
+  const icon = { status: 404, route: null, url: 'http://localhost/favicon.ico', outcome: 'crashed' } as const
+  for (const [query, expected] of [
+    ['only=errors', '000002'],
+    ['type=sub-request', '000002'],
+    ['type=probe', '000005 000004'],
+    ['', '000002 000001'],
+  ] as const) {
+    const storage = new MemoryProfileStorage()
+    const stream = createLiveStream(createRequest(`/_profiler/live?${query}`), storage).body as Readable
+    const keep = (token: string, init: RecordInit) => storage.append(createRecord({ token, ...init }), '{}')
+    await readUntil(stream, ':\n\n')
+    keep('000002', { parent: '000001', status: 500 })
+    keep('000001', {})
+    keep('000005', { ...icon, parent: '000004' })
+    keep('000004', icon)
+    t.equal(await readUntil(stream, '\n\n'), `event: profiles\ndata: ${expected}\n\n`, query)
+    stream.destroy()
+  }
+})
 
 t.test('a stream reports what may be slow or have findings: the list finds it out', async t => {
   for (const [only, expected] of [

@@ -175,33 +175,30 @@ t.test('the visible part is read from the URL', async t => {
   }
 })
 
-t.test(
-  'each category of the timeline, and each kind of work, has a label, and a colour and a letter in the styles',
-  async t => {
-    const folder = 'bundles/profiler/assets/styles'
-    const styles = readdirSync(folder).map(name => readFileSync(`${folder}/${name}`, 'utf8'))
-    const rules = styles
-      .join('')
-      .replaceAll(/\/\*.*?\*\//gs, '')
-      .split('}')
-      .map(rule => rule.split('{'))
-    const lacks = (selector: string, wanted: RegExp) =>
-      rules.some(([names, body = '']) => names?.split(',').some(name => name.trim() === selector) && wanted.test(body))
-        ? []
-        : [`${selector}: ${wanted}`]
-    const colour = /--bar: var\(--bar-\w+\)/
-    const lacking = [
-      ...categories.flatMap(({ name }) => lacks(`.timeline .of-${name}`, colour)),
-      ...categories.flatMap(({ name }) => lacks(`.of-${name} i::before`, /content: "[A-Z]" \/ "\w/)),
-      ...workKinds.flatMap(({ category }) => lacks(`.part-${category}`, colour)),
-    ]
-    t.strictSame(lacking, [])
-    const used = new Set(styles.join('').match(/--bar-\w+(?=\))/g))
-    t.strictSame(
-      [...used].filter(name => !styles.join('').includes(`${name}: light-dark(`)),
-      [],
-    )
-    const labels = new Map(categories.map(({ label, name }) => [name, label]))
-    t.ok(workKinds.every(({ category, label }) => label !== '' && labels.get(category) === label))
-  },
-)
+t.test('each category of the timeline and kind of work has a label, a colour and a letter in the styles', async t => {
+  const folder = 'bundles/profiler/assets/styles'
+  const styles = readdirSync(folder).map(name => readFileSync(`${folder}/${name}`, 'utf8'))
+  const rules = styles
+    .join('')
+    .replaceAll(/\/\*.*?\*\//gs, '')
+    .split('}')
+    .map(rule => rule.split('{'))
+  const lacks = (selector: string, wanted: RegExp) =>
+    rules.some(([names, body = '']) => names?.split(',').some(name => name.trim() === selector) && wanted.test(body))
+      ? []
+      : [`${selector}: ${wanted}`]
+  const colour = /--bar: var\(--bar-\w+\)/
+  const lacking = [
+    ...categories.flatMap(({ name }) => lacks(`.timeline .of-${name}`, colour)),
+    ...categories.flatMap(({ name }) => lacks(`.of-${name} i::before`, /content: "[A-Z]" \/ "\w/)),
+    ...workKinds.flatMap(({ category }) => lacks(`.part-${category}`, colour)),
+  ]
+  t.strictSame(lacking, [])
+  const used = new Set(styles.join('').match(/--bar-\w+(?=\))/g))
+  t.strictSame(
+    [...used].filter(name => !styles.join('').includes(`${name}: light-dark(`)),
+    [],
+  )
+  const labels = new Map(categories.map(({ label, name }) => [name, label]))
+  t.ok(workKinds.every(({ category, label }) => label !== '' && labels.get(category) === label))
+})
