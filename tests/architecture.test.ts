@@ -13,7 +13,6 @@ const places: Readonly<Record<string, string>> = {
   mime: 'lib/http/file-response.ts',
   'tough-cookie': 'kernel/testing/',
   valibot: 'bundles/profiler/profile/ bundles/profiler/subjects/',
-  pbf: 'bundles/profiler/web/otlp/',
   commander: 'bin/commands/',
   acorn: 'bundles/maker/',
   '@sveltejs/acorn-typescript': 'bundles/maker/syntax.ts',

@@ -10,7 +10,6 @@ import type { ProfileStorage } from './store/profile-storage.ts'
 import type { OtherPrograms } from './store/united-storage.ts'
 import type { ArmFile, CpuProfiler } from './subjects/cpu/record.ts'
 import { type Assets, createAssets } from './web/assets.ts'
-import { createOtlpRoute } from './web/otlp/otlp-route.ts'
 import type { BrokenSources } from './web/page.ts'
 import { addRoutes, createFindOwnPage, type FindOwnPage, writeSourceProblem } from './web/routes.ts'
 
@@ -82,10 +81,8 @@ export function addScreens(
     brokenSources: () => brokenSources,
   }
 
-  const otlpRoute = createOtlpRoute({ ...app, spans: storage.spans })
-  app.routes.add(otlpRoute)
   // In this order: the route `/_profiler/:token` matches the path of the MCP route, too.
-  const ownControllers = new Set([otlpRoute.controller, addMcp(services), ...addRoutes(services)])
+  const ownControllers = new Set([addMcp(services), ...addRoutes(services)])
   const findOwnPage = createFindOwnPage(app.routes, ownControllers)
   app.isolated.push(request => findOwnPage(request) !== undefined)
   app.signals.on('kernel.booted', () => reportReplaced(app))

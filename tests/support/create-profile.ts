@@ -112,7 +112,6 @@ export function createShown(data: Profile['data'], more: Partial<PanelProfile> =
     findLinked: () => ({ attempts: [], caused: [], causes: [] }),
     findOccurrences: () => undefined,
     findPrevious: finds(undefined),
-    findDistributedTrace: finds({ spans: [], profiles: [] }),
     ...more,
   }
 }

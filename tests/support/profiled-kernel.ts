@@ -7,7 +7,6 @@ import { compareWithPrevious } from '#bundles/profiler/insight/compare/judge-com
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { findChildren, findLinked, findOccurrences, findRelatives } from '#bundles/profiler/insight/relatives.ts'
 import { findSinceEdit } from '#bundles/profiler/insight/since-edit.ts'
-import { findDistributedTrace } from '#bundles/profiler/insight/timeline/services.ts'
 import { createEditorLinks } from '#bundles/profiler/panels/editor-links.ts'
 import type { PanelProfile, PanelServices, SubjectView } from '#bundles/profiler/panels/subject-view.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
@@ -110,7 +109,6 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       findLinked: ({ summary }) => findLinked(summaries, summary),
       findOccurrences: ({ summary }) => findOccurrences(summaries, summary),
       findPrevious: profile => compareWithPrevious(storage, summaries, profile),
-      findDistributedTrace: profile => findDistributedTrace(storage, summaries, profile),
       ...shown,
     }
   }

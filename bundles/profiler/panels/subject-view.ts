@@ -1,7 +1,6 @@
 import type { Application } from '../../../kernel/bundle.ts'
 import type { PreviousComparison } from '../insight/compare/judge-comparison.ts'
 import type { LinkedUnits, Occurrences, ShownProfile } from '../insight/relatives.ts'
-import type { DistributedTrace } from '../insight/timeline/services.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { EditorLinks } from './editor-links.ts'
 import type { ToolbarItem, ToolbarProfile } from './toolbar-items.ts'
@@ -21,8 +20,6 @@ export interface PanelProfile extends ShownProfile {
   readonly findLinked: (profile: Profile) => LinkedUnits
   /** Compares a profile with the previous one of the same request. */
   readonly findPrevious: (profile: Profile) => Promise<PreviousComparison | undefined>
-  /** Reads the other parts of the distributed trace of a profile. */
-  readonly findDistributedTrace: (profile: Profile) => Promise<DistributedTrace>
 }
 
 /** A profile with its findings. */

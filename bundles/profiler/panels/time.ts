@@ -4,21 +4,10 @@ import { toPlainText } from '../insight/overview/sentence.ts'
 import type { TimePart } from '../insight/overview/time-parts.ts'
 import { describeDuration, toSummaryView } from '../insight/summary-view.ts'
 import { type Category, createRequestSpans } from '../insight/timeline/request-spans.ts'
-import { type PlacedTrace, placeTrace, type TraceNode } from '../insight/timeline/services.ts'
 import { type EventNode, readEventTree, readHandledTime } from '../profile/event-tree.ts'
-import {
-  formatCount,
-  formatDuration,
-  formatMicroseconds,
-  formatPlace,
-  type Row,
-  toOption,
-  toPairRows,
-  toValueRow,
-} from '../profile/format.ts'
+import { formatCount, formatDuration, formatMicroseconds, formatPlace, type Row, toOption } from '../profile/format.ts'
 import { profileLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
-import type { ReceivedSpan } from '../profile/span-data.ts'
 import { joinPeriods, readStops, subtractPeriods, totalOf, withParts } from '../profile/work.ts'
 import { keyOfListener, summarizeListeners } from '../subjects/events/read.ts'
 import { readTrace } from '../subjects/exchange/read.ts'
@@ -60,18 +49,11 @@ export const timeView: SubjectView = {
 }
 
 async function toView(
-  { called, findChildren, findDistributedTrace, parent, profile, query }: PanelProfile,
+  { called, findChildren, parent, profile, query }: PanelProfile,
   editor: EditorLinks,
 ): Promise<PanelModel> {
   const { token } = profile.summary
-  const [{ logs, profiles, root }, parts] = await Promise.all([
-    createRequestSpans(profile, findChildren, called),
-    findDistributedTrace(profile),
-  ])
-  // Those that are nested below their calls are not placed once more.
-  const nested = new Set(profiles.map(({ summary }) => summary.token))
-  const others = parts.profiles.filter(({ summary }) => !nested.has(summary.token))
-  const placed = placeTrace(root, profile, { ...parts, profiles: others })
+  const { logs, profiles, root } = await createRequestSpans(profile, findChildren, called)
   const rows = createTimelineRows(root)
   const axis = createTimelineAxis(rows, findEnd(rows, readHandledTime(profile) * 1000))
   const filter = readFilter(query, axis)
@@ -91,7 +73,6 @@ async function toView(
     fitting: `${readFilter(new URLSearchParams(), axis).threshold / 1000}`,
     thresholds: thresholds.map(value => toOption(value, `${value} ms`, filter.chosen)),
     dropped: readStopwatch(profile).dropped,
-    trace: toTraceView(profile, placed),
   }
 }
 
@@ -110,6 +91,7 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
   const duration = describeDuration(profile.summary)
   const ready = toDuration(readHandledTime(profile))
+  const { traceId } = readTrace(profile)
   const own = withoutInner(rows, 'service')
   const outer = withoutInner(own, 'request')
   const of = (category: Category, among = own) => among.filter(row => row.category === category && row.depth > 0)
@@ -137,6 +119,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
     ...counted('Other services', 'service'),
     ...counted('Sub-requests', 'request'),
     ...listUsage(profile),
+    ...(traceId === undefined ? [] : [{ name: 'Trace', value: traceId }]),
   ]
 }
 
@@ -152,48 +135,6 @@ function withoutInner(rows: readonly TimelineRow[], inner: Category): readonly T
 
 function toDuration(milliseconds: number): string {
   return formatMicroseconds(milliseconds * 1000)
-}
-
-/** The most spans in the table. */
-const rowLimit = 200
-
-/** The trace of a request as its template shows it; `false` for a request without a trace. */
-function toTraceView(profile: Profile, { callers, inner, others }: PlacedTrace): object | false {
-  const { traceId } = readTrace(profile)
-  if (traceId === undefined) return false
-  const received = [...callers, ...inner].flatMap(node =>
-    node.span === undefined ? [] : toRow(node, node.span, profile),
-  )
-  return {
-    id: traceId,
-    callers: callers.map(node => ({
-      ...toNames(node),
-      link: node.link,
-      time: formatMicroseconds(node.end - node.start),
-    })),
-    others,
-    count: received.length,
-    omitted: Math.max(0, received.length - rowLimit),
-    spans: received.slice(0, rowLimit),
-  }
-}
-
-function toNames({ hasFailed, name, service }: TraceNode) {
-  return { name, service: service || 'this application', hasFailed }
-}
-
-function toRow(node: TraceNode, { attributes, error, kind }: ReceivedSpan, { summary }: Profile) {
-  const start = node.start - summary.time * 1000
-  return {
-    ...toNames(node),
-    id: node.id,
-    kind,
-    error,
-    // A caller begins before the request.
-    start: `${start < 0 ? '−' : ''}${formatMicroseconds(Math.abs(start))}`,
-    duration: formatMicroseconds(node.end - node.start),
-    attributes: toPairRows(attributes).map(toValueRow),
-  }
 }
 
 /**

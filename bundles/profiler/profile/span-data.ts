@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { isAmount, isNumber, isTexts } from './json.ts'
-import { check, count, flag, indexedList, list, maybe, number, pairs, text } from './schema.ts'
-import { type SpanRow, spanKinds } from './span-rows.ts'
+import { check, count, flag, indexedList, list, maybe, number, text } from './schema.ts'
+import type { SpanRow } from './span-rows.ts'
 
 /**
  * A header of the response that a listener, the controller or the kernel has changed or removed: the index of the span that has the
@@ -82,36 +82,3 @@ export const eventsProcessSchema = v.object({
     }),
   ),
 })
-
-/** A span that a service has sent to the profiler. Its texts are masked and shortened. */
-export type ReceivedSpan = v.InferOutput<typeof receivedSpanSchema>
-
-const id = v.pipe(v.string(), v.regex(/^[0-9a-f]+$/))
-
-/** The schema of a stored span. A span without ids or times is left out. */
-const receivedSpanSchema = v.object({
-  /** 32 lower-case hexadecimal digits. */
-  traceId: id,
-  /** 16 lower-case hexadecimal digits. */
-  spanId: id,
-  /** The id of the span that contains it; absent from the first span of a trace. */
-  parentId: maybe<string>(id),
-  /** The name of the service. */
-  service: text,
-  /** Differs between the processes of a service. */
-  process: text,
-  name: text,
-  kind: v.fallback(v.picklist(spanKinds), 'internal'),
-  /** Microseconds since 1970. */
-  start: check.amount,
-  end: check.amount,
-  /** Present if the span has failed; the message may be empty. */
-  error: maybe(check.text),
-  attributes: pairs,
-})
-
-/** Parses a stored span; `undefined` when it is damaged. */
-export function parseReceivedSpan(value: unknown): ReceivedSpan | undefined {
-  const result = v.safeParse(receivedSpanSchema, value, { abortEarly: true })
-  return result.success ? result.output : undefined
-}

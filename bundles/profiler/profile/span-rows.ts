@@ -34,9 +34,3 @@ export type SpanRow = [
  * it: for timers, sockets and other threads. Whole microseconds, the start from that of the request.
  */
 export type WaitRow = [start: number, duration: number, idle: number]
-
-/** What a span stands for, by the words of OpenTelemetry. */
-export const spanKinds = ['internal', 'server', 'client', 'producer', 'consumer'] as const
-
-/** One of {@link spanKinds}. */
-export type SpanKind = (typeof spanKinds)[number]

@@ -10,7 +10,6 @@ import type {
   ProfileSearchResult,
   ProfileStorage,
   SerializedProfile,
-  SpanStorage,
   StorageUsage,
   StoredProfile,
 } from './profile-storage.ts'
@@ -102,7 +101,6 @@ const changeLimit = 20
  * summaries, the listeners, and the bounds of each wait.
  */
 export abstract class BaseProfileStorage<Found extends FoundProfile> implements ProfileStorage {
-  abstract readonly spans: SpanStorage
   protected readonly report: ReportProblem
   #listeners: readonly { readonly listener: (summary: ProfileSummary) => void; since: number }[] = []
   #lastChange: Promise<boolean> = Promise.resolve(false)

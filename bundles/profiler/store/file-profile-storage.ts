@@ -1,37 +1,19 @@
-import { constants } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { guard } from '../../../lib/guard.ts'
 import { nextTurn, readTime, startTimer, stopTimer } from '../../../lib/own-globals.ts'
 import { checkFolder } from '../../../lib/writable-folder.ts'
-import type { ReceivedSpan } from '../profile/span-data.ts'
 import {
   BaseProfileStorage,
   coalesce,
   type FoundProfile,
   limitReports,
   ProfileQueue,
-  type ReportProblem,
   timeout,
   within,
 } from './base-profile-storage.ts'
-import {
-  directoryMode,
-  type FileSystem,
-  fileMode,
-  isTrusted,
-  nodeFileSystem,
-  readBytes,
-  readFile,
-} from './file-system.ts'
+import { type FileSystem, nodeFileSystem } from './file-system.ts'
 import { IndexEntry, ProfileIndex } from './profile-index.ts'
-import {
-  defaultLimits,
-  foundLimit,
-  type SerializedProfile,
-  type SpanStorage,
-  type StoreLimits,
-} from './profile-storage.ts'
+import { defaultLimits, type SerializedProfile, type StoreLimits } from './profile-storage.ts'
 import {
   lineLimits,
   loadParsers,
@@ -81,7 +63,6 @@ interface LocatedProfile extends FoundProfile {
  * oldest segments are removed when a limit is reached.
  */
 export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
-  readonly spans: SpanStorage
   protected readonly unwritten: WriteQueue
   readonly #directories: readonly string[]
   readonly #fileSystem: FileSystem
@@ -109,9 +90,8 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
       profiles: Math.max(1, Math.floor(limits.count / segmentsInLimit)),
       age: options.segmentAge ?? limits.age / segmentsInLimit,
     }
-    const [spans, pinned] = [path.join(directory, 'spans'), path.join(directory, 'pinned')]
-    this.#directories = [directory, spans, pinned]
-    this.spans = new SpanFiles({ directory: spans, onProblem: this.report })
+    const pinned = path.join(directory, 'pinned')
+    this.#directories = [directory, pinned]
     const onBegin = (segment: Segment) => this.#onBegin(segment)
     this.#writer = new SegmentWriter({ directory, fileSystem, clock, size: this.#size, onBegin })
     this.unwritten = new WriteQueue({ index: this.#index, writer: this.#writer, limit, clock, onDrop: this.report })
@@ -146,7 +126,7 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
     await this.unwritten.flush()
     await this.refresh()
     const isPurged = ({ time, writer }: Segment) => writer !== this.#writer.id || time <= end
-    await Promise.all([this.#remove(this.#segments.all.filter(isPurged)), this.spans.purge()])
+    await this.#remove(this.#segments.all.filter(isPurged))
   }
 
   override async flush(): Promise<void> {
@@ -413,109 +393,5 @@ class WriteQueue extends ProfileQueue {
   protected override drop(reason: string, error?: unknown): false {
     this.#options.onDrop(reason, error)
     return super.drop(reason, error)
-  }
-}
-
-/** Bytes of the newer file after which it becomes the older one. */
-const sizeLimit = 4 * 1024 * 1024
-
-/**
- * Stores spans in two files: the newer one replaces the older one when it is full. All processes of an application use the
- * same files, and a restart keeps them.
- */
-export class SpanFiles implements SpanStorage {
-  readonly #directory: string
-  readonly #onProblem: ReportProblem
-  readonly #sizeLimit: number
-  #writing: Promise<boolean> = Promise.resolve(true)
-
-  constructor(options: {
-    readonly directory: string
-    readonly onProblem: ReportProblem
-    /** Bytes of the newer file after which it becomes the older one; 4 MiB by default. */
-    readonly sizeLimit?: number
-  }) {
-    this.#directory = options.directory
-    this.#onProblem = options.onProblem
-    this.#sizeLimit = options.sizeLimit ?? sizeLimit
-  }
-
-  append(spans: readonly ReceivedSpan[]): Promise<boolean> {
-    this.#writing = this.#writing.then(() => this.#append(spans))
-    return this.#writing
-  }
-
-  async find(traceId: string): Promise<ReceivedSpan[]> {
-    const { parseReceivedSpan } = await import('../profile/span-data.ts')
-    const found = new Map<string, ReceivedSpan>()
-    for (const name of [older, newer]) {
-      for (const line of await this.#findLines(name, `${traceId} `)) {
-        const span = parseLine(line, parseReceivedSpan)
-        if (span !== undefined) found.set(span.spanId, span)
-      }
-    }
-    return [...found.values()].slice(-foundLimit)
-  }
-
-  async purge(): Promise<void> {
-    await Promise.all([newer, older].map(name => rm(this.#pathOf(name), { force: true }).catch(() => undefined)))
-  }
-
-  async #append(spans: readonly ReceivedSpan[]): Promise<boolean> {
-    const lines = Buffer.from(spans.map(span => `${span.traceId} ${JSON.stringify(span)}\n`).join(''))
-    try {
-      await mkdir(this.#directory, { recursive: true, mode: directoryMode })
-      const file = await open(this.#pathOf(newer), appendFlags, fileMode)
-      try {
-        if (!(await isTrusted(nodeFileSystem, this.#pathOf(newer), await file.stat()))) {
-          throw new Error('The file belongs to another user.')
-        }
-        await file.appendFile(lines)
-        const { size } = await file.stat()
-        // Another process may do the same at this moment. Then the older file is replaced twice, and some spans are lost.
-        if (size >= this.#sizeLimit) await rename(this.#pathOf(newer), this.#pathOf(older))
-      } finally {
-        await file.close()
-      }
-      return true
-    } catch (error) {
-      this.#onProblem('Spans of other services cannot be stored.', error)
-      return false
-    }
-  }
-
-  /** The lines of a file that begin with a text. */
-  async #findLines(name: string, beginning: string): Promise<string[]> {
-    const read = readFile(nodeFileSystem, this.#pathOf(name), (file, { size }) => readBytes(file, 0, size))
-    const content = (await read) ?? Buffer.alloc(0)
-    const lines: string[] = []
-    let at = content.indexOf(beginning)
-    while (at !== -1) {
-      const end = content.indexOf('\n', at)
-      // The last line may be incomplete: another process is writing it.
-      if (end === -1) break
-      if (at === 0 || content[at - 1] === lineFeed) lines.push(content.toString('utf8', at, end))
-      at = content.indexOf(beginning, end)
-    }
-    return lines
-  }
-
-  #pathOf(name: string): string {
-    return path.join(this.#directory, name)
-  }
-}
-
-const newer = 'spans.jsonl'
-const older = 'spans-older.jsonl'
-const lineFeed = 0x0a
-
-/** A link is not followed. */
-const appendFlags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW
-
-function parseLine(line: string, parse: (value: unknown) => ReceivedSpan | undefined): ReceivedSpan | undefined {
-  try {
-    return parse(JSON.parse(line.slice(line.indexOf(' '))))
-  } catch {
-    return undefined
   }
 }

@@ -1,17 +1,15 @@
 import { parseProfile } from '../profile/parse-profile.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import type { ReceivedSpan } from '../profile/span-data.ts'
 import {
   BaseProfileStorage,
   type FoundProfile,
   type UnwrittenProfiles,
   type WaitingProfile,
 } from './base-profile-storage.ts'
-import { foundLimit, type SerializedProfile, type SpanStorage } from './profile-storage.ts'
+import type { SerializedProfile } from './profile-storage.ts'
 
 /** Stores profiles in memory, without limits: for tests and short-lived processes. */
 export class MemoryProfileStorage extends BaseProfileStorage<FoundProfile> {
-  readonly spans: SpanStorage = new MemorySpanStorage()
   protected readonly unwritten: UnwrittenProfiles = {
     length: 0,
     dropped: 0,
@@ -44,7 +42,6 @@ export class MemoryProfileStorage extends BaseProfileStorage<FoundProfile> {
 
   async purge(): Promise<void> {
     for (const token of this.#profiles.keys()) if (!this.#pinned.has(token)) this.#profiles.delete(token)
-    await this.spans.purge()
   }
 
   flushNow(): void {}
@@ -70,27 +67,5 @@ export class MemoryProfileStorage extends BaseProfileStorage<FoundProfile> {
     if (isPinned) this.#pinned.add(token)
     else this.#pinned.delete(token)
     return true
-  }
-}
-
-/** The number of spans in memory. */
-const spanLimit = 10_000
-
-/** Stores spans in memory. */
-class MemorySpanStorage implements SpanStorage {
-  #spans: readonly ReceivedSpan[] = []
-
-  async append(spans: readonly ReceivedSpan[]): Promise<boolean> {
-    this.#spans = [...this.#spans, ...spans].slice(-spanLimit)
-    return true
-  }
-
-  async find(traceId: string): Promise<readonly ReceivedSpan[]> {
-    const found = this.#spans.filter(span => span.traceId === traceId)
-    return [...new Map(found.map(span => [span.spanId, span])).values()].slice(-foundLimit)
-  }
-
-  async purge(): Promise<void> {
-    this.#spans = []
   }
 }

@@ -1,6 +1,5 @@
 import type { Foundation } from '../../../kernel/bundle.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import type { ReceivedSpan } from '../profile/span-data.ts'
 
 /** A profile to be stored: its summary for the list, and all of it as one line of masked JSON. */
 export interface SerializedProfile {
@@ -74,24 +73,8 @@ export interface StoreLimits {
 /** The default limits of a storage. */
 export const defaultLimits: StoreLimits = { bytes: 200_000_000, count: 10_000, age: 48 * 3_600_000 }
 
-/**
- * Stores the spans that services have sent, within limits. No method rejects because of the state of the disk. Processes
- * that use the same storage see the same spans.
- */
-export interface SpanStorage {
-  /** Stores spans. Resolves with whether they are stored. */
-  append(spans: readonly ReceivedSpan[]): Promise<boolean>
-  /** Finds the spans of a trace, each once: the 2,000 newest. */
-  find(traceId: string): Promise<readonly ReceivedSpan[]>
-  /** Removes all spans. */
-  purge(): Promise<void>
-}
-
 /** The number of profiles that lists and pages read: the newest. They search these themselves, in one pass. */
 export const readLimit = 100_000
-
-/** The most spans of a trace that are found. */
-export const foundLimit = 2000
 
 /**
  * Stores profiles within limits. No method throws or rejects because of the state of the disk: a damaged profile is treated
@@ -100,8 +83,6 @@ export const foundLimit = 2000
 export interface ProfileStorage {
   /** Whether several machines use it: then tokens have 12 digits instead of 6, and profiles have the name of their machine. */
   readonly isShared?: boolean
-  /** The spans of other services. */
-  readonly spans: SpanStorage
   /**
    * Stores a profile, or a newer version of a profile that this process has appended: the newer version takes the
    * position of the first. Returns at once; `find` and `search` know the profile from then on. `facts` is the JSON text
@@ -133,7 +114,7 @@ export interface ProfileStorage {
    * called.
    */
   tail(listener: (summary: ProfileSummary) => void): () => void
-  /** Removes all profiles that are not pinned, and all spans. */
+  /** Removes all profiles that are not pinned. */
   purge(): Promise<void>
   usage(): Promise<StorageUsage>
   /** Resolves when all profiles that were appended are written or dropped. */

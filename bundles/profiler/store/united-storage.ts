@@ -1,18 +1,15 @@
 import { guard } from '../../../lib/guard.ts'
 import { readTime, startInterval, stopTimer } from '../../../lib/own-globals.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import type { ReceivedSpan } from '../profile/span-data.ts'
 import { selectSorted } from './base-profile-storage.ts'
-import {
-  foundLimit,
-  type ProfileChange,
-  type ProfileQuery,
-  type ProfileSearchResult,
-  type ProfileStorage,
-  type SerializedProfile,
-  type SpanStorage,
-  type StorageUsage,
-  type StoredProfile,
+import type {
+  ProfileChange,
+  ProfileQuery,
+  ProfileSearchResult,
+  ProfileStorage,
+  SerializedProfile,
+  StorageUsage,
+  StoredProfile,
 } from './profile-storage.ts'
 
 /** A program of this user, and its profiles. */
@@ -44,14 +41,12 @@ const newLimit = 100
  * has the profile. If two storages have a profile with the same token, the first one is shown: folders of programs are copied.
  */
 export class UnitedStorage implements ProfileStorage, OtherPrograms {
-  readonly spans: SpanStorage
   readonly #own: ProfileStorage
   readonly list: () => readonly ProgramStore[]
 
   constructor(own: ProfileStorage, listOthers: () => readonly ProgramStore[] = () => []) {
     this.#own = own
     this.list = listOthers
-    this.spans = new UnitedSpans(() => this.#all.map(({ spans }) => spans))
   }
 
   get #all(): readonly ProfileStorage[] {
@@ -179,27 +174,5 @@ function mergeByTime(lists: readonly (readonly ProfileSummary[])[]): ProfileSumm
     if (seen.has(head.token)) continue
     seen.add(head.token)
     merged.push(head)
-  }
-}
-
-/** The spans of several storages. Those that services send go to the first one. */
-class UnitedSpans implements SpanStorage {
-  readonly #list: () => readonly SpanStorage[]
-
-  constructor(list: () => readonly SpanStorage[]) {
-    this.#list = list
-  }
-
-  async append(spans: readonly ReceivedSpan[]): Promise<boolean> {
-    return (await this.#list()[0]?.append(spans)) ?? false
-  }
-
-  async find(traceId: string): Promise<readonly ReceivedSpan[]> {
-    const found = await Promise.all(this.#list().map(spans => spans.find(traceId)))
-    return found.flat().slice(0, foundLimit)
-  }
-
-  async purge(): Promise<void> {
-    await Promise.all(this.#list().map(spans => spans.purge()))
   }
 }

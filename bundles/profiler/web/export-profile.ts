@@ -13,7 +13,6 @@ import { toHeadBadges } from '../insight/overview/head-badges.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { createRequestSpans } from '../insight/timeline/request-spans.ts'
-import { findDistributedTrace, placeTrace } from '../insight/timeline/services.ts'
 import type { PanelServices } from '../panels/subject-view.ts'
 import { nameHandler } from '../profile/event-tree.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
@@ -59,11 +58,7 @@ export function formatProfile(
 }
 
 async function formatTrace({ profile, summaries }: ExportedProfile, storage: ProfileStorage): Promise<string> {
-  const [spans, parts] = await Promise.all([
-    createRequestSpans(profile, of => findChildren(storage, summaries, of)),
-    findDistributedTrace(storage, summaries, profile),
-  ])
-  placeTrace(spans.root, profile, parts)
+  const spans = await createRequestSpans(profile, of => findChildren(storage, summaries, of))
   return formatJson(toTraceEvents(profile, spans))
 }
 

@@ -5,20 +5,9 @@ import type { RedisReply } from '../../../../lib/redis/redis-connection.ts'
 import { parseJsonObject, sizeLimit } from '../../profile/json.ts'
 import { parseProfile, parseSummary } from '../../profile/parse-profile.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
-import { parseReceivedSpan, type ReceivedSpan } from '../../profile/span-data.ts'
-import type { FoundProfile, ReportProblem, WaitingProfile } from '../base-profile-storage.ts'
-import { foundLimit, type SpanStorage, type StoreLimits } from '../profile-storage.ts'
-import {
-  appendScript,
-  appendSpansScript,
-  factsScript,
-  findSpansScript,
-  pinScript,
-  purgeSpansScript,
-  type RunScript,
-  readScript,
-  trimScript,
-} from './scripts.ts'
+import type { FoundProfile, WaitingProfile } from '../base-profile-storage.ts'
+import type { StoreLimits } from '../profile-storage.ts'
+import { appendScript, factsScript, pinScript, type RunScript, readScript, trimScript } from './scripts.ts'
 
 const compress = promisify(deflateRaw)
 const decompress = promisify(inflateRaw)
@@ -122,50 +111,6 @@ function hash(text: string): string {
 async function inflate(bytes: Buffer = Buffer.alloc(0)): Promise<string> {
   const text = await decompress(bytes, { maxOutputLength: 3 * sizeLimit }).catch(() => '')
   return String(text)
-}
-
-/** Bytes of all spans, as in files. */
-const spanSizeLimit = 8 * 1024 * 1024
-
-/** The options of the spans. */
-interface RedisSpansOptions {
-  readonly run: RunScript
-  /** Milliseconds after which a trace without new spans is gone. */
-  readonly age: number
-  readonly onProblem: ReportProblem
-}
-
-/** Stores spans in Redis: a list for each trace. */
-export class RedisSpans implements SpanStorage {
-  readonly #options: RedisSpansOptions
-
-  constructor(options: RedisSpansOptions) {
-    this.#options = options
-  }
-
-  async append(spans: readonly ReceivedSpan[]): Promise<boolean> {
-    const { age, onProblem, run } = this.#options
-    const traces = new Map<string, string[]>()
-    for (const span of spans) traces.set(span.traceId, [...(traces.get(span.traceId) ?? []), JSON.stringify(span)])
-    try {
-      for (const [trace, texts] of traces)
-        await run(appendSpansScript, [trace, age, spanSizeLimit, foundLimit, ...texts])
-      return true
-    } catch (error) {
-      onProblem('Spans of other services cannot be stored.', error)
-      return false
-    }
-  }
-
-  async find(traceId: string): Promise<readonly ReceivedSpan[]> {
-    const texts = asList(await this.#options.run(findSpansScript, [traceId]).catch(() => null))
-    const spans = texts.map(text => parseReceivedSpan(parseJsonObject(String(text))))
-    return [...new Map(spans.flatMap(span => (span === undefined ? [] : [[span.spanId, span]]))).values()]
-  }
-
-  async purge(): Promise<void> {
-    while ((await this.#options.run(purgeSpansScript, []).catch(() => 0)) === 1);
-  }
 }
 
 /** The items of a list; none of another reply. */

@@ -21,10 +21,9 @@ import {
   type CreateProfileStorage,
   defaultLimits,
   type SerializedProfile,
-  type SpanStorage,
   type StoreLimits,
 } from '../profile-storage.ts'
-import { type ReadProfile, RedisProfiles, RedisSpans } from './redis-commands.ts'
+import { type ReadProfile, RedisProfiles } from './redis-commands.ts'
 import { RedisIndex, RedisReader } from './redis-reader.ts'
 import type { RunScript } from './scripts.ts'
 
@@ -70,7 +69,6 @@ export interface RedisStorageOptions extends RedisProfileStorageOptions {
  */
 export class RedisProfileStorage extends BaseProfileStorage<ReadProfile> {
   readonly isShared = true
-  readonly spans: SpanStorage
   protected readonly unwritten: RedisQueue
   readonly #place: Required<RedisProfileStorageOptions> & { readonly limits: StoreLimits }
   readonly #connection: RedisConnection
@@ -100,7 +98,6 @@ export class RedisProfileStorage extends BaseProfileStorage<ReadProfile> {
     const run: RunScript = AsyncResource.bind((script, args) => this.#connection.run(script, [prefix], args))
     const onRemoved = (horizon: number) => this.#index.removeUntil(horizon)
     this.#profiles = new RedisProfiles({ run, limits, onRemoved })
-    this.spans = new RedisSpans({ run, age: limits.age, onProblem: this.report })
     this.#reader = new RedisReader({
       index: this.#index,
       run,
@@ -138,7 +135,6 @@ export class RedisProfileStorage extends BaseProfileStorage<ReadProfile> {
     await this.unwritten.discard(async () => {
       await this.#try('Profiles cannot be removed.', () => this.#profiles.purge())
     })
-    await this.spans.purge()
   }
 
   flushNow(): void {

@@ -12,9 +12,8 @@ export type RunScript = (script: RedisScript, args: readonly (string | number | 
  * - `changes`, a sorted set of all tokens, by the stamp of their last change.
  * - `sizes`, a hash: the bytes of each profile.
  * - `facts:<id>`, a text. `writers`, a sorted set: when each process has written.
- * - `spans:<trace>`, a list; `traces`, a sorted set of them, `spanSizes`, a hash.
  * - `state`, a hash: generation (random; of this data), last (stamp), horizon (up to this position, profiles that are not pinned
- *   were removed), pins (the stamp of their last change), bytes, pinnedBytes, spanBytes.
+ *   were removed), pins (the stamp of their last change), bytes, pinnedBytes.
  *
  * A stamp is a time of the server in microseconds, greater than all before it. A position is the stamp of the first version.
  */
@@ -178,54 +177,5 @@ end
 if horizon then call('HSET', state, 'bytes', text(bytes), 'horizon', horizon) end
 call('ZREMRANGEBYSCORE', p .. 'writers', '-inf', text(now() - 3600000000))
 return { removed == 100 and 1 or 0, text(limit), call('HGET', state, 'horizon') or '0' }
-`,
-)
-
-/** Writes spans of a trace: id of the trace, milliseconds to live, bytes of all spans, spans of a trace, the spans. */
-export const appendSpansScript: RedisScript = define(
-  'append-spans',
-  `
-local trace, name, size = ARGV[1], p .. 'spans:' .. ARGV[1], 0
-for index = 5, #ARGV do
-  call('RPUSH', name, ARGV[index])
-  size = size + #ARGV[index]
-end
-call('LTRIM', name, -number(ARGV[4]), -1)
-call('PEXPIRE', name, ARGV[2])
-call('ZADD', p .. 'traces', text(now()), trace)
-call('HINCRBY', p .. 'spanSizes', trace, size)
-local all = call('HINCRBY', state, 'spanBytes', size)
-for _ = 1, 100 do
-  local oldest = call('ZRANGE', p .. 'traces', 0, 0)[1]
-  if all <= number(ARGV[3]) or oldest == trace then break end
-  all = all - number(call('HGET', p .. 'spanSizes', oldest))
-  call('UNLINK', p .. 'spans:' .. oldest)
-  call('ZREM', p .. 'traces', oldest)
-  call('HDEL', p .. 'spanSizes', oldest)
-end
-call('HSET', state, 'spanBytes', text(all))
-return 1
-`,
-)
-
-/** Reads the spans of a trace: its id. */
-export const findSpansScript: RedisScript = define(
-  'find-spans',
-  `\nreturn call('LRANGE', p .. 'spans:' .. ARGV[1], 0, -1)\n`,
-  false,
-)
-
-/** Removes the spans of 100 traces. Returns whether there are more. */
-export const purgeSpansScript: RedisScript = define(
-  'purge-spans',
-  `
-local traces = call('ZRANGE', p .. 'traces', 0, 99)
-for _, trace in ipairs(traces) do
-  call('UNLINK', p .. 'spans:' .. trace)
-  call('ZREM', p .. 'traces', trace)
-  call('HINCRBY', state, 'spanBytes', -number(call('HGET', p .. 'spanSizes', trace)))
-  call('HDEL', p .. 'spanSizes', trace)
-end
-return #traces == 100 and 1 or 0
 `,
 )

@@ -12,7 +12,6 @@ import {
 } from '../../insight/relatives.ts'
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
-import { findDistributedTrace } from '../../insight/timeline/services.ts'
 import type { Inspected, PanelProfile, PanelServices, SubjectView } from '../../panels/subject-view.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink, replayLink } from '../../profile/links.ts'
@@ -58,7 +57,7 @@ export async function renderPanel(
 export function createPanelProfile(
   shown: ShownProfile & Pick<Relatives, 'summaries'>,
   query: URLSearchParams,
-  storage: Pick<ProfileStorage, 'find' | 'spans'>,
+  storage: Pick<ProfileStorage, 'find'>,
 ): PanelProfile {
   const { summaries } = shown
   return {
@@ -68,7 +67,6 @@ export function createPanelProfile(
     findOccurrences: ({ summary }) => findOccurrences(summaries, summary),
     findLinked: ({ summary }) => findLinked(summaries, summary),
     findPrevious: profile => compareWithPrevious(storage, summaries, profile),
-    findDistributedTrace: profile => findDistributedTrace(storage, summaries, profile),
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Test } from 'tap'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
-import { createReceivedSpan, traceId } from '#tests/support/otlp.ts'
 import { until } from '#tests/support/until.ts'
 import { createRedisStorage } from './redis-storage.ts'
 import { storageCases } from './storage-cases.ts'
@@ -154,20 +153,6 @@ const redisCases: Record<string, (t: Test, url: string, prefix: string) => Promi
       return (await storage.find(tokenOf(200))) === undefined
     })
     t.ok((await storage.search({ limit: 1 })).total < 3)
-  },
-
-  'spans of another host are found': async (t, url, prefix) => {
-    const [one, other] = [1, 2].map(() => createRedisStorage(t, { url, prefix }).storage) as [Storage, Storage]
-    const spans = Array.from({ length: 5 }, (_, index) => createReceivedSpan({ spanId: `000000000000000${index}` }))
-    t.equal(await one.spans.append(spans), true)
-    // No service sends such a span: it is damage.
-    t.equal(await one.spans.append([{ traceId, spanId: 7 } as unknown as (typeof spans)[0]]), true)
-    t.strictSame(await other.spans.find(traceId), spans)
-    const traces = Array.from({ length: 150 }, (_, index) => `${traceId.slice(3)}${100 + index}`)
-    await one.spans.append(traces.map(traceId => createReceivedSpan({ traceId })))
-    t.equal((await other.spans.find(String(traces[149]))).length, 1)
-    await one.purge()
-    for (const trace of [traceId, ...traces]) t.strictSame(await other.spans.find(trace), [])
   },
 }
 

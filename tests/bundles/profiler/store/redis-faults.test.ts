@@ -7,7 +7,6 @@ import { defineScript, loadRedis, RedisConnection } from '#lib/redis/redis-conne
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { startFakeRedis } from '#tests/support/fake-redis.ts'
 import { findPort } from '#tests/support/find-port.ts'
-import { createReceivedSpan, traceId } from '#tests/support/otlp.ts'
 import { until } from '#tests/support/until.ts'
 import { createRedisStorage } from './redis-storage.ts'
 
@@ -27,8 +26,6 @@ t.test('an outage: profiles wait, it is reported once, and recovery needs no res
   t.equal((await storage.usage()).profiles, 202)
   t.equal(await storage.pin(tokenOf(1), true), false)
   t.equal(await storage.amend(tokenOf(1), () => createRecord({ token: tokenOf(1) })), false)
-  t.equal(await storage.spans.append([createReceivedSpan()]), false)
-  t.strictSame(await storage.spans.find(traceId), [])
   t.strictSame(await storage.pinned(), new Set())
   await fake.open()
   await until(() => recoveries.length === 1)

@@ -11,7 +11,6 @@ import {
   tokenOf,
   tokensOf,
 } from '#tests/support/create-profile.ts'
-import { createReceivedSpan, traceId } from '#tests/support/otlp.ts'
 
 /** Creates an empty storage. */
 export type CreateStorage = (t: Test) => ProfileStorage
@@ -264,18 +263,6 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.equal(await storage.find('000001'), undefined)
     await storage.flush()
     t.equal(await storage.find('000001'), undefined)
-  },
-
-  'spans are found by their trace, each once, until a purge': async (t, createStorage) => {
-    const storage = createStorage(t)
-    const other = 'bb112233445566778899aabbccddeeff'
-    const [one, two] = [createReceivedSpan(), createReceivedSpan({ traceId: other })]
-    t.equal(await storage.spans.append([one, two]), true)
-    t.equal(await storage.spans.append([one]), true)
-    t.strictSame([await storage.spans.find(traceId), await storage.spans.find(other)], [[one], [two]])
-    t.strictSame(await storage.spans.find('c'.repeat(32)), [])
-    await storage.purge()
-    t.strictSame(await storage.spans.find(traceId), [])
   },
 
   'a storage can be flushed and closed at any time': async (t, createStorage) => {

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { ReceivedSpan } from '#bundles/profiler/profile/span-data.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { UnitedStorage } from '#bundles/profiler/store/united-storage.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
@@ -11,18 +10,6 @@ function unite(own: readonly RecordInit[], other: readonly RecordInit[]) {
   for (const init of other) second.append(createRecord(init), '{}')
   const program = { directory: '/apps/stock', storage: second, replaySecret: 'secret' }
   return { first, second, program, united: new UnitedStorage(first, () => [program]) }
-}
-
-const bareSpan: ReceivedSpan = {
-  traceId: 'a'.repeat(32),
-  spanId: '',
-  service: 'stock',
-  process: '1',
-  name: 'GET /',
-  kind: 'server',
-  start: 1,
-  end: 2,
-  attributes: [],
 }
 
 const tokensOf = async (storage: UnitedStorage, query = {}) =>
@@ -73,16 +60,4 @@ t.test('what is recorded goes to the own storage, and a change to the one that h
   await united.purge()
   t.strictSame(await tokensOf(united), ['000002'], 'a pinned one stays')
   await united.close()
-})
-
-t.test('spans of all programs are found; those that come go to the own storage', async t => {
-  const { first, second, united } = unite([], [])
-  const span = (spanId: string): ReceivedSpan => ({ ...bareSpan, spanId })
-  t.ok(await united.spans.append([span('1111111111111111')]))
-  await second.spans.append([span('2222222222222222')])
-  const ids = async () => (await united.spans.find(bareSpan.traceId)).map(({ spanId }) => spanId)
-  t.strictSame(await ids(), ['1111111111111111', '2222222222222222'])
-  t.equal((await first.spans.find(bareSpan.traceId)).length, 1)
-  await united.spans.purge()
-  t.strictSame(await ids(), [])
 })
