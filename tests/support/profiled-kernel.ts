@@ -1,7 +1,7 @@
 import assert from 'node:assert'
 import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import type { ProfileStorage } from 'sinfonietta/profiler'
-import { createRequest } from 'sinfonietta/testing'
+import { createRequest, type TestResponse } from 'sinfonietta/testing'
 import { t as root, type Test } from 'tap'
 import { compareWithPrevious } from '#bundles/profiler/insight/compare/judge-comparison.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
@@ -128,6 +128,19 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       return kernel.app.view.render(found.template, view, createRequest())
     },
   }
+}
+
+/** A kernel with a page, and what its first request has left. */
+export interface ProfiledPage extends ProfiledKernel {
+  readonly response: TestResponse
+  readonly profile: Profile
+}
+
+/** Boots a kernel with one page, and asks for it. */
+export async function profilePage(t: Test, handler: RequestHandler, init: ProfiledInit = {}): Promise<ProfiledPage> {
+  const kernel = await profilePage(t, handler, { ...init })
+  const response = kernel.response
+  return { ...kernel, response, profile: await kernel.profileOf(response) }
 }
 
 let shared: Promise<ProfiledKernel> | undefined

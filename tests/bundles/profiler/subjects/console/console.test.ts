@@ -15,7 +15,7 @@ import { formatTree } from '#lib/redact/value-tree.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
-import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, profilePage, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
 
 const { console } = globalThis
@@ -200,15 +200,11 @@ t.test('a flood of calls drops no error, no warning and no dump', async t => {
 })
 
 t.test('a dump after the response updates the profile', async t => {
-  const kernel = await createProfiledKernel(t, {
-    handlers: {
-      '/late': () => {
-        void sleep(20).then(() => dump('late'))
-        return Response.text('')
-      },
-    },
+  const kernel = await profilePage(t, () => {
+    void sleep(20).then(() => dump('late'))
+    return Response.text('')
   })
-  const response = await kernel.client.get('/late')
+  const response = kernel.response
   const token = response.headers.get('x-debug-token')
   const profile = await waitForProfile(kernel.storage, token, ({ summary }) => summary.dumps === 1)
   t.strictSame(entriesOf(profile).map(write), ['dump "late"'])

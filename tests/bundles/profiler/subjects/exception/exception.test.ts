@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, profilePage } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 const dataOf = ({ collectors }: Profile) => collectors.exception
@@ -190,8 +190,7 @@ t.test('frames beyond the limit are omitted, with a note', async t => {
     Error.stackTraceLimit = 60
     throw new Error('deep')
   }
-  const { client, profileOf, show } = await createProfiledKernel(t, { handlers: { '/deep': () => fall(70) } })
-  const profile = await profileOf(await client.get('/deep'))
+  const { show, profile } = await profilePage(t, () => fall(70))
   Error.stackTraceLimit = stackTraceLimit
   t.equal(firstOf(profile)?.frames.length, 30)
   t.equal(firstOf(profile)?.omitted, 30)

@@ -4,7 +4,7 @@ import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { createShown } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
-import { createProfiledKernel, type ProfiledInit, shareKernel } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, type ProfiledInit, profilePage, shareKernel } from '#tests/support/profiled-kernel.ts'
 
 const { panel, show } = await shareKernel()
 const requestPanel = panel('request')
@@ -112,30 +112,31 @@ t.test('each header has its origin', async t => {
 t.test('a header that was changed twice has both values; old values are masked as others, and shortened', async t => {
   const secrets = ['open-sesame-1', 'open-sesame-2', 'cookie-of-ada-1', 'cookie-of-ada-2']
   const headers = { 'x-api-key': 'open-sesame-1', 'x-long': 'long '.repeat(100), 'x-step': 'one' }
-  const kernel = await createProfiledKernel(t, {
-    register({ dispatcher }) {
-      const change = ({ response }: ResponseEvent) => {
-        response.headers.append('x-step', 'two')
-        response.headers.set('x-api-key', 'open-sesame-2')
-        response.headers.set('x-long', 'short')
-      }
-      dispatcher.on(ResponseEvent, change, 5, 'First.onResponse')
-      const again = ({ response }: ResponseEvent) => {
-        response.headers.set('x-step', 'three')
-        response.headers.delete('x-api-key')
-        response.headers.set('set-cookie', 'theme=dark')
-      }
-      dispatcher.on(ResponseEvent, again, 4, 'Second.onResponse')
+  const kernel = await profilePage(
+    t,
+    () => {
+      const response = Response.html('page', { headers })
+      for (const secret of secrets.slice(2)) response.headers.append('set-cookie', `id=${secret}; Path=/`)
+      return response
     },
-    handlers: {
-      '/page': () => {
-        const response = Response.html('page', { headers })
-        for (const secret of secrets.slice(2)) response.headers.append('set-cookie', `id=${secret}; Path=/`)
-        return response
+    {
+      register({ dispatcher }) {
+        const change = ({ response }: ResponseEvent) => {
+          response.headers.append('x-step', 'two')
+          response.headers.set('x-api-key', 'open-sesame-2')
+          response.headers.set('x-long', 'short')
+        }
+        dispatcher.on(ResponseEvent, change, 5, 'First.onResponse')
+        const again = ({ response }: ResponseEvent) => {
+          response.headers.set('x-step', 'three')
+          response.headers.delete('x-api-key')
+          response.headers.set('set-cookie', 'theme=dark')
+        }
+        dispatcher.on(ResponseEvent, again, 4, 'Second.onResponse')
       },
     },
-  })
-  const { profile } = await kernel.storedOf(await kernel.client.get('/page'))
+  )
+  const { profile } = await kernel.storedOf(kernel.response)
   const html = toText(await kernel.show('request', profile))
   t.match(html, /x-step three .*?before: one, two changed by First\.onResponse.*?before: one the response of/)
   t.match(html, /before: (?:long ){40}…/)

@@ -23,7 +23,7 @@ import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { textOf } from '#tests/support/html.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, profilePage } from '#tests/support/profiled-kernel.ts'
 
 /** The fields of a call that tests check. */
 interface Call {
@@ -140,33 +140,31 @@ t.test('a call of node:http is sent when it has a connection, and ends with the 
   const { port } = new URL(url)
   const times = { begun: 0, found: 0, read: 0 }
   let listeners = 0
-  const kernel = await createProfiledKernel(t, {
-    handlers: {
-      '/page': () =>
-        new Promise<Response>(resolve => {
-          const note = () => {
-            times.begun = performance.now()
-          }
-          channel('http.client.request.start').subscribe(note)
-          t.teardown(() => channel('http.client.request.start').unsubscribe(note))
-          // The name is known a moment after the call has begun.
-          const lookup = (_: string, { all }: { all?: boolean }, found: (...values: unknown[]) => void) =>
-            setTimeout(() => {
-              times.found = performance.now()
-              found(null, all ? [{ address: '127.0.0.1', family: 4 }] : '127.0.0.1', 4)
-            }, 30)
-          get({ host: 'slow.test', port, path: '/x', agent: false, lookup: lookup as never }, message => {
-            listeners = message.socket.listenerCount('connect')
-            // It is read a moment after it has come.
-            setTimeout(() => {
-              times.read = performance.now()
-              message.resume().on('end', () => resolve(done()))
-            }, 30)
-          })
-        }),
-    },
-  })
-  const profile = await kernel.profileOf(await kernel.client.get('/page'))
+  const { profile } = await profilePage(
+    t,
+    () =>
+      new Promise<Response>(resolve => {
+        const note = () => {
+          times.begun = performance.now()
+        }
+        channel('http.client.request.start').subscribe(note)
+        t.teardown(() => channel('http.client.request.start').unsubscribe(note))
+        // The name is known a moment after the call has begun.
+        const lookup = (_: string, { all }: { all?: boolean }, found: (...values: unknown[]) => void) =>
+          setTimeout(() => {
+            times.found = performance.now()
+            found(null, all ? [{ address: '127.0.0.1', family: 4 }] : '127.0.0.1', 4)
+          }, 30)
+        get({ host: 'slow.test', port, path: '/x', agent: false, lookup: lookup as never }, message => {
+          listeners = message.socket.listenerCount('connect')
+          // It is read a moment after it has come.
+          setTimeout(() => {
+            times.read = performance.now()
+            message.resume().on('end', () => resolve(done()))
+          }, 30)
+        })
+      }),
+  )
   const [{ end = 0, head = 0, sent = 0, start = 0, uploaded = 0 } = {}] = callsOf(profile)
   t.ok(sent - start >= times.found - times.begun - 1, 'looking up the name is not sending')
   t.ok(uploaded >= sent && head >= uploaded && end >= head)
@@ -187,16 +185,12 @@ t.test('a call of node:http is placed where it is created, with any agent, also 
     waiting: () => httpRequest(url, { agent }),
     withFields: () => httpRequest(url, { headers: ['host', 'a', 'x', 'y'] }),
   }
-  const kernel = await createProfiledKernel(t, {
-    handlers: {
-      '/page': async () => {
-        const sent = Object.values(create).map(each => each().end())
-        for (const [response] of await Promise.all(sent.map(each => once(each, 'response')))) response.resume()
-        return done()
-      },
-    },
+  const { profile } = await profilePage(t, async () => {
+    const sent = Object.values(create).map(each => each().end())
+    for (const [response] of await Promise.all(sent.map(each => once(each, 'response')))) response.resume()
+    return done()
   })
-  const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
+  const calls = callsOf(profile)
   t.strictSame(
     calls.map(({ caller }) => caller?.function.replace(/^.*[. ]/, '')),
     Object.keys(create),
@@ -205,19 +199,15 @@ t.test('a call of node:http is placed where it is created, with any agent, also 
 
 t.test('the size of a response is its Content-Length, or the number of received bytes', async t => {
   const { url } = await listen(t)
-  const kernel = await createProfiledKernel(t, {
-    handlers: {
-      '/page': async () => {
-        for (const path of ['/length', '/chunks', '/empty']) {
-          await (await fetch(url + path)).text()
-          await readWithHttp(url + path)
-        }
-        await fetch(`${url}/head`, { method: 'HEAD' })
-        return done()
-      },
-    },
+  const { profile } = await profilePage(t, async () => {
+    for (const path of ['/length', '/chunks', '/empty']) {
+      await (await fetch(url + path)).text()
+      await readWithHttp(url + path)
+    }
+    await fetch(`${url}/head`, { method: 'HEAD' })
+    return done()
   })
-  const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
+  const calls = callsOf(profile)
   const known = calls.map(({ bytes, isCounted }) => (isCounted ? (bytes ?? 0) > 50 : bytes))
   t.same(known, [7, 7, true, true, true, true, true])
 })
@@ -265,8 +255,8 @@ t.test('a redirect and the call to its address are one call, by fetch and by han
     await readWithHttp(`${url}/slow/b`)
     return done()
   }
-  const kernel = await createProfiledKernel(t, { handlers: { '/page': handler } })
-  const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
+  const { profile } = await profilePage(t, handler)
+  const calls = callsOf(profile)
   t.equal(calls.length, 4)
   const timed = calls.map((call, index) => ({
     ...call,
@@ -361,15 +351,11 @@ t.test('a failure without a message is recorded with its code, or with its name'
 t.test('a call in progress when the profile is made is unfinished', async t => {
   const { url } = await listen(t)
   let last: Promise<unknown> = Promise.resolve()
-  const kernel = await createProfiledKernel(t, {
-    handlers: {
-      '/page': () => {
-        last = fetch(`${url}/slower`).then(response => response.text())
-        return done()
-      },
-    },
+  const kernel = await profilePage(t, () => {
+    last = fetch(`${url}/slower`).then(response => response.text())
+    return done()
   })
-  const profile = await kernel.profileOf(await kernel.client.get('/page'))
+  const profile = kernel.profile
   await last
   t.hasStrict(callsOf(profile), [{ end: undefined, status: undefined }])
   t.match(await kernel.show('http', profile), '<span class="badge badge-plain">unfinished</span>')
@@ -461,15 +447,11 @@ for (const [path, status, text, said] of [
 ] as const)
   t.test(`after two hundred calls, one that ended badly (/${path}) has details, and others are counted`, async t => {
     const { url } = await listen(t)
-    const kernel = await createProfiledKernel(t, {
-      handlers: {
-        '/many': async () => {
-          for (let call = 0; call < 600; call++) await readWithHttp(`${url}/${call === 300 ? path : 'item'}`)
-          return done()
-        },
-      },
+    const kernel = await profilePage(t, async () => {
+      for (let call = 0; call < 600; call++) await readWithHttp(`${url}/${call === 300 ? path : 'item'}`)
+      return done()
     })
-    const profile = await kernel.profileOf(await kernel.client.get('/many'))
+    const profile = kernel.profile
     const { calls, more, omitted } = readCalls(profile)
     t.strictSame([calls.length, omitted, more.ended, more.failed], [201, 399, 399, 0])
     t.hasStrict(calls.at(-1), { url: `${url}/${path}`, status, index: 200 })
@@ -482,18 +464,14 @@ for (const [path, status, text, said] of [
   })
 
 t.test('diagnostics messages of an unknown shape end neither the request nor the process', async t => {
-  const kernel = await createProfiledKernel(t, {
-    handlers: {
-      '/page': () => {
-        for (const name of ['undici:request:create', 'undici:request:headers', 'http.client.request.start']) {
-          channel(name).publish({})
-          channel(name).publish({ request: 1 })
-        }
-        return done()
-      },
-    },
+  const kernel = await profilePage(t, () => {
+    for (const name of ['undici:request:create', 'undici:request:headers', 'http.client.request.start']) {
+      channel(name).publish({})
+      channel(name).publish({ request: 1 })
+    }
+    return done()
   })
-  const response = await kernel.client.get('/page')
+  const response = kernel.response
   t.equal(response.status, 200)
   t.type(await kernel.show('http', await kernel.profileOf(response)), 'string')
 })
@@ -608,20 +586,19 @@ const echo: RequestListener = (request, response) => {
 t.test('headers and contents of calls are recorded, masked; the application gets the same', async t => {
   const { url } = await listen(t, echo)
   const read: string[] = []
-  const kernel = await createProfiledKernel(t, {
-    directory: t.testdir(),
-    handlers: {
-      '/page': async () => {
-        const headers = { 'content-type': 'application/json', authorization: 'Bearer abcdefgh', 'x-plain': 'yes' }
-        const response = await fetch(`${url}/json`, { method: 'POST', headers, body: '{"a":1,"password":"x"}' })
-        read.push(await response.text())
-        await (await fetch(`${url}/image`)).arrayBuffer()
-        await (await fetch(`${url}/form`, { method: 'POST', body: new URLSearchParams({ a: '1', pin: '2' }) })).text()
-        return done()
-      },
+  const kernel = await profilePage(
+    t,
+    async () => {
+      const headers = { 'content-type': 'application/json', authorization: 'Bearer abcdefgh', 'x-plain': 'yes' }
+      const response = await fetch(`${url}/json`, { method: 'POST', headers, body: '{"a":1,"password":"x"}' })
+      read.push(await response.text())
+      await (await fetch(`${url}/image`)).arrayBuffer()
+      await (await fetch(`${url}/form`, { method: 'POST', body: new URLSearchParams({ a: '1', pin: '2' }) })).text()
+      return done()
     },
-  })
-  const profile = await kernel.profileOf(await kernel.client.get('/page'))
+    { directory: t.testdir() },
+  )
+  const profile = kernel.profile
   t.strictSame(read, ['{"sent":"{\\"a\\":1,\\"password\\":\\"x\\"}","token":"secret"}'])
   const { calls = [] } = profile.collectors.http ?? {}
   const [json, image, form] = calls

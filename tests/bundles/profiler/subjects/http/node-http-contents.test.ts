@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { type Test, t } from 'tap'
 import { Response } from '#lib/http/response.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, profilePage } from '#tests/support/profiled-kernel.ts'
 
 async function listen(t: Test, listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1')
@@ -43,27 +43,23 @@ t.test('contents of calls of node:http are recorded, masked; the application get
     response.end(gzipSync(json))
   })
   const read: string[] = []
-  const kernel = await createProfiledKernel(t, {
-    handlers: {
-      '/page': async () => {
-        const sent = create(url, 'application/json')
-        sent.write(json.slice(0, 5))
-        sent.write(Buffer.from(json.slice(5, 9)), () => read.push('written'))
-        sent.end(json.slice(9), () => read.push('ended'))
-        read.push(await text(await receive(sent)))
-        const encoded = create(url)
-        encoded.write('abc', 'utf8')
-        encoded.end('646566', 'hex')
-        read.push(await text((await receive(encoded)).setEncoding('utf8')))
-        const image = create(url, 'image/png').end('x')
-        read.push(await text(await receive(image)))
-        const response = await receive(create(gzip).end())
-        read.push(String((await response.toArray()).length))
-        return done()
-      },
-    },
+  const { profile } = await profilePage(t, async () => {
+    const sent = create(url, 'application/json')
+    sent.write(json.slice(0, 5))
+    sent.write(Buffer.from(json.slice(5, 9)), () => read.push('written'))
+    sent.end(json.slice(9), () => read.push('ended'))
+    read.push(await text(await receive(sent)))
+    const encoded = create(url)
+    encoded.write('abc', 'utf8')
+    encoded.end('646566', 'hex')
+    read.push(await text((await receive(encoded)).setEncoding('utf8')))
+    const image = create(url, 'image/png').end('x')
+    read.push(await text(await receive(image)))
+    const response = await receive(create(gzip).end())
+    read.push(String((await response.toArray()).length))
+    return done()
   })
-  const { http } = (await kernel.profileOf(await kernel.client.get('/page'))).collectors
+  const { http } = profile.collectors
   t.strictSame(read, ['written', 'ended', json, 'abcdef', 'x', '1'])
   const [first, second, third, last] = http?.calls ?? []
   const content = { type: 'application/json', length: 22, json: [{ a: 1, password: '******' }] }

@@ -4,21 +4,17 @@ import { type Test, t } from 'tap'
 import { readQueries } from '#bundles/profiler/subjects/queries/read.ts'
 import { Queries } from '#kernel/contracts/queries.ts'
 import { Response } from '#lib/http/response.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, profilePage } from '#tests/support/profiled-kernel.ts'
 
 // The messages of libraries, as they publish them: these tests need no servers. `attribution.test.ts` has the libraries.
 
 /** The queries of a request whose controller does this. */
 async function queriesOf(t: Test, work: () => unknown) {
-  const kernel = await createProfiledKernel(t, {
-    handlers: {
-      '/work': async () => {
-        await work()
-        return Response.html('done')
-      },
-    },
+  const { profile } = await profilePage(t, async () => {
+    await work()
+    return Response.html('done')
   })
-  return readQueries(await kernel.profileOf(await kernel.client.get('/work'))).queries
+  return readQueries(profile).queries
 }
 
 /** Traces an operation from code that has no file, as if the library did it by itself, and resolves with its result. */

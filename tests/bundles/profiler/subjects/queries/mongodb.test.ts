@@ -6,7 +6,7 @@ import { readCommand } from '#bundles/libraries/mongodb.ts'
 import { findObstacle } from '#bundles/profiler/subjects/queries/explain.ts'
 import { databaseWork, readQueries, readWaits } from '#bundles/profiler/subjects/queries/read.ts'
 import { Response } from '#lib/http/response.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { profilePage } from '#tests/support/profiled-kernel.ts'
 import { startMongodb } from '#tests/support/start-mongodb.ts'
 
 const file = 'tests/bundles/profiler/subjects/queries/mongodb.test.ts'
@@ -20,16 +20,15 @@ async function profileOf(t: Test, work: Work) {
   const { MongoClient } = await import('mongodb')
   const client = new MongoClient(`mongodb://${await startMongodb(t)}`, { maxPoolSize: 2 })
   t.teardown(() => client.close())
-  const kernel = await createProfiledKernel(t, {
-    directory: process.cwd(),
-    handlers: {
-      '/work': async () => {
-        await work(client.db('shop').collection('items'), client)
-        return Response.html('done')
-      },
+  const kernel = await profilePage(
+    t,
+    async () => {
+      await work(client.db('shop').collection('items'), client)
+      return Response.html('done')
     },
-  })
-  const profile = await kernel.profileOf(await kernel.client.get('/work'))
+    { directory: process.cwd() },
+  )
+  const profile = kernel.profile
   const { queries } = readQueries(profile)
   return { kernel, profile, queries }
 }

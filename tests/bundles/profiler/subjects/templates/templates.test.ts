@@ -14,7 +14,7 @@ import { createTraceableView } from '#lib/view/traceable-view.ts'
 import { createView, HtmlFragment, type View } from '#lib/view/view.ts'
 import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, profilePage } from '#tests/support/profiled-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
 
 function createTrace(): Trace {
@@ -243,8 +243,8 @@ t.test('the items of a list are one line with the time of each; long trees are c
 })
 
 t.test('a render without a request is traced by the context; each trace has its own renders', async t => {
-  const kernel = await createProfiledKernel(t, { handlers: { '/fails': () => Promise.reject(new Error('Boom')) } })
-  const response = await kernel.client.get('/fails')
+  const kernel = await profilePage(t, () => Promise.reject(new Error('Boom')))
+  const response = kernel.response
   const main = await kernel.profileOf(response)
   t.notOk(kernel.panel('templates').hasContent(main))
   t.match(await kernel.show('templates', main), 'No templates rendered.')

@@ -1,7 +1,7 @@
 import type { Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { Response } from '#lib/http/response.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { profilePage } from '#tests/support/profiled-kernel.ts'
 
 /** The measured times of a request that does this. */
 async function timesOf(t: Test, measure: (request: Request) => unknown) {
@@ -10,8 +10,8 @@ async function timesOf(t: Test, measure: (request: Request) => unknown) {
     return new Response('done')
   }
   const variables = { API_KEY: 'a-long-api-key' }
-  const { client, profileOf } = await createProfiledKernel(t, { handlers: { '/measured': handler }, variables })
-  return (await profileOf(await client.get('/measured'))).collectors.time
+  const { profile } = await profilePage(t, handler, { variables })
+  return profile.collectors.time
 }
 
 t.test('an unused stopwatch is not created, and records nothing', async t => {
