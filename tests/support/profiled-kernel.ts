@@ -138,8 +138,8 @@ export interface ProfiledPage extends ProfiledKernel {
 
 /** Boots a kernel with one page, and asks for it. */
 export async function profilePage(t: Test, handler: RequestHandler, init: ProfiledInit = {}): Promise<ProfiledPage> {
-  const kernel = await profilePage(t, handler, { ...init })
-  const response = kernel.response
+  const kernel = await createProfiledKernel(t, { ...init, handlers: { '/page': handler } })
+  const response = await kernel.client.get('/page')
   return { ...kernel, response, profile: await kernel.profileOf(response) }
 }
 
