@@ -6,7 +6,7 @@ import { ExceptionCollector } from '#bundles/profiler/subjects/exception/record.
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { plainEquals, skeletonOf, toText } from '#tests/support/html.ts'
-import { createProfiledKernel, profilePage } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 class OrderPlaced extends Event {
   static readonly eventName = 'order.placed'
@@ -122,16 +122,17 @@ t.test('failed queries are shown with their statement and values, and lead to th
 
 t.test('without a stored profile, a failed query has no link', async t => {
   const query = () => app.queries.measure('postgresql', 'SELECT 1', [], fail)
-  const { app, response } = await profilePage(
-    t,
-    request => {
-      const inner = request.duplicate()
-      inner.attributes.set('_controller', query)
-      return app.kernel.handle(inner)
+  const { app, client } = await createProfiledKernel(t, {
+    onlyExceptions: true,
+    handlers: {
+      '/page': request => {
+        const inner = request.duplicate()
+        inner.attributes.set('_controller', query)
+        return app.kernel.handle(inner)
+      },
     },
-    { onlyExceptions: true },
-  )
-  const { text } = response
+  })
+  const { text } = await client.get('/page')
   t.match(text, '<h3>Query 1 <small>postgresql</small></h3>')
   t.match(toText(text), 'This request is not recorded.')
 })
