@@ -12,9 +12,11 @@ import { Callers } from '../../lib/stack/callers.ts'
 import { adonis } from './adonis.ts'
 import { bullmq } from './bullmq.ts'
 import { nodeConsole } from './console.ts'
+import { croner } from './croner.ts'
 import { express } from './express.ts'
 import { fastify } from './fastify.ts'
 import { nodeFetch } from './fetch.ts'
+import { graphileWorker } from './graphile-worker.ts'
 import { graphql } from './graphql.ts'
 import { h3 } from './h3.ts'
 import { hapi } from './hapi.ts'
@@ -29,9 +31,11 @@ import { mongodb } from './mongodb.ts'
 import { mysql2 } from './mysql2.ts'
 import { nest } from './nest.ts'
 import { next } from './next.ts'
+import { nodeCron } from './node-cron.ts'
 import { nodeHttp } from './node-http.ts'
 import { nodeRedis } from './node-redis.ts'
 import { pg } from './pg.ts'
+import { pgBoss } from './pg-boss.ts'
 import { polka } from './polka.ts'
 import { postgres } from './postgres.ts'
 import { watchRefusedConnections } from './refused-connections.ts'
@@ -48,7 +52,7 @@ export const libraries: readonly Library[] = [
   ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
   ...[express, fastify, koa, hono, nest, next, graphql],
   ...[hapi, restify, polka, tinyhttp, h3, adonis],
-  bullmq,
+  ...[bullmq, pgBoss, graphileWorker, nodeCron, croner],
 ]
 
 /** The folders of changed packages, and the names of those whose files are changed wherever they are. */

@@ -24,8 +24,8 @@ export interface JobKey {
 
 /** An attempt to do a job. */
 export interface JobAttempt extends JobKey {
-  /** The first one is 1. */
-  readonly attempt: number
+  /** The first one is 1; `undefined` if it is not known. */
+  readonly attempt?: number | undefined
   /** How many there are at most, if that is known. */
   readonly attempts?: number | undefined
   /** Milliseconds from the time at which it could begin to its beginning, if that is known. */

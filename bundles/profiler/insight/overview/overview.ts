@@ -366,8 +366,9 @@ function describeEnding(profile: Profile): Sentence {
 function describeFailure(profile: Profile): string {
   const { exitCode = 0, job } = profile.collectors.unit ?? {}
   if (exitCode !== 0 && !hasThrown(profile)) return ` with exit code ${exitCode}`
-  const { attempt = 1, attempts = 1 } = job ?? {}
-  return attempts === 1
+  const { attempt, attempts } = job ?? {}
+  if (attempts === undefined) return (attempt ?? 1) === 1 ? '' : ` in attempt ${attempt},`
+  return attempts === 1 || attempt === undefined
     ? ''
     : attempt === attempts
       ? ` in all ${attempts} attempts, the last`

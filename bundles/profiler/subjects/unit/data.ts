@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { amount, check, count, maybe, text, texts, treeSchema } from '../../profile/schema.ts'
+import { amount, check, maybe, text, texts, treeSchema } from '../../profile/schema.ts'
 
 /** What is recorded of work that is no request, beside what it has done. */
 export type UnitData = v.InferOutput<typeof unitSchema>
@@ -14,7 +14,7 @@ export const unitSchema = v.object({
       queue: text,
       id: text,
       /** The first one is 1. */
-      attempt: count,
+      attempt: maybe(check.count),
       /** How many there are at most. */
       attempts: maybe(check.count),
       /** Milliseconds from the time at which it could begin to its beginning. */
