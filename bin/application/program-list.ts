@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseJsonObject } from '../../bundles/profiler/profile/json.ts'
-import type { ReportProblem } from '../../bundles/profiler/store/base-profile-storage.ts'
+import { type ReportProblem, warnBy } from '../../bundles/profiler/store/base-profile-storage.ts'
 import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
 import { directoryMode, fileMode, isOwn, readFileNow } from '../../bundles/profiler/store/file-system.ts'
 import type { ProgramStore } from '../../bundles/profiler/store/united-storage.ts'
+import type { Application } from '../../kernel/bundle.ts'
+import { isForOwnUser } from '../../kernel/debug/debug-gate.ts'
 import { findUserFolder } from './user-folder.ts'
 
 /** Where a program is, and where the profiler keeps its files. */
@@ -35,6 +37,18 @@ export function addProgram(program: Program): void {
     mkdirSync(folder, { recursive: true, mode: directoryMode })
   }
   writeFileSync(path.join(list, nameFile(program.files)), JSON.stringify(program), { mode: fileMode })
+}
+
+/** Adds an application of ours to the list, and shows the profiles of the others on its pages. */
+export function listApplication({ config, directory, logger, signals }: Application): void {
+  const program = { directory, files: path.join(directory, 'var') }
+  try {
+    addProgram(program)
+    // Clients of others see only what this application has recorded.
+    if (isForOwnUser(config)) signals.emit('program.listed', { listOthers: watchPrograms(program, warnBy(logger)) })
+  } catch {
+    // Other users can write there: it is shown alone.
+  }
 }
 
 /**
@@ -68,7 +82,7 @@ export function watchPrograms(own: Program, onProblem: ReportProblem): () => rea
 /** Opens the store of a program. */
 export function openProgram({ directory, files }: Program, onProblem: ReportProblem): ProgramStore {
   const storage = new FileProfileStorage({ directory: path.join(files, 'profiler'), onProblem })
-  return { directory, storage, replaySecret: readSecret(files) }
+  return { id: nameFile(files).slice(0, 6), directory, storage, replaySecret: readSecret(files) }
 }
 
 /** Reads the secret of a program that marks its replays; `undefined` of one of ours. */
@@ -101,7 +115,7 @@ function isStored(files: string): boolean {
 function listFiles(folder: string): string[] {
   try {
     const names = readdirSync(folder).filter(name => /^[0-9a-f]{16}\.json$/.test(name))
-    return names.map(name => path.join(folder, name))
+    return names.sort().map(name => path.join(folder, name))
   } catch {
     // No program is in the list.
     return []

@@ -3,6 +3,7 @@ import type { ServerRecorder } from '../../bundles/profiler/server-recorder.ts'
 import { warnBy } from '../../bundles/profiler/store/base-profile-storage.ts'
 import { UnitedStorage } from '../../bundles/profiler/store/united-storage.ts'
 import { createViewerBundle } from '../../bundles/profiler/viewer-bundle.ts'
+import { isForOwnUser } from '../../kernel/debug/debug-gate.ts'
 import { Kernel } from '../../kernel/kernel.ts'
 import type { NodeServer } from '../../kernel/server/node-server.ts'
 import { readConfig } from '../../lib/env/config.ts'
@@ -32,11 +33,14 @@ export interface ViewerServices {
 export function createViewerOptions({ isListed, others, recorder, variables, ...services }: ViewerServices) {
   const onProblem = warnBy(services.logger)
   const opened = others?.map(program => openProgram(program, onProblem))
-  const listOthers = opened === undefined ? isListed && watchPrograms(services, onProblem) : () => opened
-  const storage = new UnitedStorage(recorder.storage, listOthers || undefined)
   const settings = new Settings({ variables })
+  const config = readConfig(settings)
+  // Clients of others see only what this program has recorded.
+  const watches = opened === undefined && isListed && isForOwnUser(config)
+  const listOthers = watches ? watchPrograms(services, onProblem) : () => opened ?? []
+  const storage = new UnitedStorage(recorder.storage, listOthers)
   const bundles = [createFrameworkBundle(), createViewerBundle(recorder, storage)]
-  return { ...services, settings, config: readConfig(settings), bundles }
+  return { ...services, settings, config, bundles }
 }
 
 /** Boots the kernel, and returns what answers requests for its pages. @throws the errors of `Kernel.boot` */

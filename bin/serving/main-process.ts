@@ -183,7 +183,10 @@ async function serveUntilEnd(
     })
     if (cluster.isPrimary) announce(url, config, options)
     const hasFiles = app.bundles.includes('profiler') && !process.env.PROFILER_URL
-    if (isDevelopment && hasFiles && process.env.PROFILER_ALONE !== '1') await listProgram(directory)
+    if (isDevelopment && hasFiles && process.env.PROFILER_ALONE !== '1') {
+      const { listApplication } = await import('../application/program-list.ts')
+      listApplication(app)
+    }
   }
 
   const onFiles = (names: readonly string[]) => onMessage({ reload: names })
@@ -195,16 +198,6 @@ async function serveUntilEnd(
   await kernel.close()
   await leaveMainProcess()
   return code
-}
-
-/** Adds the application to the programs of this user that are shown together. */
-async function listProgram(directory: string): Promise<void> {
-  const { addProgram } = await import('../application/program-list.ts')
-  try {
-    addProgram({ directory, files: path.join(directory, 'var') })
-  } catch {
-    // Other users can write there: it is shown alone.
-  }
 }
 
 /** Reports to the supervisor that this process could listen, and resolves when it should. */

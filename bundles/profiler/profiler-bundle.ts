@@ -21,7 +21,7 @@ import { warnBy } from './store/base-profile-storage.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { CreateProfileStorage, ProfileStorage } from './store/profile-storage.ts'
 import { createRedisProfileStorage } from './store/redis/redis-profile-storage.ts'
-import { noOtherPrograms } from './store/united-storage.ts'
+import { type ProgramStore, UnitedStorage } from './store/united-storage.ts'
 import { MissingAssetsListener } from './subjects/assets/record.ts'
 import { CpuSampler } from './subjects/cpu/cpu-sampler.ts'
 import { ArmFile, CpuProfiler } from './subjects/cpu/record.ts'
@@ -115,11 +115,20 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       app.signals.on('server.listening', () => cpu.listen())
       app.healthChecks.push({ name: 'profiles', isOptional: true, check: () => storage.check?.() })
 
-      const shown = { profiler, storage, policy, cpu, armFile }
+      let listOthers = (): readonly ProgramStore[] => []
+      app.signals.on('program.listed', listed => {
+        listOthers = listed.listOthers
+      })
+      const united = new UnitedStorage(storage, () => listOthers())
+      const shown = { profiler, storage: united, policy, cpu, armFile }
       const { assets, editor, ...screens } = addScreens(app, shown, {
         isViewer: false,
-        programs: noOtherPrograms,
-        async loadReplayer() {
+        programs: united,
+        async loadReplayer({ token }) {
+          if (united.ownerOf(token) !== undefined) {
+            const { ServerReplayer } = await import('./insight/replay/server-replayer.ts')
+            return new ServerReplayer({ profiler, storage: united })
+          }
           const { Replayer } = await import('./insight/replay/replay.ts')
           return new Replayer({ ...app, profiler })
         },

@@ -2,7 +2,7 @@ import type { Application } from '../../kernel/bundle.ts'
 import { showPath } from '../../lib/stack/stack-frames.ts'
 import { addMcp } from './cli/mcp/server.ts'
 import type { Inspector } from './insight/findings/inspector.ts'
-import type { Replayer } from './insight/replay/replay.ts'
+import type { PossibleReplay, Replayer } from './insight/replay/replay.ts'
 import { createEditorLinks, type EditorLinks } from './panels/editor-links.ts'
 import type { Profiler } from './record/profiler.ts'
 import type { RecordingPolicy } from './record/recording-policy.ts'
@@ -28,7 +28,7 @@ interface ScreenOptions {
   readonly isViewer: boolean
   readonly programs: OtherPrograms
   /** Most requests are never replayed: the code is loaded with the first replay. */
-  readonly loadReplayer: () => Promise<Pick<Replayer, 'replay'>>
+  readonly loadReplayer: (plan: PossibleReplay) => Promise<Pick<Replayer, 'replay'>>
 }
 
 /** The parts of the screens that other parts of the profiler use. */
@@ -60,7 +60,7 @@ export function addScreens(
   const replayer: Pick<Replayer, 'replay'> = {
     async replay(plan, input) {
       const [mistake] = brokenSources.served === 'current' ? [] : brokenSources.problems
-      if (mistake === undefined) return (await loadReplayer()).replay(plan, input)
+      if (mistake === undefined) return (await loadReplayer(plan)).replay(plan, input)
       const text = writeSourceProblem(mistake, app.directory)
       return { problem: `The application still runs an older version, because a file has a mistake: ${text}` }
     },

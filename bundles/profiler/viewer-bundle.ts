@@ -30,11 +30,7 @@ export function createViewerBundle(recorder: ServerRecorder, storage: UnitedStor
           programs: storage,
           async loadReplayer() {
             const { ServerReplayer } = await import('./insight/replay/server-replayer.ts')
-            return new ServerReplayer({
-              profiler,
-              storage,
-              secretOf: token => (storage.ownerOf(token) ?? { replaySecret }).replaySecret,
-            })
+            return new ServerReplayer({ profiler, storage, ownSecret: replaySecret })
           },
         },
       )

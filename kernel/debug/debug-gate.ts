@@ -51,6 +51,11 @@ export function createDebugPolicy(config: Config, ownId: number | undefined = pr
   }
 }
 
+/** Whether the settings allow debug output only for programs of the user of this process, on this machine. */
+export function isForOwnUser({ debugAllowedIps, debugAllowedUsers, trustedProxies }: Config): boolean {
+  return [debugAllowedIps, debugAllowedUsers, trustedProxies].every(({ length }) => length === 0)
+}
+
 /** Whether a client may see debug output; if not, the reason and a remedy. */
 export type DebugDecision =
   | { readonly isAllowed: true }

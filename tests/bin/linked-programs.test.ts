@@ -89,20 +89,40 @@ t.test('sinfonietta view shows programs that have ended: all of them, or those o
   ])
 })
 
-t.test('an application of our own is in the list, and replays its requests itself', async t => {
+t.test('an application of our own is in the list, shows the others, and each replays its own requests', async t => {
   const { list, start } = createWorkspace(t)
   const temporary = path.dirname(path.dirname(list))
-  const site = startCounted(t, ['--port=0'], { APP_ENV: 'dev', PROFILER_ALONE: '', TMPDIR: temporary })
-  const target = `${await site.url()}/partnership?of=programs`
+  const startSite = async (env: Readonly<Record<string, string>>) => {
+    const site = startCounted(t, ['--port=0'], { APP_ENV: 'dev', PROFILER_ALONE: '', TMPDIR: temporary, ...env })
+    const end = async () => {
+      site.child.kill('SIGTERM')
+      t.equal(await site.end(), 0)
+    }
+    return { url: await site.url(), end }
+  }
+  const [site, open] = [await startSite({}), await startSite({ DEBUG_ALLOWED_IPS: '10.9.8.7' })]
+  const target = `${site.url}/partnership?of=programs`
   await (await fetch(target)).text()
-  const { stop, viewer } = await start('shop')
-  const { summary } = await findProfile(viewer, target)
-  const headers = { origin: viewer }
-  const replay = await fetch(`${viewer}/_profiler/${summary.token}/replay`, { method: 'POST', headers })
-  t.match(textOf(await replay.text()), 'The profile is of another application: its own profiler replays it.')
+  const { stop, url, viewer } = await start('shop')
+  await (await fetch(`${url}/health`)).text()
+  const replay = async (at: string, address: string) => {
+    const { summary } = await findProfile(at, address)
+    return fetch(`${at}/_profiler/${summary.token}/replay`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { origin: at },
+    })
+  }
+  t.match(
+    textOf(await (await replay(viewer, target)).text()),
+    'The profile is of another application: its own profiler replays it.',
+  )
+  t.match((await replay(site.url, '/health')).headers.get('location'), /^\/_profiler\/compare/)
+  const [newest] = await listProfiles(site.url)
+  t.match([newest?.program, newest?.url], ['shop', /health$/], 'the program that has answered it answers its replay')
+  t.notMatch(await namesOf(open.url), ['shop /health'], 'clients of others see only what the application has recorded')
   await stop()
-  site.child.kill('SIGTERM')
-  t.equal(await site.end(), 0)
+  await Promise.all([site.end(), open.end()])
 })
 
 t.test('a program takes over the usual port of the pages when the one that has it ends', async t => {

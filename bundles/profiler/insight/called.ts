@@ -32,15 +32,16 @@ export async function findCalled(
   const find = async (caller: Profile, depth: number): Promise<CalledProfile[]> => {
     const wanted = new Map(listNamed(caller).map(({ call, token }) => [token, call]))
     if (wanted.size === 0 || depth === limits.depth) return []
+    const callOf = ({ token }: ProfileSummary) => wanted.get(token) ?? wanted.get(toSent(token))
     const isCalled = (other: ProfileSummary) => {
-      const call = wanted.get(other.token)
+      const call = callOf(other)
       return call !== undefined && isOf(other, caller, call)
     }
     const found: CalledProfile[] = []
-    for (const { token } of summaries.filter(isCalled)) {
+    for (const summary of summaries.filter(isCalled)) {
       if (left-- <= 0) break
-      const stored = await storage.find(token)
-      const index = wanted.get(token)?.index ?? 0
+      const stored = await storage.find(summary.token)
+      const index = callOf(summary)?.index ?? 0
       if (stored !== undefined)
         found.push({ index, profile: stored.profile, called: await find(stored.profile, depth + 1) })
     }
@@ -68,10 +69,15 @@ export async function findCaller(
   for (const { token: near } of summaries.filter(isNear).slice(0, callerLimit)) {
     const { profile } = (await storage.find(near)) ?? {}
     if (profile === undefined) continue
-    const named = listNamed(profile).find(other => other.token === token)
+    const named = listNamed(profile).find(other => other.token === token || other.token === toSent(token))
     if (named !== undefined && isOf(summary, profile, named.call)) return profile.summary
   }
   return undefined
+}
+
+/** The token that a response has: in a list of programs, it may stand behind the id of its program. */
+function toSent(token: string): string {
+  return token.slice(-6)
 }
 
 /** The calls whose responses name a profile. */

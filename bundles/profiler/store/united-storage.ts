@@ -1,5 +1,6 @@
 import { guard } from '../../../lib/guard.ts'
 import { readTime, startInterval, stopTimer } from '../../../lib/own-globals.ts'
+import { toProfile } from '../profile/parse-profile.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { selectSorted } from './base-profile-storage.ts'
 import type {
@@ -14,11 +15,20 @@ import type {
 
 /** A program of this user, and its profiles. */
 export interface ProgramStore {
+  /** Six hexadecimal digits: the same in each process. */
+  readonly id: string
   /** Relative names of files in its profiles start there. */
   readonly directory: string
   readonly storage: ProfileStorage
   /** The secret by which it knows the replays of the profiler; absent if its requests cannot be sent again. */
   readonly replaySecret?: string | undefined
+}
+
+declare module '../../../lib/signals.ts' {
+  interface SignalMap {
+    /** The application is in the list of programs: those of others are shown, too. */
+    'program.listed': { readonly listOthers: () => readonly ProgramStore[] }
+  }
 }
 
 /** The other programs whose profiles are shown. */
@@ -28,8 +38,6 @@ export interface OtherPrograms {
   list(): readonly ProgramStore[]
 }
 
-export const noOtherPrograms: OtherPrograms = { ownerOf: () => undefined, list: () => [] }
-
 /** Milliseconds between two looks for other programs while there are listeners. */
 const lookInterval = 1000
 
@@ -38,7 +46,10 @@ const newLimit = 100
 
 /**
  * The profiles of several programs as one list. What this program records goes to its own storage; a pin goes to the storage that
- * has the profile. If two storages have a profile with the same token, the first one is shown: folders of programs are copied.
+ * has the profile.
+ *
+ * Two storages may have a token of six digits. Only the first one shows it as it is: the others show the id of the program before it,
+ * so that each link leads to one profile. A profile that two storages have is shown once: folders of programs are copied.
  */
 export class UnitedStorage implements ProfileStorage, OtherPrograms {
   readonly #own: ProfileStorage
@@ -54,7 +65,9 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
   }
 
   ownerOf(token: string): ProgramStore | undefined {
-    return this.#own.has(token) ? undefined : this.list().find(({ storage }) => storage.has(token))
+    if (this.#own.has(token)) return undefined
+    const programs = this.list()
+    return programs.find(({ storage }) => storage.has(token)) ?? findNamed(programs, token)
   }
 
   append(profile: SerializedProfile, facts: string): void {
@@ -62,25 +75,27 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
   }
 
   amend(token: string, change: ProfileChange): Promise<boolean> {
-    return this.#storageOf(token).amend(token, change)
+    const { own, storage } = this.#resolve(token)
+    return storage.amend(own, change)
   }
 
   pin(token: string, isPinned: boolean): Promise<boolean> {
-    return this.#storageOf(token).pin(token, isPinned)
+    const { own, storage } = this.#resolve(token)
+    return storage.pin(own, isPinned)
   }
 
   async pinned(): Promise<ReadonlySet<string>> {
     const pinned = await Promise.all(this.#all.map(storage => storage.pinned()))
-    return new Set(pinned.flatMap(tokens => [...tokens]))
+    return new Set(pinned.flatMap((tokens, index) => [...tokens].map(this.#namer(index))))
   }
 
   has(token: string): boolean {
-    return this.#all.some(storage => storage.has(token))
+    return this.#own.has(token) || this.ownerOf(token) !== undefined
   }
 
   async find(token: string): Promise<StoredProfile | undefined> {
-    const known = this.#all.find(storage => storage.has(token))
-    if (known !== undefined) return known.find(token)
+    const { index, own, storage } = this.#resolve(token)
+    if (storage.has(own)) return rename(await storage.find(own), this.#namer(index))
     const found = await Promise.all(this.#all.map(storage => storage.find(token)))
     return found.find(stored => stored !== undefined)
   }
@@ -91,9 +106,12 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
     const { limit, offset = 0, sort } = query
     const end = offset + limit
     const results = await Promise.all(all.map(storage => storage.search({ ...query, offset: 0, limit: end })))
-    const merged = mergeByTime(results.map(({ summaries }) => summaries))
+    const merged = mergeByTime(
+      results.map(({ summaries }) => summaries),
+      index => this.#namer(index),
+    )
     const sorted = sort === undefined ? merged : selectSorted(merged, summary => summary, end, sort)
-    const unstored = results.flatMap(result => [...(result.unstored ?? [])])
+    const unstored = results.flatMap(({ unstored = [] }, index) => [...unstored].map(this.#namer(index)))
     return {
       summaries: sorted.slice(offset, end),
       total: results.reduce((sum, { summaries, total }) => sum + total - summaries.length, merged.length),
@@ -109,11 +127,14 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
   tail(listener: (summary: ProfileSummary) => void): () => void {
     const began = readTime()
     const stops = new Map<ProfileStorage, () => void>()
-    const add = (storage: ProfileStorage) => stops.set(storage, storage.tail(listener))
+    const nameFor = (storage: ProfileStorage) => (summary: ProfileSummary) =>
+      listener(renameSummary(summary, this.#namer(this.#all.indexOf(storage))))
+    const add = (storage: ProfileStorage) => stops.set(storage, storage.tail(nameFor(storage)))
     // A program may have stored profiles before it was found.
     const report = async (storage: ProfileStorage) => {
       const { summaries } = await storage.search({ limit: newLimit })
-      for (const summary of summaries.toReversed()) if (summary.time >= began) listener(summary)
+      const report = nameFor(storage)
+      for (const summary of summaries.toReversed()) if (summary.time >= began) report(summary)
     }
     for (const storage of this.#all) add(storage)
     const look = guard('the programs of the list', () => {
@@ -151,16 +172,66 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
     await Promise.all(this.#all.map(storage => storage.close()))
   }
 
-  #storageOf(token: string): ProfileStorage {
-    return this.ownerOf(token)?.storage ?? this.#own
+  /** The storage with a profile, and the token that the profile has there; of an unknown one, the own storage. */
+  #resolve(token: string): { readonly index: number; readonly own: string; readonly storage: ProfileStorage } {
+    const owner = this.ownerOf(token)
+    if (owner === undefined) return { index: 0, own: token, storage: this.#own }
+    const { storage } = owner
+    return { index: this.#all.indexOf(storage), own: storage.has(token) ? token : token.slice(-shortLength), storage }
+  }
+
+  /** Creates the function that names the tokens of a storage, by its index. */
+  #namer(index: number): NameToken {
+    const before = this.#all.slice(0, index)
+    const id = this.list()[index - 1]?.id ?? ''
+    return token =>
+      token.length === shortLength && before.some(storage => storage.has(token)) ? `${id}${token}` : token
   }
 }
 
-/** Merges lists, each with the newest first, to one list in which each token is once. The order within a list stays. */
-function mergeByTime(lists: readonly (readonly ProfileSummary[])[]): ProfileSummary[] {
+type NameToken = (token: string) => string
+
+/** Digits of a token in the storage of one program. */
+const shortLength = 6
+
+/** Finds the program whose id a token begins with. */
+function findNamed(programs: readonly ProgramStore[], token: string): ProgramStore | undefined {
+  return programs.find(({ id, storage }) => token.startsWith(id) && storage.has(token.slice(id.length)))
+}
+
+function rename(stored: StoredProfile | undefined, name: NameToken): StoredProfile | undefined {
+  if (stored === undefined) return undefined
+  const { profile } = stored
+  const summary = renameSummary(profile.summary, name)
+  const children = profile.children.map(name)
+  if (summary === profile.summary && children.every((token, index) => token === profile.children[index])) return stored
+  return { ...stored, profile: toProfile({ ...profile, summary, children }, profile.processData) }
+}
+
+/** Most summaries stay as they are. */
+function renameSummary(summary: ProfileSummary, name: NameToken): ProfileSummary {
+  const { cause, parent } = summary
+  const token = name(summary.token)
+  const named = { token, parent: parent && name(parent), ...(cause !== undefined && { cause: name(cause) }) }
+  const isSame = token === summary.token && named.parent === parent && named.cause === cause
+  return isSame ? summary : { ...summary, ...named }
+}
+
+interface Listed {
+  readonly summary: ProfileSummary
+  /** That of its storage. */
+  readonly index: number
+}
+
+/** Merges lists, each with the newest first, to one list in which each profile is once. The order within a list stays. */
+function mergeByTime(
+  lists: readonly (readonly ProfileSummary[])[],
+  namerOf: (index: number) => NameToken,
+): ProfileSummary[] {
   const places = lists.map(() => 0)
-  const seen = new Set<string>()
-  const merged: ProfileSummary[] = []
+  const namers = lists.map((_, index) => namerOf(index))
+  const first = new Map<string, Listed>()
+  const merged: Listed[] = []
   for (;;) {
     let newest = -1
     let time = Number.NEGATIVE_INFINITY
@@ -168,11 +239,17 @@ function mergeByTime(lists: readonly (readonly ProfileSummary[])[]): ProfileSumm
       const head = list[places[index] ?? 0]
       if (head !== undefined && head.time > time) [newest, time] = [index, head.time]
     }
-    const head = lists[newest]?.[places[newest] ?? 0]
-    if (head === undefined) return merged
+    const summary = lists[newest]?.[places[newest] ?? 0]
+    if (summary === undefined) break
     places[newest] = (places[newest] ?? 0) + 1
-    if (seen.has(head.token)) continue
-    seen.add(head.token)
-    merged.push(head)
+    const listed = { summary, index: newest }
+    if (newest <= (first.get(summary.token)?.index ?? newest)) first.set(summary.token, listed)
+    merged.push(listed)
   }
+  return merged.flatMap(({ index, summary }) => {
+    const known = first.get(summary.token)
+    const isCopy =
+      known?.index !== index && (known?.summary.time === summary.time || summary.token.length > shortLength)
+    return isCopy ? [] : renameSummary(summary, namers[index] ?? String)
+  })
 }

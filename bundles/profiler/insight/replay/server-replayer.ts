@@ -6,14 +6,15 @@ import { replayHeader, writeReplayMark } from '../../any-server/replay-mark.ts'
 import { isToken } from '../../profile/json.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
+import type { OtherPrograms } from '../../store/united-storage.ts'
 import { createReplayMessage, type PossibleReplay, type ReplayInput, type ReplayResult } from './replay.ts'
 
 /** The services of a {@link ServerReplayer}. */
 interface ServerReplayerServices {
   readonly profiler: Pick<Profiler, 'whenStored'>
-  readonly storage: Pick<ProfileStorage, 'find'>
-  /** The secret that the processes of the application share, of the program that has the profile; `undefined` if it is one of ours. */
-  readonly secretOf: (token: string) => string | undefined
+  readonly storage: Pick<ProfileStorage, 'find'> & Pick<OtherPrograms, 'ownerOf'>
+  /** The secret by which the processes of this program know its replays; absent if it is an application of ours. */
+  readonly ownSecret?: string
   /** The time limit for the head of the response, in milliseconds; 30 seconds by default. */
   readonly patience?: number
   /** The time limit for the body of the response, and for its profile, in milliseconds; 5 seconds by default. */
@@ -37,8 +38,8 @@ export class ServerReplayer {
    * @throws HTTP_HEADER_INVALID before the request is sent
    */
   async replay(plan: PossibleReplay, input?: ReplayInput): Promise<ReplayResult> {
-    const { profiler, secretOf, storage, streamPatience = 5_000 } = this.#services
-    const secret = secretOf(plan.token)
+    const { ownSecret, profiler, storage, streamPatience = 5_000 } = this.#services
+    const { replaySecret: secret } = storage.ownerOf(plan.token) ?? { replaySecret: ownSecret }
     if (!secret) return { problem: 'The profile is of another application: its own profiler replays it.' }
     const { address } = plan
     if (address === undefined) return { problem: 'The profile does not have the address of the server.' }

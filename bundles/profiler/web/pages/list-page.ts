@@ -99,6 +99,7 @@ export async function renderList(
     activeFilters: listActiveFilters(wanted),
     ...describePage(wanted, result),
     ...describeRecording(policy, usage),
+    hasOthers: app.programs.list().length > 0,
   }
   return renderPage('profiler/list', model, request, app)
 }

@@ -8,14 +8,14 @@ function unite(own: readonly RecordInit[], other: readonly RecordInit[]) {
   const [first, second] = [new MemoryProfileStorage(), new MemoryProfileStorage()]
   for (const init of own) first.append(createRecord(init), '{}')
   for (const init of other) second.append(createRecord(init), '{}')
-  const program = { directory: '/apps/stock', storage: second, replaySecret: 'secret' }
+  const program = { id: 'aaaaaa', directory: '/apps/stock', storage: second, replaySecret: 'secret' }
   return { first, second, program, united: new UnitedStorage(first, () => [program]) }
 }
 
 const tokensOf = async (storage: UnitedStorage, query = {}) =>
   (await storage.search({ limit: 10, ...query })).summaries.map(({ token }) => token)
 
-t.test('the profiles of programs are one list, the newest first, each token once', async t => {
+t.test('the profiles of programs are one list, the newest first, each profile once', async t => {
   const { program, united } = unite(
     [
       { token: '000001', time: 1, duration: 9 },
@@ -23,13 +23,13 @@ t.test('the profiles of programs are one list, the newest first, each token once
     ],
     [
       { token: '000002', time: 2, duration: 5 },
-      { token: '000003', time: 4, duration: 7 },
+      { token: '000003', time: 3, duration: 1 },
     ],
   )
   const sort = { field: 'duration', direction: 'descending' } as const
   t.strictSame(
     [await tokensOf(united), await tokensOf(united, { limit: 1, offset: 1 }), await tokensOf(united, { sort })],
-    [['000003', '000002', '000001'], ['000002'], ['000001', '000003', '000002']],
+    [['000003', '000002', '000001'], ['000002'], ['000001', '000002', '000003']],
   )
   t.equal((await united.search({ limit: 1 })).total, 3)
   t.strictSame(
@@ -60,4 +60,31 @@ t.test('what is recorded goes to the own storage, and a change to the one that h
   await united.purge()
   t.strictSame(await tokensOf(united), ['000002'], 'a pinned one stays')
   await united.close()
+})
+
+t.test('a token that two programs have leads to both: the second one has the id of its program before it', async t => {
+  const { program, second, united } = unite(
+    [
+      { token: '000001', time: 1, url: '/own' },
+      { token: '00000000000c', time: 9 },
+    ],
+    [
+      { token: '000001', time: 2, url: '/other' },
+      { token: '000002', time: 3, parent: '000001' },
+      { token: '00000000000c', time: 9 },
+    ],
+  )
+  t.strictSame(await tokensOf(united), ['00000000000c', '000002', 'aaaaaa000001', '000001'])
+  t.match(await united.find('000001'), { profile: { summary: { token: '000001', url: '/own' } } })
+  t.match(await united.find('aaaaaa000001'), { profile: { summary: { token: 'aaaaaa000001', url: '/other' } } })
+  t.match(await united.find('000002'), { profile: { summary: { parent: 'aaaaaa000001' } } })
+  t.strictSame([united.ownerOf('000001'), united.ownerOf('aaaaaa000001')], [undefined, program])
+  t.ok(await united.pin('aaaaaa000001', true))
+  t.strictSame([...(await second.pinned())], ['000001'])
+  t.strictSame([...(await united.pinned())], ['aaaaaa000001'])
+  const seen: string[] = []
+  const stop = united.tail(({ token }) => seen.push(token))
+  second.append(createRecord({ token: '000001', time: 2, status: 500 }), '{}')
+  stop()
+  t.strictSame(seen, ['aaaaaa000001'])
 })

@@ -14,7 +14,8 @@ import { createRequest } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import type { FilePlace } from '#bundles/profiler/panels/editor-links.ts'
 import { EditorLinks } from '#bundles/profiler/panels/editor-links.ts'
-import { noOtherPrograms } from '#bundles/profiler/store/united-storage.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { UnitedStorage } from '#bundles/profiler/store/united-storage.ts'
 import { launchEditor, openEditor } from '#bundles/profiler/web/open-editor.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -28,7 +29,7 @@ async function open(directory: string, fields: Record<string, string>, peer = '1
   const editor = new EditorLinks({ directory, editorPaths })
   const { body, headers, status } = await openEditor(
     request,
-    { directory, editor, programs: noOtherPrograms },
+    { directory, editor, programs: new UnitedStorage(new MemoryProfileStorage()) },
     async place => {
       launched.push(place)
       return isLaunched

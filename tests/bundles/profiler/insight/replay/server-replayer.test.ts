@@ -43,11 +43,12 @@ function replayAt(address: string, { url = '/', ...init }: ProfileInit = {}, req
       looks.push(token)
       return looks.length < 3 ? undefined : ({} as never)
     },
+    ownerOf: () => undefined,
   }
   const replayer = new ServerReplayer({
     profiler: { whenStored: async () => {} },
     storage,
-    secretOf: () => secret,
+    ownSecret: secret,
     ...patience,
   })
   return { looks, result: replayer.replay(plan) }

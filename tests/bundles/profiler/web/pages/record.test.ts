@@ -7,7 +7,8 @@ import { createEditorLinks } from '#bundles/profiler/panels/editor-links.ts'
 import type { SubjectView } from '#bundles/profiler/panels/subject-view.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { noOtherPrograms } from '#bundles/profiler/store/united-storage.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { UnitedStorage } from '#bundles/profiler/store/united-storage.ts'
 import { listViews, subjectViews } from '#bundles/profiler/subjects/views.ts'
 import { Assets } from '#bundles/profiler/web/assets.ts'
 import { renderProfile } from '#bundles/profiler/web/pages/profile-page.ts'
@@ -46,7 +47,7 @@ async function withPanels(
     ...app,
     assets,
     editor: createEditorLinks(app),
-    programs: noOtherPrograms,
+    programs: new UnitedStorage(new MemoryProfileStorage()),
     storage,
     profiler,
     inspector: async () => new Inspector([]),
