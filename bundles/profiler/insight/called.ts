@@ -1,7 +1,8 @@
 import { toTarget } from '../profile/format.ts'
 import { isToken } from '../profile/json.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
+import { sumWithin, workFields } from '../profile/work.ts'
+import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { readCalls, type StoredCall } from '../subjects/http/read.ts'
 
 /** The profile of a request that an HTTP client call has made, of this program or another one. */
@@ -48,6 +49,27 @@ export async function findCalled(
     return found.sort((one, other) => one.index - other.index)
   }
   return find(profile, 0)
+}
+
+/** Adds what the requests that profiles have made did for them, so that work which another request does now is not gone. */
+export async function addCalledWork<Profiles extends readonly [Profile, ...Profile[]]>(
+  profiles: Profiles,
+  storage: Pick<ProfileStorage, 'find' | 'search'>,
+): Promise<Profiles> {
+  if (profiles.every(profile => listNamed(profile).length === 0)) return profiles
+  const { summaries } = await storage.search({ limit: readLimit })
+  const added = profiles.map(async profile => {
+    const called = await findCalled(storage, summaries, profile)
+    return called.length === 0 ? profile : withCalled(profile, called)
+  })
+  // Each profile is replaced by itself with more work.
+  return (await Promise.all(added)) as unknown as Profiles
+}
+
+function withCalled(profile: Profile, called: readonly CalledProfile[]): Profile {
+  const all = called.map(each => withCalled(each.profile, each.called))
+  const sums = workFields.map(field => [field, all.reduce((sum, each) => sum + sumWithin(each, field), 0)])
+  return { ...profile, processData: profile.processData, called: Object.fromEntries(sums) }
 }
 
 /** The most requests that are read as possible callers. */

@@ -12,6 +12,7 @@ import { type Profile, type ProfileSummary, type SummaryCount, summaryCounts } f
 import { unitOf } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { FileEdit } from '../subjects/config/data.ts'
+import { addCalledWork } from './called.ts'
 import { isAlikeRequest, readResponseHeaders } from './compare/comparison.ts'
 import {
   describeAmounts,
@@ -48,7 +49,7 @@ export interface SinceEdit {
 
 /** The services that read the requests before an edit. */
 interface SinceEditServices {
-  readonly storage: Pick<ProfileStorage, 'find'>
+  readonly storage: Pick<ProfileStorage, 'find' | 'search'>
   readonly judge: Judge
 }
 
@@ -84,18 +85,20 @@ export async function findSinceEdit(
   const [first, ...more] = await read(chooseLatest(before, timedCount))
   const earliest = now.slice(timedCount).slice(-1)
   const others = await read([...chooseLatest(now.slice(1, -earliest.length || undefined), timedCount - 1), ...earliest])
-  const compare = (latest: Profile) =>
-    first === undefined
-      ? []
-      : listChanges({ profiles: [first, ...more], current: [latest, ...others], before, now, files }, judge)
-  const hasChanged = compare(profile).length > 0
+  const compare = async (latest: Profile) => {
+    if (first === undefined) return []
+    const profiles = await addCalledWork([first, ...more], storage)
+    const current = await addCalledWork([latest, ...others], storage)
+    return listChanges({ profiles, current, before, now, files }, judge)
+  }
+  const hasChanged = (await compare(profile)).length > 0
   return {
     files,
     time: edit.time,
     isSameUrl,
     before: last,
     times: compareTimes(before, now),
-    changes: hasChanged ? compare((await awaitLateWork([profile], storage))[0]) : [],
+    changes: hasChanged ? await compare((await awaitLateWork([profile], storage))[0]) : [],
   }
 }
 

@@ -37,9 +37,9 @@ export const workFields = [
   'queryTime' as const,
 ]
 
-/** A field of a request and all of its sub-requests. */
-export function sumWithin({ collectors, summary }: Profile, field: (typeof workFields)[number]): number {
-  return summary[field] + (collectors.within?.[field] ?? 0)
+/** A field of a request, of all of its sub-requests and, where they are known, of the requests that it has made. */
+export function sumWithin({ called, collectors, summary }: Profile, field: (typeof workFields)[number]): number {
+  return summary[field] + (collectors.within?.[field] ?? 0) + (called?.[field] ?? 0)
 }
 
 /** The queries and calls of a request and its sub-requests, whatever they are for: a loop may ask a cache or an API instead. */

@@ -11,7 +11,9 @@ import {
 } from '../../profile/format.ts'
 import { type Outcome, type Profile, type ProfileSummary, summaryCounts } from '../../profile/profile.ts'
 import { unitOf } from '../../profile/units.ts'
+import { totalOf } from '../../profile/work.ts'
 import { readCalls } from '../../subjects/http/read.ts'
+import { listOwnBlocks } from '../../subjects/memory/read.ts'
 import { readQueries } from '../../subjects/queries/read.ts'
 import { findMedian } from '../durations.ts'
 import { type Finding, splitSentence, writeProblem } from '../findings/finding.ts'
@@ -100,7 +102,8 @@ export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, j
   if (remains !== undefined) return { ...remains, text: `${remains.text}: ${facts}` }
   if (!judge.isRepeatable(finding)) return { state: 'unsure', text: `Not known, a replay does not show it: ${facts}` }
   const isOnce = amounts?.unit === 'ms' && after.length < timedCount
-  return toFixed([...listCautions(original, after), ...(isOnce ? ['the time was measured only once'] : [])], facts)
+  const cautions = [...(isOnce ? ['the time was measured only once'] : []), ...listDelays(finding, before, after)]
+  return toFixed([...listCautions(original, after), ...cautions], facts)
 }
 
 /** The verdicts on the flaws of a request. */
@@ -130,11 +133,11 @@ export async function verifyFlaws(
       replays.unshift(result.profile)
       continue
     }
-    const completed = await complete(versions)
+    const [before, completed] = [await complete([original]), await complete(versions)]
     const verdicts = flaws.map(flaw => ({
       id: flaw.id,
       title: flaw.title,
-      ...judgeFix(flaw, [original], completed, judge),
+      ...judgeFix(flaw, before, completed, judge),
     }))
     return { verdicts, replays: completed }
   }
@@ -335,12 +338,38 @@ function findRemains(finding: Finding, before: Versions, after: Versions, judge:
   if (isLate && (reason !== undefined || Number.isNaN(total)))
     return { state: 'moved', text: 'Moved behind the response, not fixed' }
   if (reason === changed) return { state: 'changed', text: `${changed}, not fixed` }
+  if (reason === undefined && blocksInstead(finding, before, after))
+    return { state: 'changed', text: `${changed}, the request blocks the event loop instead` }
   const often = reasons.length < after.length ? ` in ${reasons.length} of ${after.length} replays` : ''
   if (reason !== undefined) return { state: 'present', text: `${reason}${often}` }
   return added.length === 0 ? undefined : { state: 'changed', text: `${changed}, ${nameAdded(added)}` }
 }
 
 const changed = 'Changed its form'
+
+/** Whether each profile blocks the event loop for longer than before, by about the time of a finding. */
+function blocksInstead({ evidence: { time = 0 } }: Finding, before: Versions, after: Versions): boolean {
+  if (time === 0 || after.length < timedCount) return false
+  const blocked = (profiles: Versions) => profiles.map(profile => totalOf(listOwnBlocks(profile)))
+  const added = Math.min(...blocked(after)) - Math.max(...blocked(before))
+  return added > 0 && added >= time * (1 - leastDecrease)
+}
+
+/** Milliseconds: a smaller difference may be chance. */
+const leastDelay = 50
+
+/** Why a request is not faster without the work of a finding. Cold requests say nothing. */
+function listDelays({ evidence: { time = 0 } }: Finding, before: Versions, after: Versions): string[] {
+  const [old, now] = [before, after].map(profiles =>
+    profiles.filter(({ summary }) => !summary.isCold).map(({ summary }) => summary.duration),
+  )
+  if (old === undefined || now === undefined || old.length === 0 || now.length === 0) return []
+  const [usual, least] = [findMedian(old), Math.min(...now)]
+  if (least > usual * (1 + leastDecrease) + leastDelay) return ['the request takes longer']
+  // Other work varies by more than a small part of the request. Work at the same time may take longer than it.
+  const isMost = time >= leastDelay && time > usual / 2 && time <= usual
+  return isMost && least > usual - time * leastDecrease ? ['the request takes as long as before'] : []
+}
 
 function nameAdded(added: readonly Finding[]): string {
   const titles = [...new Set(added.map(({ title }) => title))]

@@ -22,6 +22,7 @@ import { readServerAddress, replayAttribute } from '../../record/recording-polic
 import { within } from '../../store/base-profile-storage.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { splitUrl } from '../../subjects/router/data.ts'
+import { addCalledWork } from '../called.ts'
 import { awaitLateWork } from './late-work.ts'
 
 /** The plan of a replay, or the reason why the request cannot be replayed. */
@@ -312,21 +313,21 @@ export class Replayer {
 /** The profile of a replay, or a sentence why there is none. */
 type Repeated = { readonly profile: Profile } | { readonly problem: string }
 
-/** Makes a request again, and completes the profiles of replays by the work that was done after their responses. */
+/** Makes a request again, and completes profiles by the work that was done after their responses, or by the requests that they have made. */
 export interface Repeating {
   repeat(): Promise<Repeated>
-  complete(replays: readonly [Profile, ...Profile[]]): Promise<readonly [Profile, ...Profile[]]>
+  complete(profiles: readonly [Profile, ...Profile[]]): Promise<readonly [Profile, ...Profile[]]>
 }
 
 /** What replays the request of a plan as often as it is verified. @throws HTTP_HEADER_INVALID before the request is sent */
 export function createRepeating(
   plan: PossibleReplay,
   input: ReplayInput | undefined,
-  services: Parameters<typeof repeatRequest>[2],
+  services: Parameters<typeof repeatRequest>[2] & { readonly storage: Pick<ProfileStorage, 'search'> },
 ): Repeating {
   return {
     repeat: () => repeatRequest(plan, input, services),
-    complete: replays => awaitLateWork(replays, services.storage),
+    complete: async profiles => addCalledWork(await awaitLateWork(profiles, services.storage), services.storage),
   }
 }
 

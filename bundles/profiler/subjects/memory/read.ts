@@ -66,6 +66,14 @@ export function readBlocks({ collectors }: Pick<Profile, 'collectors'>): CausedB
   })
 }
 
+/** The blocks that a request has caused, as far as that is known: no other request was in flight, or its own work was seen. */
+export function listOwnBlocks(profile: Profile): CausedBlock[] {
+  return readBlocks(profile).filter(({ by, call, hasRun, isAlone }) => {
+    const isOwn = by === profile.summary.token || (by === '' && (isAlone || call !== undefined))
+    return hasRun && isOwn
+  })
+}
+
 function isMostOf(call: Period, block: LoopBlock): boolean {
   const overlap = Math.min(endOf(block), endOf(call)) - Math.max(block.start, call.start)
   return overlap > block.duration / 2

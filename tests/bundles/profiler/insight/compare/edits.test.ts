@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Application, Request } from 'sinfonietta'
 import { t } from 'tap'
@@ -6,6 +8,7 @@ import { showProfile } from '#bundles/profiler/insight/relatives.ts'
 import { listClaims } from '#bundles/profiler/insight/since-edit.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
+import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 
 type Page = (app: Application, replay: number, request: Request) => unknown
@@ -46,8 +49,19 @@ const forward = (page: Page): Page => {
     )
 }
 
+/** Makes a request to the application itself, which does the work for it. */
+const callItself = (page: Page): Page => {
+  return async () => void (await (await fetch(`${address}/inner/${inner.indexOf(page)}`)).text())
+}
+let address = ''
+/** Keeps the event loop busy. */
+const compute = (time: number): Page => {
+  return () => toil(time)
+}
+
 const [many, join, nothing] = [queries([item, 30]), queries(['SELECT * FROM orders JOIN prices']), queries()]
 const slow = queries(['SELECT report', 1, 600])
+const inner: readonly Page[] = [many, join, slow]
 const orders = ['id, name', 'name, id', 'id, name, 1', '1, name, id'].map(fields => item.replace('*', fields))
 const [n1, sql, crash] = ['repeated-queries.0', 'slow-query.0', 'exception']
 
@@ -106,6 +120,12 @@ const edits: readonly (readonly [
   ['in a sub-request of one', n1, many, forward(forward(many)), 'changed', 'changed its form: N+1 queries'],
   ['a join in a sub-request', n1, many, forward(join), 'fixed', 'fixed: N+1 queries'],
   ['a slow query in a sub-request', sql, slow, forward(slow), 'changed'],
+  ['behind a call to itself', n1, many, callItself(many), 'changed', 'changed its form: N+1 queries'],
+  ['a join behind a call to itself', n1, many, callItself(join), 'fixed', 'fixed: N+1 queries'],
+  ['a slow query behind a call to itself', sql, slow, callItself(slow), 'changed'],
+  ['a long block', n1, many, compute(400), 'changed', 'changed its form: N+1 queries'],
+  ['a block that has no finding', n1, many, compute(150), 'changed', 'changed its form: N+1 queries'],
+  ['a slow query as a block', sql, slow, compute(580), 'changed'],
   ['not awaited', n1, many, app => void query(app, item, 30), 'moved', 'moved: N+1 queries'],
   ['after a timer', n1, many, later(many, 60), 'moved', 'moved: N+1 queries'],
   [
@@ -229,7 +249,23 @@ t.test('the verdicts after all edits are true, and "Since your edit" says nothin
         }
         app.routes.add({ name: `page-${index}`, path: `/${index}`, controller })
       }),
+    handlers: Object.fromEntries(
+      inner.map((page, index) => [
+        `/inner/${index}`,
+        async (request: Request) => {
+          await page(app, 0, request)
+          return Response.text('')
+        },
+      ]),
+    ),
   })
+  const server = createServer(async ({ url = '' }, reply) => {
+    const { headers, text } = await client.get(url)
+    reply.setHeader('x-debug-token', headers.get('x-debug-token') ?? '').end(text)
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  address = `http://127.0.0.1:${Object(server.address()).port}`
   const inspector = new Inspector(app.findingRules)
   const tokenOf = async (index: number) => String((await client.get(`/${index}`)).headers.get('x-debug-token'))
   // On a busy machine, more would delay one another.

@@ -7,11 +7,12 @@ import { t } from 'tap'
 import { judgeFix, listFlaws } from '#bundles/profiler/insight/compare/judge-fix.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { Replayer } from '#bundles/profiler/insight/replay/replay.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { verifyFix } from '#bundles/profiler/web/pages/replay-page.ts'
 import { StateStreams } from '#bundles/profiler/web/routes.ts'
 import { Response } from '#lib/http/response.ts'
 import { createSignals } from '#lib/signals.ts'
-import { createProfile, createRecord } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, createRecord } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -70,6 +71,45 @@ t.test('a block of the event loop that is just below the limit is not fixed', as
   t.match(judge(450, 60), /^Fixed: 450 ms → 60 ms, /)
   t.match(judge(1500, 300), /^Less, but still there: 1\.5 s → 300 ms, /)
 })
+
+t.test(
+  'queries in a loop are not fixed by a block of the event loop, nor without a word by a request that is not faster',
+  async t => {
+    const inspector = new Inspector([])
+    const request = (duration: number, data: Record<string, unknown>, isCold = false) =>
+      createProfile(data, { duration, isCold })
+    const queries = Array.from({ length: 30 }, (_, id) =>
+      createQuery({ start: id * 5, end: id * 5 + 5, parameters: [['id', id]] }),
+    )
+    const before = createProfile({ queries: { queries, omitted: 0 } }, { duration: 160, queries: 30 })
+    const [flaw] = listFlaws(before, inspector.inspect(before))
+    assert(flaw)
+    const judge = (...after: readonly [Profile, ...Profile[]]) => judgeFix(flaw, [before], after, inspector)
+    const three = (duration: number, data: Record<string, unknown> = {}, isCold = false) =>
+      judge(request(duration, data, isCold), request(duration, data, isCold), request(duration, data, isCold))
+    const block = { start: 1, duration: 140, cpu: 90, by: 'abc123' }
+    const computes = { memory: { blocks: [block] } }
+    t.match(three(150, computes), {
+      state: 'changed',
+      text: /^Changed its form, the request blocks the event loop instead/,
+    })
+    t.match(
+      three(150, { memory: { blocks: [{ ...block, by: 'fedcba' }] } }),
+      { state: 'doubtful' },
+      'of another request',
+    )
+    t.match(
+      judge(request(150, computes), request(9, {}), request(9, {})),
+      { state: 'fixed' },
+      'a block in one of three',
+    )
+    t.match(three(158), { state: 'doubtful', text: /^Fixed, but the request takes as long as before: / })
+    t.match(three(260), { state: 'doubtful', text: /^Fixed, but the request takes longer: / })
+    t.match(three(60), { state: 'fixed' })
+    t.match(three(260, {}, true), { state: 'fixed' }, 'cold requests')
+    t.match(judge(request(260, {}), request(260, {}), request(60, {})), { state: 'fixed' }, 'one of three is faster')
+  },
+)
 
 type Page = (work: Foundation) => Response | Promise<Response>
 
