@@ -1,7 +1,7 @@
 import { toTarget } from '../profile/format.ts'
 import { isToken } from '../profile/json.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import { sumWithin, workFields } from '../profile/work.ts'
+import { sumWithin, type WithCalled, workFields } from '../profile/work.ts'
 import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { readCalls, type StoredCall } from '../subjects/http/read.ts'
 
@@ -66,10 +66,10 @@ export async function addCalledWork<Profiles extends readonly [Profile, ...Profi
   return (await Promise.all(added)) as unknown as Profiles
 }
 
-function withCalled(profile: Profile, called: readonly CalledProfile[]): Profile {
+function withCalled(profile: Profile, called: readonly CalledProfile[]): WithCalled {
   const all = called.map(each => withCalled(each.profile, each.called))
   const sums = workFields.map(field => [field, all.reduce((sum, each) => sum + sumWithin(each, field), 0)])
-  return { ...profile, processData: profile.processData, called: Object.fromEntries(sums) }
+  return { ...profile, processData: profile.processData, calledWork: Object.fromEntries(sums) }
 }
 
 /** The most requests that are read as possible callers. */

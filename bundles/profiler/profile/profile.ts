@@ -28,8 +28,6 @@ export interface Profile extends ProfileDocument {
   readonly process: ProcessData
   /** The stored part of each collector about the process. */
   readonly processData: JsonObject
-  /** What the requests that it has made did, by fields of their summaries. It is not stored, but read where verdicts are made. */
-  readonly called?: Readonly<Record<string, number>>
 }
 
 type TypesOf<Schemas extends Readonly<Record<string, Schema<unknown>>>> = {

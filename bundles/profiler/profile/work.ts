@@ -37,9 +37,14 @@ export const workFields = [
   'queryTime' as const,
 ]
 
+/** A profile that may be completed by what the requests that it has made did: these have profiles of their own. */
+export interface WithCalled extends Profile {
+  readonly calledWork?: Readonly<Record<string, number>>
+}
+
 /** A field of a request, of all of its sub-requests and, where they are known, of the requests that it has made. */
-export function sumWithin({ called, collectors, summary }: Profile, field: (typeof workFields)[number]): number {
-  return summary[field] + (collectors.within?.[field] ?? 0) + (called?.[field] ?? 0)
+export function sumWithin({ calledWork, collectors, summary }: WithCalled, field: (typeof workFields)[number]): number {
+  return summary[field] + (collectors.within?.[field] ?? 0) + (calledWork?.[field] ?? 0)
 }
 
 /** The queries and calls of a request and its sub-requests, whatever they are for: a loop may ask a cache or an API instead. */

@@ -8,7 +8,6 @@ import { showProfile } from '#bundles/profiler/insight/relatives.ts'
 import { listClaims } from '#bundles/profiler/insight/since-edit.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
-import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 
 type Page = (app: Application, replay: number, request: Request) => unknown
@@ -54,10 +53,6 @@ const callItself = (page: Page): Page => {
   return async () => void (await (await fetch(`${address}/inner/${inner.indexOf(page)}`)).text())
 }
 let address = ''
-/** Keeps the event loop busy. */
-const compute = (time: number): Page => {
-  return () => toil(time)
-}
 
 const [many, join, nothing] = [queries([item, 30]), queries(['SELECT * FROM orders JOIN prices']), queries()]
 const slow = queries(['SELECT report', 1, 600])
@@ -123,9 +118,6 @@ const edits: readonly (readonly [
   ['behind a call to itself', n1, many, callItself(many), 'changed', 'changed its form: N+1 queries'],
   ['a join behind a call to itself', n1, many, callItself(join), 'fixed', 'fixed: N+1 queries'],
   ['a slow query behind a call to itself', sql, slow, callItself(slow), 'changed'],
-  ['a long block', n1, many, compute(400), 'changed', 'changed its form: N+1 queries'],
-  ['a block that has no finding', n1, many, compute(150), 'changed', 'changed its form: N+1 queries'],
-  ['a slow query as a block', sql, slow, compute(580), 'changed'],
   ['not awaited', n1, many, app => void query(app, item, 30), 'moved', 'moved: N+1 queries'],
   ['after a timer', n1, many, later(many, 60), 'moved', 'moved: N+1 queries'],
   [

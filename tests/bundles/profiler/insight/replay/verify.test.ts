@@ -12,6 +12,7 @@ import { verifyFix } from '#bundles/profiler/web/pages/replay-page.ts'
 import { StateStreams } from '#bundles/profiler/web/routes.ts'
 import { Response } from '#lib/http/response.ts'
 import { createSignals } from '#lib/signals.ts'
+import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
 import { createProfile, createQuery, createRecord } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { until } from '#tests/support/until.ts'
@@ -238,6 +239,16 @@ const pairs: readonly (readonly [flaw: string, before: Page, after: Page, state:
     lostOnce,
     'changed',
     /^Changed its form, there is a new finding, Query failed: 30 queries → 0, /,
+  ],
+  [
+    'repeated-queries.0',
+    queried(30),
+    () => {
+      toil(80)
+      return shown()
+    },
+    'changed',
+    /^Changed its form, the request blocks the event loop instead: 30 queries → 0, /,
   ],
   ['exception', failing(new TypeError('on purpose')), queried(0), 'fixed', /^Fixed: 500 → 200, request /],
   ['exception', failing(new HttpError(404, 'Not here')), queried(0), 'fixed', /^Fixed: 404 → 200, /],
