@@ -10,7 +10,10 @@ const { NODE_ENV: _, NODE_OPTIONS: __, PROFILER_VIEWER: ___, ...environment } = 
 /** Each application prints its port. The stack of a call is what the application sees of it. */
 const start = `
 import fs from 'node:fs'
-const report = server => process.stdout.write('PORT ' + server.address().port + '\\n')
+import { basename } from 'node:path'
+const report = server => process.stdout.write('PORT ' + basename(import.meta.filename, '.mjs') + ' ' + server.address().port + '\\n')
+const seen = []
+;(globalThis.seenByApplications ??= []).push(seen)
 const stack = name => { function here() { return new Error(name).stack } return here() }
 const sync = () => { try { fs.readFileSync('/missing') } catch (error) { return error.stack } }
 `
@@ -20,7 +23,6 @@ const express = (name: string) => `
 import express from '${name}'
 ${start}
 const app = express()
-const seen = []
 const note = name => void seen.push(stack(name))
 app.use(express.json())
 app.use(function first(request, response, next) { note('first'); response.on('finish', () => note('finish')); next() })
@@ -46,7 +48,6 @@ const fastify = (name: string) => `
 import Fastify from '${name}'
 ${start}
 const app = Fastify()
-const seen = []
 const note = name => void seen.push(stack(name))
 app.addHook('onRequest', (request, reply, done) => { note('hook'); done() })
 app.addHook('preHandler', async () => note('async hook'))
@@ -68,7 +69,6 @@ import Koa from 'koa'
 import Router from '@koa/router'
 ${start}
 const app = new Koa()
-const seen = []
 const note = name => void seen.push(stack(name))
 app.use(async function first(context, next) {
   note('first')
@@ -92,7 +92,6 @@ import { Hono } from 'hono'
 import { serve } from '@hono/node-server'
 ${start}
 const app = new Hono()
-const seen = []
 const note = name => void seen.push(stack(name))
 app.use(async function first(context, next) { note('first'); await next() })
 const api = new Hono()
@@ -112,7 +111,6 @@ import 'reflect-metadata'
 import { Controller, Get, Injectable, Module, Param, UseGuards, UseInterceptors } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 ${start}
-const seen = []
 const note = name => void seen.push(stack(name))
 class Users {
   show() { note('show'); return seen.splice(0).join('\\n') }
@@ -173,19 +171,39 @@ server.listen(0, '127.0.0.1', () => report(server))
 const applications: Readonly<Record<string, string>> = {
   plain,
   express: express('express'),
-  express4: express('express4'),
   fastify: fastify('fastify'),
   fastify4: fastify('fastify4'),
   koa,
   hono,
   nest,
+  express4: express('express4'),
 }
+
+/** All applications in one process, and a server that sets the limit of stacks. */
+const program = `
+import http from 'node:http'
+${Object.keys(applications)
+  .map(name => `import './${name}.mjs'`)
+  .join('\n')}
+const limits = http.createServer((request, response) => {
+  Error.stackTraceLimit = Number(request.url.slice(1))
+  for (const seen of globalThis.seenByApplications) seen.length = 0
+  response.end()
+})
+limits.listen(0, '127.0.0.1', () => process.stdout.write('PORT limits ' + limits.address().port + '\\n'))
+`
 
 const targets = ['users/7', 'throw', 'next', 'timer', 'sent', 'sync', 'handled', 'missing', 'async', 'last']
 
-/** The answers and the output of an application. */
-async function run(t: Test, name: string, options: readonly string[]): Promise<Readonly<Record<string, string>>> {
-  const child = startProcess(t, [process.execPath, ...options, `${name}.mjs`], {
+/** Its rejections end the process, so the last requests are to it. */
+const fragile = 'express4'
+
+/** The first limit is an option of Node, the others are set while the process runs. */
+const limits = [3, 1000, 10] as const
+
+/** The answers of the applications, by application, target and limit, and the output of their process. */
+async function run(t: Test, options: readonly string[]): Promise<Readonly<Record<string, string>>> {
+  const child = startProcess(t, [process.execPath, `--stack-trace-limit=${limits[0]}`, ...options, 'all.mjs'], {
     cwd: t.testdirName,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...environment, PROFILER_PORT: '0' },
@@ -197,43 +215,46 @@ async function run(t: Test, name: string, options: readonly string[]): Promise<R
       output[stream] += text
     })
   }
-  await until(() => /PORT \d+\n/.test(output.stdout))
-  const [, port] = /PORT (\d+)\n/.exec(output.stdout) ?? []
+  const names = ['limits', ...Object.keys(applications)]
+  const findPorts = () =>
+    new Map([...output.stdout.matchAll(/PORT (\w+) (\d+)\n/g)].map(([, name, port]) => [name, port]))
+  await until(() => findPorts().size === names.length)
+  const ports = findPorts()
   const answers: Record<string, string> = {}
-  for (const target of targets) {
-    const body = target === 'users/7' ? { method: 'POST', body: 'abc' } : {}
-    const request = { signal: AbortSignal.timeout(10_000), ...(name === 'plain' && body) }
-    const response = await fetch(`http://127.0.0.1:${port}/api/${target}`, request).then(
-      async response => `${response.status} ${await response.text()}`,
-      () => 'no answer',
-    )
-    answers[target] = response
+  for (const limit of limits) {
+    if (limit !== limits[0]) await fetch(`http://127.0.0.1:${ports.get('limits')}/${limit}`)
+    for (const name of Object.keys(applications)) {
+      const isLast = name !== fragile || limit === limits.at(-1)
+      for (const target of isLast ? targets : targets.slice(0, -2)) {
+        const body = target === 'users/7' ? { method: 'POST', body: 'abc' } : {}
+        const request = { signal: AbortSignal.timeout(10_000), ...(name === 'plain' && body) }
+        answers[`${name}: ${target} with ${limit}`] = await fetch(
+          `http://127.0.0.1:${ports.get(name)}/api/${target}`,
+          request,
+        ).then(
+          async response => `${response.status} ${await response.text()}`,
+          () => 'no answer',
+        )
+      }
+    }
   }
   child.kill()
   await closed
   const { stderr, stdout } = output
   // On Node 20 and 22, a frame of Node is at the end of each stack as soon as a process has an AsyncLocalStorage.
   const own = /^(?:Profiler: |.* has the uncaught exception).*\n|\n[^\n]*callbackTrampoline[^\n]*/gm
-  const all = { ...answers, stdout: stdout.replace(/PORT \d+/, ''), stderr }
+  const all = { ...answers, stdout: stdout.replace(/PORT .*\n/g, ''), stderr }
   return Object.fromEntries(Object.entries(all).map(([target, text]) => [target, text.replace(own, '')]))
 }
 
-for (const [name, source] of Object.entries(applications)) {
-  t.test(`${name}: errors and their stacks are those of the program alone, whatever their limit`, async t => {
-    const real = name.replace(/4$/, '')
-    t.testdir({
-      [`${name}.mjs`]: source,
-      'package.json': JSON.stringify({
-        dependencies: { [name]: '*', [real]: '*', '@koa/router': '*', '@nestjs/core': '*' },
-      }),
-    })
-    for (const limit of [10, 3, 1000]) {
-      const options = [`--stack-trace-limit=${limit}`]
-      const [wanted, found] = await Promise.all([
-        run(t, name, options),
-        run(t, name, [...options, '--import', preload]),
-      ])
-      for (const [target, text] of Object.entries(wanted)) t.equal(found[target], text, `${target} with ${limit}`)
-    }
+t.test('errors and their stacks are those of the programs alone, whatever their limit', async t => {
+  const files = Object.entries(applications).map(([name, source]) => [`${name}.mjs`, source])
+  const packages = ['express', 'express4', 'fastify', 'fastify4', 'koa', '@koa/router', 'hono', '@nestjs/core']
+  t.testdir({
+    ...Object.fromEntries(files),
+    'all.mjs': program,
+    'package.json': JSON.stringify({ dependencies: Object.fromEntries(packages.map(name => [name, '*'])) }),
   })
-}
+  const [wanted, found] = await Promise.all([run(t, []), run(t, ['--import', preload])])
+  for (const [target, text] of Object.entries(wanted)) t.equal(found[target], text, target)
+})
