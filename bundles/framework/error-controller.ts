@@ -29,21 +29,23 @@ interface ErrorControllerServices {
   readonly thrown: Pick<ThrownFrames, 'find'>
 }
 
-type RenderPage = (report: ErrorReport, request: Request) => string | Promise<string>
+type RenderPage = (report: Report, request: Request) => string | Promise<string>
 
 /** A format of error responses: `_format` of a route, and the media type that clients prefer. */
 interface ErrorFormat {
   readonly name: string
   readonly type: string
-  readonly render: (report: ErrorReport, page: RenderPage, request: Request) => Response | Promise<Response>
+  readonly render: (report: Report, page: RenderPage, request: Request) => Response | Promise<Response>
 }
+
+const markdown = { 'content-type': 'text/markdown; charset=UTF-8' }
 
 /** The first one is for clients without a preference. A client that accepts JSON accepts problem details. */
 const formats: readonly [ErrorFormat, ...ErrorFormat[]] = [
-  { name: 'html', type: 'text/html', render: renderErrorHtml },
-  { name: 'json', type: 'application/problem+json', render: renderErrorProblem },
-  { name: 'md', type: 'text/markdown', render: renderErrorMarkdown },
-  { name: 'txt', type: 'text/plain', render: renderErrorText },
+  { name: 'html', type: 'text/html', render: (report, page, request) => Response.html(page(report, request)) },
+  { name: 'json', type: 'application/problem+json', render: renderProblem },
+  { name: 'md', type: 'text/markdown', render: report => Response.text(toErrorText(report), { headers: markdown }) },
+  { name: 'txt', type: 'text/plain', render: report => Response.text(toErrorText(report)) },
 ]
 const mediaTypes = formats.map(({ type }) => type)
 
@@ -77,7 +79,7 @@ export function createErrorController({
 
 function complete(
   response: Response,
-  { status, details }: ErrorReport,
+  { status, details }: Report,
   error: unknown,
   isNegotiated: boolean,
   findFrame: () => StackFrame | undefined,
@@ -120,11 +122,6 @@ function cut(text: string): string {
 /** Percent-encodes all but the unreserved characters of RFC 3986, section 2.3: `encodeURIComponent` keeps five more. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
-}
-
-/** Renders an error as a page. */
-function renderErrorHtml(report: ErrorReport, page: RenderPage, request: Request): Response | Promise<Response> {
-  return Response.html(page(report, request))
 }
 
 const referenceLength = 8
@@ -228,18 +225,8 @@ function advise(status: number): readonly [headline: string, advice: string] {
       ]
 }
 
-/** Renders an error as plain text. */
-function renderErrorText(report: ErrorReport): Response {
-  return Response.text(toErrorText(report))
-}
-
-/** Renders an error as Markdown. */
-function renderErrorMarkdown(report: ErrorReport): Response {
-  return Response.text(toErrorText(report), { headers: { 'content-type': 'text/markdown; charset=UTF-8' } })
-}
-
 /** Describes an error as Markdown that is also readable in a terminal. */
-function toErrorText({ status, statusText, publicMessage, details }: ErrorReport): string {
+function toErrorText({ status, statusText, publicMessage, details }: Report): string {
   const parts = [`# ${status} ${statusText}`]
   if (details === undefined) {
     if (publicMessage) parts.push(publicMessage)
@@ -261,7 +248,7 @@ function toLine(value: unknown): string {
 }
 
 /** Renders an error as problem details (RFC 9457). */
-function renderErrorProblem({ status, statusText, publicMessage, members, details }: ErrorReport): Response {
+function renderProblem({ status, statusText, publicMessage, members, details }: Report): Response {
   const problem = {
     type: 'about:blank',
     title: statusText,
@@ -271,20 +258,6 @@ function renderErrorProblem({ status, statusText, publicMessage, members, detail
     ...(details !== undefined && { exceptions: details.exceptions }),
   }
   return new Response(toVisibleJson(problem), { headers: { 'content-type': 'application/problem+json' } })
-}
-
-/** The content of an error response, independent of its format. */
-interface ErrorReport {
-  readonly status: number
-  readonly statusText: string
-  /** The language of the page that failed; empty if it is not known. */
-  readonly locale: string
-  /** The message, if every client may see it: that of an error below 500. */
-  readonly publicMessage?: string | undefined
-  /** Further members of problem details, if the client may see them, masked. */
-  readonly members?: Readonly<Record<string, unknown>> | undefined
-  /** Only for clients that may see debug output. */
-  readonly details?: ErrorDetails | undefined
 }
 
 /** The details of an error, masked. */
@@ -328,9 +301,12 @@ interface ErrorReportOptions {
 
 const memberBounds: CopyBounds = { depth: 8, entries: 2000, text: 4096, total: 65_536 }
 
-class Report implements ErrorReport {
+/** The content of an error response, independent of its format. */
+class Report {
   readonly status: number
+  /** Only for clients that may see debug output. */
   readonly details: ErrorDetails | undefined
+  /** The language of the page that failed; empty if it is not known. */
   readonly locale: string
   readonly #error: unknown
   readonly #redactor: Redactor
@@ -347,14 +323,17 @@ class Report implements ErrorReport {
     return statusText(this.status)
   }
 
-  /** Masked when it is read: most error pages do not show it. */
+  /** The message, if every client may see it: that of an error below 500. Masked when it is read: most error pages do not show it. */
   get publicMessage(): string | undefined {
     return this.#error instanceof HttpError && this.status < 500
       ? messageOfError(this.#error, text => this.#redactor.text(text))
       : undefined
   }
 
-  /** The application has chosen their names: a member `token` is for the client. Secrets in texts are masked. */
+  /**
+   * Further members of problem details, if the client may see them. The application has chosen their names: a member `token` is for
+   * the client. Secrets in texts are masked.
+   */
   get members(): Readonly<Record<string, unknown>> | undefined {
     if (!(this.#error instanceof HttpError) || (this.status >= 500 && this.details === undefined)) return undefined
     const text = (member: string) => this.#redactor.text(member)
@@ -390,17 +369,24 @@ function reportFrame(frame: StackFrame, directory: string): ReportedFrame {
 }
 
 /** Creates the controller that shows the error page of production to developers. */
-export function createErrorPreview(view: View): Controller {
+export function createErrorPreview({
+  directory,
+  redactor,
+  view,
+}: Omit<ErrorControllerServices, 'debugGate' | 'thrown'>) {
   return defineController(
     'error_preview',
     [routeParameter('code', asInteger), currentRequest],
     async (code, request) => {
       if (code < 400 || code > 599)
         throw new HttpError(404, `There is no error page for the status ${code}; try 404 or 500.`)
-      const report = { status: code, statusText: statusText(code), locale: '' }
-      const response = await renderErrorHtml(report, createPages(view), request)
-      response.status = code
-      return response
+      const report = new Report(new HttpError(code, statusText(code)), {
+        failed: request,
+        redactor,
+        directory,
+        isDebug: false,
+      })
+      return Response.html(await createPages(view)(report, request), { status: code })
     },
   )
 }

@@ -163,7 +163,7 @@ function warnOfRoutes({ logger, routes }: Application): void {
 }
 
 function addDevelopmentParts(app: Application, { without }: ResolvedOptions): void {
-  const { dispatcher, findingRules, routes, view, debugGate } = app
+  const { dispatcher, findingRules, routes, debugGate } = app
   new RemoveCspListener(debugGate).subscribe(dispatcher)
   if (!without.has('robots')) new RobotsListener().subscribe(dispatcher)
   findingRules.push(createHiddenRouteRule(routes), crossOriginRule)
@@ -173,7 +173,7 @@ function addDevelopmentParts(app: Application, { without }: ResolvedOptions): vo
     methods: ['GET'],
     requirements: { code: /\d+/ },
     condition: request => debugGate.allows(request),
-    controller: createErrorPreview(view),
+    controller: createErrorPreview(app),
   })
   if (app.config.debugKey !== undefined) routes.add(createKeyRoute(debugGate))
 }

@@ -52,7 +52,6 @@ const optionShape: ShapeOf<ProfilerOptions> = {
   revealedNames: ['string'],
   cpuSampler: 'object',
   ignoredPaths: ['string'],
-  onlyExceptions: 'boolean',
 }
 
 /** Creates the bundle that stores a profile of every request and shows it at `/_profiler`; for development only. */

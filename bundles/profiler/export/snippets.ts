@@ -1,6 +1,5 @@
 import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
-import { isRetrieval } from '../../../lib/http/conditions.ts'
-import { quoteForShell, toVisibleJson } from '../../../lib/text/escapes.ts'
+import { quoteForShell } from '../../../lib/text/escapes.ts'
 import { type BodyData, type ContentData, type FormPart, readFormParts, serializeForm } from '../profile/content.ts'
 import { formatText } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
@@ -171,64 +170,4 @@ function writePart({ content, field, file }: FormPart): string {
   if (file === undefined) return `--form-string ${quoteForShell(`${field}=${content}`)}`
   const type = file.type === '' ? '' : `;type=${file.type}`
   return `--form ${quoteForShell(`${field}=;filename="${file.name}"${type}`)}`
-}
-
-/**
- * Writes JavaScript that repeats a recorded request with `fetch()`, for Node and the console of a browser. Masked
- * values stay masked: the user replaces them. Files have their names, but are empty.
- */
-export function toFetch({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): string {
-  const { method, url } = summary
-  const { body, headers: pairs } = collectors.request ?? {}
-  const name = method || 'GET'
-  const canHaveBody = !isRetrieval(name)
-  const isMultipart = body?.type === 'multipart/form-data' || (body?.files ?? []).length > 0
-  const content = canHaveBody && body !== undefined ? writeContent(body, isMultipart) : ''
-  const headers = toFields(pairs)
-    .filter(isSendable)
-    .filter(([name]) => !headersOfFetch.test(name) && !(isMultipart && isContentType(name)))
-  const lines = [
-    ...(canHaveBody && isMultipart && body !== undefined ? writeForm(body) : []),
-    ...(!canHaveBody && body !== undefined && hasContent(body) ? [`// With ${name}, fetch() sends no body.`] : []),
-    `const response = await fetch(${quote(url)}, {`,
-    `  method: ${quote(name)},`,
-    ...(headers.length === 0
-      ? []
-      : ['  headers: [', ...headers.map(([name, value]) => `    [${quote(name)}, ${quote(value)}],`), '  ],']),
-    ...(content === '' ? [] : [`  body: ${content},`]),
-    "  redirect: 'manual',",
-    '})',
-    'console.log(response.status, await response.text())',
-  ]
-  return `${lines.join('\n')}\n`
-}
-
-/** Headers that `fetch()` sets itself or refuses. */
-const headersOfFetch =
-  /^(?:host|connection|content-length|transfer-encoding|expect|keep-alive|upgrade|te|trailer|accept-encoding|sec-fetch-.*|:.*)$/i
-
-function hasContent({ files = [], form = [], json }: BodyData): boolean {
-  return json !== undefined || form.length + files.length > 0
-}
-
-function writeContent({ form = [], json }: BodyData, isMultipart: boolean): string {
-  if (isMultipart) return 'form'
-  if (json !== undefined) return quote(String(JSON.stringify(json[0])))
-  return form.length > 0 ? quote(serializeForm(form)) : ''
-}
-
-function writeForm({ files = [], form = [] }: BodyData): string[] {
-  return [
-    'const form = new FormData()',
-    ...form.map(([name, value]) => `form.append(${quote(name)}, ${quote(formatText(value))})`),
-    ...files.map(({ field, name, type }) => {
-      const blob = `new Blob([], { type: ${quote(type)} })`
-      return `form.append(${quote(field)}, ${blob}, ${quote(name)})`
-    }),
-  ]
-}
-
-/** Writes a JavaScript string literal. Invisible characters and those that change the text direction are escaped. */
-function quote(text: string): string {
-  return toVisibleJson(text)
 }

@@ -67,7 +67,7 @@ export function routesDataLink(form: DataForm, parameters: Readonly<Record<strin
 }
 
 /** The kinds of files that a profile can be exported as. */
-export const exportKinds = ['har', 'curl', 'fetch', 'trace', 'cpuprofile', 'html', 'json'] as const
+export const exportKinds = ['har', 'curl', 'trace', 'cpuprofile', 'html', 'json'] as const
 
 /** A kind of export. */
 export type ExportKind = (typeof exportKinds)[number]
@@ -77,7 +77,7 @@ export function exportKindsOf({ collectors, summary }: Profile): readonly Export
   const { isExchange } = unitOf(summary)
   return exportKinds.filter(kind => {
     if (kind === 'cpuprofile') return collectors.cpu !== undefined
-    return isExchange || (kind !== 'har' && kind !== 'curl' && kind !== 'fetch')
+    return isExchange || (kind !== 'har' && kind !== 'curl')
   })
 }
 

@@ -12,8 +12,6 @@ import type { Trace } from './trace.ts'
 export interface RecordingOptions {
   /** Requests are counted, not recorded, when their path begins with one of these; by default assets and probes. */
   readonly ignoredPaths?: readonly string[]
-  /** Whether only requests with an exception become profiles. */
-  readonly onlyExceptions?: boolean
 }
 
 const ignoredByDefault: readonly string[] = [
@@ -31,20 +29,18 @@ export class RecordingPolicy {
   isPaused = false
   #ignored = 0
   readonly #ignoredPaths: readonly string[]
-  readonly #onlyExceptions: boolean
   readonly #sampling: SamplingOptions
   readonly #debugGate: Pick<DebugGate, 'allows'>
 
   /** `debugGate` allows clients to send the header `x-profiler`. */
   constructor(
-    { ignoredPaths = ignoredByDefault, onlyExceptions = false }: RecordingOptions,
+    { ignoredPaths = ignoredByDefault }: RecordingOptions,
     debugGate: Pick<DebugGate, 'allows'>,
     sampling: SamplingOptions = {},
   ) {
     this.#sampling = sampling
     this.#debugGate = debugGate
     this.#ignoredPaths = ignoredPaths
-    this.#onlyExceptions = onlyExceptions
   }
 
   /** How many main requests were not recorded. */
@@ -66,9 +62,8 @@ export class RecordingPolicy {
   /** Whether a trace becomes a profile, as far as is known now. */
   keeps({ main }: Trace): boolean {
     const { onlyErrors = false, slowerThan } = this.#sampling
-    const isWanted = !this.#onlyExceptions || main.thrown.length > 0
     const isEach = !onlyErrors && slowerThan === undefined
-    if (isWanted && (isEach || (onlyErrors && hasError(main)) || isSlower(main, slowerThan))) return true
+    if (isEach || (onlyErrors && hasError(main)) || isSlower(main, slowerThan)) return true
     return this.#isAskedFor(main.request)
   }
 

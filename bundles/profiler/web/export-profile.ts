@@ -6,7 +6,7 @@ import { HtmlFragment } from '../../../lib/view/view.ts'
 import { toHar } from '../export/har.ts'
 import { toJson } from '../export/json.ts'
 import { toMarkdown } from '../export/markdown.ts'
-import { createCurl, toFetch } from '../export/snippets.ts'
+import { createCurl } from '../export/snippets.ts'
 import { toCpuProfileFile, toTraceEvents } from '../export/timeline-files.ts'
 import { toBadge } from '../insight/findings/finding.ts'
 import { toHeadBadges } from '../insight/overview/head-badges.ts'
@@ -40,8 +40,6 @@ export function formatProfile(
       return formatJson(toHar(profile))
     case 'curl':
       return `#!/bin/sh\n${createCurl(profile)}\n`
-    case 'fetch':
-      return toFetch(profile)
     case 'trace':
       return formatTrace(shown, services.storage)
     case 'cpuprofile': {

@@ -538,9 +538,9 @@ t.test('sub-requests of an unrecorded request are not recorded', async t => {
   t.equal((await storage.search({ limit: 10 })).total, 1)
 })
 
-t.test('with the policy for exceptions only, only exceptions are stored', async t => {
+t.test('a thrown value that is no error is one, where only errors are stored', async t => {
   const { client, storage } = await createProfiledKernel(t, {
-    onlyExceptions: true,
+    variables: { PROFILER_ONLY_ERRORS: '1' },
     handlers: {
       '/nothing-thrown': () => {
         throw undefined
@@ -730,11 +730,11 @@ t.test('an update that cannot be made is said, and the profile stays as it was',
   t.strictSame((await storage.find(trace.token))?.profile.data, {})
 })
 
-t.test('with the policy for exceptions only, a crash is recorded only for its own request', t => {
+t.test('where only errors are recorded, a crash is recorded only for its own request', t => {
   const { profiler, storage } = createBareProfiler(
     trace => ({ summary: summarize(trace, new Redactor()), data: {}, failures: {}, pending: undefined }),
     undefined,
-    new RecordingPolicy({ onlyExceptions: true }, openGate),
+    new RecordingPolicy({}, openGate, { onlyErrors: true }),
   )
   const culprit = profiler.begin(createRequest('/culprit'))
   const other = profiler.begin(createRequest('/other'))

@@ -48,9 +48,7 @@ t.test('no page for programs, and no error in a terminal, contains a raw control
   ]
   const tokens: string[] = []
   for (const answer of answers) tokens.push((await kernel.storedOf(answer)).profile.summary.token)
-  const forms = tokens.flatMap(token =>
-    ['json', 'md', 'har', 'curl', 'fetch', 'trace', 'html'].map(form => [token, form]),
-  )
+  const forms = tokens.flatMap(token => ['json', 'md', 'har', 'curl', 'trace', 'html'].map(form => [token, form]))
   const paths = [
     ...forms.map(([token, form]) =>
       form === 'json' || form === 'md' ? `${token}.${form}` : `${token}/export/${form}`,

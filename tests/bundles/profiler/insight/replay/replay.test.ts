@@ -376,7 +376,7 @@ t.test('replays are recorded while recording is paused, and if only failures are
   const token = tokenOf(await client.get('/partnership'))
   await client.post('/_profiler/pause', ours)
   t.match(verdictOf(await replay(kernel, token)), 'Only timings changed')
-  const { storage, ...picky } = await createProfiledKernel(t, { onlyExceptions: true })
+  const { storage, ...picky } = await createProfiledKernel(t, { variables: { PROFILER_ONLY_ERRORS: '1' } })
   storage.append(createRecord({ token: '00000a', url: 'http://localhost/partnership' }), '{}')
   const page = await replay(picky, '00000a')
   t.hasStrict((await storage.find(replayOf(page)))?.profile.summary, { status: 200, route: 'partnership' })

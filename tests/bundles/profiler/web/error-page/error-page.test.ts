@@ -123,7 +123,7 @@ t.test('failed queries are shown with their statement and values, and lead to th
 t.test('without a stored profile, a failed query has no link', async t => {
   const query = () => app.queries.measure('postgresql', 'SELECT 1', [], fail)
   const { app, client } = await createProfiledKernel(t, {
-    onlyExceptions: true,
+    variables: { PROFILER_SLOWER_THAN: '1000000' },
     handlers: {
       '/page': request => {
         const inner = request.duplicate()

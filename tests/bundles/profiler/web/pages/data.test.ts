@@ -23,7 +23,7 @@ t.test('profiles and lists exist as JSON and Markdown, protected like the pages,
   await turns()
   const { profiles } = await storage.usage()
   const exports = await readExports(client, token)
-  t.strictSame(exports.length, 6)
+  t.strictSame(exports.length, 5)
   const json = 'application/json'
   const markdown = 'text/markdown; charset=UTF-8'
   for (const [path, type] of [
@@ -181,7 +181,7 @@ t.test('the page of a profile links to its exports, which are files with safe na
     `text/markdown /_profiler/${token}.md?panel&#x3D;logger`,
   ])
   t.match(page, `href="/_profiler/${token}.md"`)
-  const extensions = { har: 'har', curl: 'sh', fetch: 'mjs', html: 'html', json: 'json' }
+  const extensions = { har: 'har', curl: 'sh', html: 'html', json: 'json' }
   for (const [kind, extension] of Object.entries(extensions)) {
     t.match(page, `href="/_profiler/${token}/export/${kind}"`)
     const { headers } = await fetch(`${url}/_profiler/${token}/export/${kind}`)
