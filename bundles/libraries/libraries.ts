@@ -40,11 +40,13 @@ import { polka } from './polka.ts'
 import { postgres } from './postgres.ts'
 import { watchRefusedConnections } from './refused-connections.ts'
 import { restify } from './restify.ts'
+import { socketIo } from './socket-io.ts'
 import { watchSpans } from './spans.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
 import { syncFunctions } from './sync-calls.ts'
 import { tinyhttp } from './tinyhttp.ts'
 import { undici } from './undici.ts'
+import { ws } from './ws.ts'
 
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
 export const libraries: readonly Library[] = [
@@ -53,6 +55,7 @@ export const libraries: readonly Library[] = [
   ...[express, fastify, koa, hono, nest, next, graphql],
   ...[hapi, restify, polka, tinyhttp, h3, adonis],
   ...[bullmq, pgBoss, graphileWorker, nodeCron, croner],
+  ...[ws, socketIo],
 ]
 
 /** The folders of changed packages, and the names of those whose files are changed wherever they are. */

@@ -14,6 +14,20 @@ export interface UnitStart {
   readonly arguments?: readonly string[]
   /** The job of which it is an attempt. */
   readonly job?: JobAttempt
+  /** How a message has come. */
+  readonly message?: ReceivedMessage
+  /** The token of the profile that has caused it. By default, that of the running code. */
+  readonly cause?: string | undefined
+}
+
+/** A message, and its connection. */
+export interface ReceivedMessage {
+  /** The same for all messages of a connection. */
+  readonly connection: string
+  /** The name of its event, if it has one. */
+  readonly event?: string | undefined
+  /** Its size, if that is known. */
+  readonly bytes?: number | undefined
 }
 
 /** A job in its queue. */
@@ -62,15 +76,21 @@ export interface UnitObserver {
   begin(start: UnitStart): RecordedUnit | undefined
   /** The running code has put a job into its queue. */
   noteJob(job: JobKey): void
+  /** The token of the profile of the running code, or of the request with a message of Node. */
+  findToken(message?: object): string | undefined
 }
 
 /** Work is reported by global functions, so its observers belong to the process. */
 const observers: UnitObserver[] = []
 
 /** Passes all work that is no request to an observer, until the returned function is called. */
-export function observeUnits({ begin, noteJob }: UnitObserver): () => void {
+export function observeUnits({ begin, findToken, noteJob }: UnitObserver): () => void {
   // The work runs without its profile if an observer fails.
-  const observer: UnitObserver = { begin: guard('work', begin), noteJob: guard('jobs', noteJob) }
+  const observer: UnitObserver = {
+    begin: guard('work', begin),
+    noteJob: guard('jobs', noteJob),
+    findToken: guard('work', findToken),
+  }
   observers.push(observer)
   return () => {
     const index = observers.indexOf(observer)
@@ -86,6 +106,11 @@ export function beginUnit(start: UnitStart): RecordedUnit | undefined {
 /** Reports that the running code has put a job into its queue. */
 export function noteJob(job: JobKey): void {
   observers.at(-1)?.noteJob(job)
+}
+
+/** The token of the profile of the running code, or of the request with a message of Node; `undefined` if it is not recorded. */
+export function findToken(message?: object): string | undefined {
+  return observers.at(-1)?.findToken(message)
 }
 
 /**

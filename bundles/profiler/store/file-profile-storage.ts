@@ -13,8 +13,9 @@ import {
 } from './base-profile-storage.ts'
 import { type FileSystem, nodeFileSystem } from './file-system.ts'
 import { IndexEntry, ProfileIndex } from './profile-index.ts'
-import { defaultLimits, type SerializedProfile, type StoreLimits } from './profile-storage.ts'
+import { defaultLimits, limitMessages, type SerializedProfile, type StoreLimits } from './profile-storage.ts'
 import {
+  drawWriterId,
   lineLimits,
   loadParsers,
   type Place,
@@ -70,7 +71,9 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
   readonly #limits: StoreLimits
   readonly #size: SegmentSize
   readonly #index = new ProfileIndex()
-  readonly #writer: SegmentWriter
+  /** The id of this store. */
+  readonly #id = drawWriterId()
+  readonly #writers: Writers
   readonly #segments: SegmentDirectory
   readonly #pins: Pins
   /** Removes the segments that are over the limits. */
@@ -93,9 +96,14 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
     const pinned = path.join(directory, 'pinned')
     this.#directories = [directory, pinned]
     const onBegin = (segment: Segment) => this.#onBegin(segment)
-    this.#writer = new SegmentWriter({ directory, fileSystem, clock, size: this.#size, onBegin })
-    this.unwritten = new WriteQueue({ index: this.#index, writer: this.#writer, limit, clock, onDrop: this.report })
-    this.#segments = new SegmentDirectory(directory, fileSystem, this.#writer.id)
+    const parts = { id: this.#id, directory, fileSystem, clock, onBegin }
+    this.#writers = [
+      new SegmentWriter({ ...parts, isOfMessages: false, size: this.#size }),
+      new SegmentWriter({ ...parts, isOfMessages: true, size: limitMessages(this.#size) }),
+    ]
+    const queue = { index: this.#index, id: this.#id, writers: this.#writers, limit, clock, onDrop: this.report }
+    this.unwritten = new WriteQueue(queue)
+    this.#segments = new SegmentDirectory(directory, fileSystem, this.#id)
     this.#pins = new Pins(pinned, fileSystem)
   }
 
@@ -125,7 +133,7 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
     // The profiles that are being written are removed with their segment.
     await this.unwritten.flush()
     await this.refresh()
-    const isPurged = ({ time, writer }: Segment) => writer !== this.#writer.id || time <= end
+    const isPurged = ({ time, writer }: Segment) => writer !== this.#id || time <= end
     await this.#remove(this.#segments.all.filter(isPurged))
   }
 
@@ -148,7 +156,7 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
 
   protected async look(token: string): Promise<LocatedProfile | 'expected' | undefined> {
     const known = this.#index.find(token)
-    const own = known?.writer === this.#writer.id ? await this.#read(known) : undefined
+    const own = known?.writer === this.#id ? await this.#read(known) : undefined
     if (own !== undefined) return own
     await within(timeout, this.refresh())
     const entry = this.#index.find(token)
@@ -181,7 +189,7 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
   }
 
   protected override isUnwritten(token: string): boolean {
-    const entry = this.#index.find(token, this.#writer.id)
+    const entry = this.#index.find(token, this.#id)
     return entry !== undefined && entry.stored === undefined
   }
 
@@ -189,8 +197,8 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
     return Math.max(this.#clock(), this.#index.newest)
   }
 
-  protected override release(): Promise<void> {
-    return this.#writer.close()
+  protected override async release(): Promise<void> {
+    for (const writer of this.#writers) await writer.close()
   }
 
   async #read(entry: IndexEntry): Promise<LocatedProfile | undefined> {
@@ -225,13 +233,14 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
     this.#index.add(added.filter(({ token, writer }) => this.#index.find(token, writer) === undefined))
     this.#forget([...gone, ...removed])
     // Profiles that are written to a segment that was removed or moved away are lost.
-    if (gone.some(segment => segment === this.#writer.current)) this.#writer.leave()
+    for (const writer of this.#writers) if (gone.some(segment => segment === writer.current)) writer.leave()
     for (const { summary, time } of found) this.pass(summary, time)
   }
 
   async #removeExpired(): Promise<void> {
     await this.refresh()
-    await this.#remove(this.#segments.selectExpired(this.#limits, this.#size, this.#clock(), this.#writer.current))
+    const current = this.#writers.map(writer => writer.current)
+    await this.#remove(this.#segments.selectExpired(this.#limits, this.#size, this.#clock(), current))
   }
 
   async #remove(segments: readonly Segment[]): Promise<void> {
@@ -249,6 +258,9 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
   }
 }
 
+/** The writer of messages is the second one. */
+type Writers = readonly [profiles: SegmentWriter, messages: SegmentWriter]
+
 /** A version of a profile in the queue. */
 interface QueueItem extends WriteItem {
   readonly entry: IndexEntry
@@ -261,7 +273,9 @@ interface QueueItem extends WriteItem {
 /** The objects that a queue calls, and its limit. */
 interface WriteQueueOptions {
   readonly index: ProfileIndex
-  readonly writer: SegmentWriter
+  /** The id of the store. */
+  readonly id: string
+  readonly writers: Writers
   /** Characters of profiles that are not written yet. */
   readonly limit: number
   /** Milliseconds since 1970. */
@@ -291,7 +305,7 @@ class WriteQueue extends ProfileQueue {
 
   /** Adds a profile, or a newer version of a profile of this process or of `other`; false when it was dropped. */
   add({ summary, text }: SerializedProfile, facts: string, other?: IndexEntry): boolean {
-    const { clock, index, limit, writer } = this.#options
+    const { clock, id, index, limit } = this.#options
     // In UTF-8, a character of a JavaScript string has at most three bytes.
     if (3 * text.length > lineLimits.profile && Buffer.byteLength(text) > lineLimits.profile) {
       return this.drop('A profile was dropped because it is too long.')
@@ -300,8 +314,8 @@ class WriteQueue extends ProfileQueue {
       return this.drop('Profiles are dropped because the disk is too slow.')
     }
     const version = { summary, text, facts }
-    const known = other ?? index.find(summary.token, writer.id)
-    const entry = known ?? new IndexEntry(writer.id, Math.max(Math.floor(clock()), index.newest), version)
+    const known = other ?? index.find(summary.token, id)
+    const entry = known ?? new IndexEntry(id, Math.max(Math.floor(clock()), index.newest), version)
     if (known === undefined) index.addNewest(entry)
     else known.update(version)
     this.length += text.length
@@ -324,18 +338,35 @@ class WriteQueue extends ProfileQueue {
     const items = [...this.#writing, ...this.#waiting].filter(({ isSettled }) => !isSettled)
     this.#waiting = []
     if (items.length === 0) return
-    try {
-      const places = this.#options.writer.writeNow(items)
-      for (const [index, item] of items.entries()) this.#settle(item, places[index])
-    } catch (error) {
-      this.#dropAll(items, error)
+    for (const [writer, own] of this.#split(items)) {
+      try {
+        const places = writer.writeNow(own)
+        for (const [index, item] of own.entries()) this.#settle(item, places[index])
+      } catch (error) {
+        this.#dropAll(own, error)
+      }
     }
   }
 
-  /** Drops the profiles that wait, and ends the current segment. Returns the result of `SegmentWriter.leave`. */
+  /** Drops the profiles that wait, and ends the current segments. Returns the latest time at which a segment of this process was begun. */
   discard(): number {
     for (const item of this.#waiting.splice(0)) this.#settle(item)
-    return this.#options.writer.leave()
+    const end = Math.max(...this.#options.writers.map(writer => writer.leave()))
+    for (const writer of this.#options.writers) writer.leave(end)
+    return end
+  }
+
+  /** The items of each writer that has some. */
+  #split(items: readonly QueueItem[]): [SegmentWriter, readonly QueueItem[]][] {
+    const [profiles, messages] = this.#options.writers
+    const isMessage = ({ version }: QueueItem) => version.summary.type === 'message'
+    if (!items.some(isMessage)) return [[profiles, items]]
+    const others = items.filter(item => !isMessage(item))
+    const split: [SegmentWriter, readonly QueueItem[]][] = [
+      [profiles, others],
+      [messages, items.filter(isMessage)],
+    ]
+    return split.filter(([, own]) => own.length > 0)
   }
 
   readonly #run = guard('the written profiles', async (): Promise<void> => {
@@ -359,10 +390,12 @@ class WriteQueue extends ProfileQueue {
 
   async #write(items: readonly QueueItem[]): Promise<void> {
     try {
-      for (let left = items; left.length > 0; ) {
-        const places = await this.#options.writer.write(left)
-        for (const [index, place] of places.entries()) this.#settle(left[index], place)
-        left = left.slice(places.length)
+      for (const [writer, own] of this.#split(items)) {
+        for (let left = own; left.length > 0; ) {
+          const places = await writer.write(left)
+          for (const [index, place] of places.entries()) this.#settle(left[index], place)
+          left = left.slice(places.length)
+        }
       }
       this.isFailing = false
     } catch (error) {

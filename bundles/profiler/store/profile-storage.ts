@@ -70,6 +70,13 @@ export interface StoreLimits {
   readonly age: number
 }
 
+/** Messages may take a tenth of what is stored, so that chatty sockets push out no requests. `limits` are those of a storage, or of a part of it. */
+export function limitMessages<Limits extends { readonly bytes: number }>(limits: Limits): Limits {
+  const tenths = Object.entries(limits).map(([name, limit]) => [name, name === 'age' ? limit : Math.ceil(limit / 10)])
+  // The same fields with other numbers.
+  return Object.fromEntries(tenths) as Limits
+}
+
 /** The default limits of a storage. */
 export const defaultLimits: StoreLimits = { bytes: 200_000_000, count: 10_000, age: 48 * 3_600_000 }
 

@@ -14,7 +14,7 @@ import {
   writeAll,
 } from './file-system.ts'
 import { IndexEntry } from './profile-index.ts'
-import type { StoreLimits } from './profile-storage.ts'
+import { limitMessages, type StoreLimits } from './profile-storage.ts'
 import {
   encodeGroup,
   type IndexLine,
@@ -102,14 +102,24 @@ export class SegmentDirectory {
     return removed
   }
 
-  /** Selects the segments to be removed because of the limits. `current` is the segment that this process writes. */
-  selectExpired(limits: StoreLimits, size: SegmentSize, now: number, current: Segment | undefined): Segment[] {
-    const others = this.all.filter(segment => segment !== current)
-    // After such a time without a write, a process begins another segment with its next write.
-    const isClosed = (segment: Segment) => !this.#readers.has(segment) || now - segment.modified > 2 * size.age
-    const closed = others.filter(isClosed)
-    const inUse = others.filter(segment => !isClosed(segment))
-    return selectOverLimits(closed, inUse, size, limits, now)
+  /** Selects the segments to be removed because of the limits. `current` are those that this process writes. */
+  selectExpired(
+    limits: StoreLimits,
+    size: SegmentSize,
+    now: number,
+    current: readonly (Segment | undefined)[],
+  ): Segment[] {
+    const select = (given: readonly Segment[], size: SegmentSize, limits: StoreLimits) => {
+      const others = given.filter(segment => !current.includes(segment))
+      // After such a time without a write, a process begins another segment with its next write.
+      const isClosed = (segment: Segment) => !this.#readers.has(segment) || now - segment.modified > 2 * size.age
+      const inUse = others.filter(segment => !isClosed(segment))
+      return selectOverLimits(others.filter(isClosed), inUse, size, limits, now)
+    }
+    const messages = this.all.filter(({ isOfMessages }) => isOfMessages)
+    const gone = messages.length === 0 ? [] : select(messages, limitMessages(size), limitMessages(limits))
+    const left = this.all.filter(segment => !gone.includes(segment))
+    return [...gone, ...select(left, size, limits)]
   }
 
   #delete(segment: Segment): void {
@@ -119,11 +129,12 @@ export class SegmentDirectory {
 
   async #readOthers(): Promise<IndexEntry[]> {
     const read: IndexEntry[][] = []
-    const last = new Map(this.all.toSorted((one, other) => one.time - other.time).map(each => [each.writer, each]))
+    const kindOf = ({ isOfMessages, writer }: Segment) => `${writer} ${isOfMessages}`
+    const last = new Map(this.all.toSorted((one, other) => one.time - other.time).map(each => [kindOf(each), each]))
     // One after another, so that requests of this process come first.
     for (const [segment, reader] of [...this.#readers]) {
       // Decided before it is read: a segment that is closed now does not grow any more.
-      const isClosed = last.get(segment.writer) !== segment || !isRunning(Number.parseInt(segment.writer, 10))
+      const isClosed = last.get(kindOf(segment)) !== segment || !isRunning(Number.parseInt(segment.writer, 10))
       read.push(await reader.read(isClosed))
       if (isClosed) this.#readers.delete(segment)
     }

@@ -18,7 +18,7 @@ import {
 /*
  * A segment is two files that one process appends to: `<time>-<pid>-<random>.jsonl` has a line for each profile, and a line
  * for the facts of the process wherever they differ from the facts before. `….index` has a line for each profile: its summary,
- * and where the profile and its facts are.
+ * and where the profile and its facts are. Messages are in segments of their own, `<time>-<pid>-<random>-messages.jsonl`.
  */
 
 /** The functions that parse stored profiles. */
@@ -37,6 +37,7 @@ export class Segment {
   readonly time: number
   /** The id of the only store that appends to the segment: the id of the process and a random number. */
   readonly writer: string
+  readonly isOfMessages: boolean
   readonly path: string
   readonly indexPath: string
   /** Bytes of both files. */
@@ -47,10 +48,11 @@ export class Segment {
   /** When another process last wrote to it, in milliseconds since 1970. */
   modified = 0
 
-  constructor(directory: string, time: number, writer: string) {
-    this.name = `${String(time).padStart(16, '0')}-${writer}`
+  constructor(directory: string, time: number, writer: string, isOfMessages: boolean) {
+    this.name = `${String(time).padStart(16, '0')}-${writer}${isOfMessages ? '-messages' : ''}`
     this.time = time
     this.writer = writer
+    this.isOfMessages = isOfMessages
     this.path = path.join(directory, `${this.name}.jsonl`)
     this.indexPath = path.join(directory, `${this.name}.index`)
     this.newest = time
@@ -65,8 +67,9 @@ export class Segment {
 
   /** The segment that a file belongs to; `undefined` when the file is not one of the store. */
   static fromFile(directory: string, file: string): Segment | undefined {
-    const [, time, writer] = /^(\d{16})-([1-9]\d{0,8}-[0-9a-f]{8})\.jsonl$/.exec(file) ?? []
-    return time === undefined || writer === undefined ? undefined : new Segment(directory, Number(time), writer)
+    const [, time, writer, kind] = /^(\d{16})-([1-9]\d{0,8}-[0-9a-f]{8})(-messages)?\.jsonl$/.exec(file) ?? []
+    if (time === undefined || writer === undefined) return undefined
+    return new Segment(directory, Number(time), writer, kind !== undefined)
   }
 }
 
@@ -243,6 +246,9 @@ export interface SegmentSize {
 
 /** How segments are written. */
 interface SegmentWriterOptions {
+  /** The id of the store, in the names of its segments. */
+  readonly id: string
+  readonly isOfMessages: boolean
   readonly directory: string
   readonly fileSystem: FileSystem
   /** Milliseconds since 1970. */
@@ -252,10 +258,13 @@ interface SegmentWriterOptions {
   readonly onBegin: (segment: Segment) => void
 }
 
-/** Writes the segments of this process, one after another. */
+/** Draws the id of a store. No other store writes to its segments. */
+export function drawWriterId(): string {
+  return `${process.pid}-${randomBytes(4).toString('hex')}`
+}
+
+/** Writes the segments of this process for profiles of a kind, one after another. */
 export class SegmentWriter {
-  /** The id of this store, in the names of its segments. No other store writes to them. */
-  readonly id: string = `${process.pid}-${randomBytes(4).toString('hex')}`
   readonly #options: SegmentWriterOptions
   #open: OpenSegment | undefined
   #lastTime = 0
@@ -310,9 +319,12 @@ export class SegmentWriter {
     return places
   }
 
-  /** Ends the current segment: further items go to a new segment. Returns the latest time at which a segment of this process was begun. */
-  leave(): number {
-    this.#lastTime++
+  /**
+   * Ends the current segment: further items go to a new segment, which is begun after the time `until`. Returns the latest time at which a segment was
+   * begun.
+   */
+  leave(until: number = this.#lastTime + 1): number {
+    this.#lastTime = Math.max(this.#lastTime, until)
     this.#leftUntil = this.#lastTime
     return this.#leftUntil
   }
@@ -361,7 +373,7 @@ export class SegmentWriter {
   #createSegment(): Segment {
     // Names of later segments sort after names of earlier segments, also when the clock is set back.
     this.#lastTime = Math.max(Math.floor(this.#options.clock()), this.#lastTime + 1)
-    return new Segment(this.#options.directory, this.#lastTime, this.id)
+    return new Segment(this.#options.directory, this.#lastTime, this.#options.id, this.#options.isOfMessages)
   }
 }
 

@@ -21,6 +21,16 @@ export const unitSchema = v.object({
       waited: maybe(amount),
     }),
   ),
+  /** How a message has come. */
+  message: maybe(
+    v.object({
+      /** The same for all messages of a connection. */
+      connection: text,
+      /** The name of its event, if it has one. */
+      event: maybe(text),
+      bytes: maybe(check.count),
+    }),
+  ),
   /** Of a command. */
   exitCode: maybe(check.count),
   /** What a command that has exited has left open: `2 timers`. */

@@ -1,3 +1,4 @@
+import { exchangeOf } from '../../../../kernel/contracts/servers.ts'
 import {
   type JobKey,
   observeUnits,
@@ -100,14 +101,14 @@ class UnitRecorder {
     this.#services = services
   }
 
-  readonly begin = ({ arguments: values, input, job, name, type }: UnitStart): RecordedUnit | undefined => {
-    const { context, findTrace, profiler, redactor } = this.#services
+  readonly begin = (start: UnitStart): RecordedUnit | undefined => {
+    const { arguments: values, input, job, message, name, type } = start
+    const { context, profiler, redactor } = this.#services
     // Before it counts as other work at the same time.
     if (this.#command !== undefined && (type === 'job' || type === 'message')) this.#drop(this.#command)
-    const outer = findTrace()
-    const cause = outer === undefined || unitPart.find(outer)?.isDropped === true ? undefined : outer.token
+    const { cause = this.findToken() } = start
     const carrier = new Carrier({ target: '/' })
-    carrier.attributes.set('_route', `${type} ${name}`)
+    carrier.attributes.set('_route', redactor.text(`${type} ${name}`))
     const trace = profiler.begin(carrier, type)
     if (trace === undefined) return undefined
     if (type === 'command') this.#command = trace
@@ -119,6 +120,14 @@ class UnitRecorder {
       const { id, queue, waited } = job
       const masked = { queue: redactor.text(queue), id: redactor.text(id) }
       part.data.job = { ...job, ...masked, ...(waited !== undefined && { waited: roundTime(waited) }) }
+    }
+    if (message !== undefined) {
+      const { bytes, connection, event } = message
+      part.data.message = {
+        connection: redactor.text(connection),
+        ...(event !== undefined && { event: redactor.text(event) }),
+        ...(bytes !== undefined && { bytes }),
+      }
     }
     return {
       run: task => context.run(carrier, task),
@@ -133,6 +142,12 @@ class UnitRecorder {
       drop: () => this.#drop(trace),
       end: guard('the end of work', ending => this.#end(trace, ending)),
     }
+  }
+
+  readonly findToken = (message?: object): string | undefined => {
+    const request = message === undefined ? this.#services.context.current : exchangeOf(message)?.request
+    const trace = request && this.#services.findTrace(request)
+    return trace === undefined || unitPart.find(trace)?.isDropped === true ? undefined : trace.token
   }
 
   /** A process that handles requests or jobs is no command. Tasks may be parts of one. */

@@ -1,7 +1,7 @@
 import { formatTree } from '../../../../lib/redact/value-tree.ts'
 import { toBlock } from '../../export/markdown-text.ts'
 import type { SubjectView } from '../../panels/subject-view.ts'
-import { formatDuration, formatNumber, TreeViewer } from '../../profile/format.ts'
+import { formatBytes, formatDuration, formatNumber, TreeViewer } from '../../profile/format.ts'
 import { unitOf } from '../../profile/units.ts'
 import type { UnitData } from './data.ts'
 
@@ -41,6 +41,7 @@ export const unitView: SubjectView = {
 function listFacts({
   exitCode,
   job,
+  message,
   open = [],
 }: UnitData): readonly { readonly name: string; readonly value: string }[] {
   const { attempt = 0, attempts, id = '', queue = '', waited } = job ?? {}
@@ -50,6 +51,9 @@ function listFacts({
     ['Job', id],
     ['Attempt', attempt === 0 ? '' : `${formatNumber(attempt)}${of}`],
     ['Waited in the queue', waited === undefined ? '' : formatDuration(waited)],
+    ['Event', message?.event ?? ''],
+    ['Connection', message?.connection ?? ''],
+    ['Size', message?.bytes === undefined ? '' : formatBytes(message.bytes)],
     ['Exit code', exitCode === undefined ? '' : String(exitCode)],
     ['Left open', open.join(', ')],
   ]

@@ -54,6 +54,31 @@ t.test('the limit of bytes holds, for both files together', async t => {
   for (const token of (await list(storage)).slice(-5)) t.ok(await storage.find(tokenOf(token)))
 })
 
+t.test('10,000 messages remove no request: the newest thousand stay, also for another process', async t => {
+  const { storage, directory } = createFileStorage(t)
+  await append(storage, 20)
+  for (let first = 20; first < 10_020; first += 100) {
+    for (const { summary } of createRecords(100, first))
+      storage.append(createRecord({ ...summary, type: 'message' }), facts)
+    await storage.flush()
+  }
+  await append(storage, 1, 10_020)
+  const other = createFileStorage(t, { directory })
+  for (const each of [storage, other.storage]) {
+    const tokens = await list(each)
+    const isRequest = (token: number) => token < 20 || token === 10_020
+    t.strictSame(tokens.filter(isRequest).length, 21)
+    const messages = tokens.filter(token => !isRequest(token))
+    t.ok(messages.length <= 1000 && messages.length >= 900, `${messages.length}`)
+    t.equal(Math.min(...messages), 10_020 - messages.length)
+    t.equal((await each.find(tokenOf(10_019)))?.profile.summary.type, 'message')
+    t.ok(await each.find(tokenOf(3)))
+  }
+  await storage.purge()
+  t.strictSame(await list(other.storage), [])
+  t.strictSame(other.problems, [])
+})
+
 t.test('the limit of age is checked when the next segment begins; a hundred profiles stay', async t => {
   let now = 1_700_000_000_000
   const { storage } = createFileStorage(t, { limits: { age: 20 * hour }, clock: () => now })

@@ -1,0 +1,28 @@
+import { followUnit, type UnitStart } from '../../kernel/contracts/units.ts'
+import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+
+/**
+ * Records the calls of the functions that listen to events of an emitter as work, if `describe` says what each is. A function for one event
+ * only mostly settles a promise: it is not observed.
+ */
+export function observeListeners(
+  prototype: object | undefined,
+  isMessage: (emitter: object, event: unknown) => boolean,
+  describe: (emitter: object, event: string, values: readonly unknown[]) => UnitStart,
+): void {
+  for (const name of ['on', 'addListener', 'prependListener']) {
+    observeMethod(prototype, name, (self, args) => {
+      const [event, listener] = args
+      if (typeof listener !== 'function' || 'listener' in listener || !isMessage(Object(self), event)) return undefined
+      const begin = (_: unknown, values: readonly unknown[]) =>
+        followUnit(describe(Object(self), String(event), values))
+      args[1] = new Proxy(observeCalls(listener as AnyFunction, begin), { get: toWrapped(listener) })
+      return undefined
+    })
+  }
+}
+
+/** Node finds the function of an application, to list or to remove it, by this property of the function in its place. */
+function toWrapped(listener: object): NonNullable<ProxyHandler<object>['get']> {
+  return (target, name) => (name === 'listener' ? listener : Reflect.get(target, name))
+}

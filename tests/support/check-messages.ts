@@ -1,0 +1,137 @@
+import type { Test } from 'tap'
+import { type ProfileData, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { until } from '#tests/support/until.ts'
+
+/** Answers each message by its number, after an HTTP client call and a line of the console with it. */
+const work = `
+import { createServer } from 'node:http'
+const settings = { port: 0 }
+const work = async ({ number, fails }) => {
+  await (await fetch('http://127.0.0.1:' + settings.port + '/inner?number=' + number)).text()
+  await new Promise(resolve => setTimeout(resolve, number % 7))
+  console.log('number', number)
+  if (fails) throw new TypeError('no such number')
+  return number
+}
+process.on('unhandledRejection', () => undefined)
+const server = createServer((_, reply) => reply.end('inner'))
+`
+
+const listening = `
+server.listen(0, '127.0.0.1', () => {
+  settings.port = server.address().port
+  console.log(JSON.stringify([settings.port]))
+})
+process.stdin.on('end', () => process.exit()).resume()
+`
+
+/** What checks a kind of messages. */
+interface Messages {
+  readonly source: string
+  readonly route: string
+  /** Whether the connections have a request that is recorded. */
+  readonly hasCause: boolean
+  /** Opens a connection; the returned function sends a message, and resolves with its answer. */
+  open(url: string): Promise<{ send(data: object): Promise<number>; close(): void }>
+}
+
+/** Programs that serve messages. */
+export const serveMessages: Readonly<Record<'ws' | 'socketIo', Messages>> = {
+  ws: {
+    source: `
+import { WebSocketServer } from 'ws'
+const sockets = new WebSocketServer({ server })
+sockets.on('connection', socket => {
+  const answer = async data => socket.send(String(await work(JSON.parse(data))))
+  socket.on('message', answer)
+  const never = () => socket.send('-1')
+  socket.on('message', never)
+  if (socket.listeners('message')[1] !== never) process.exit(1)
+  socket.off('message', never)
+  socket.once('message', () => undefined)
+})`,
+    route: 'message /chat ask',
+    hasCause: false,
+    async open(url) {
+      const { WebSocket } = await import('ws')
+      const socket = new WebSocket(`${url.replace('http', 'ws')}/chat?key=1`)
+      await new Promise(resolve => socket.once('open', resolve))
+      return {
+        send(data) {
+          const { number } = data as { readonly number: number }
+          const answered = new Promise<number>(resolve => {
+            const take = (text: unknown) => {
+              if (String(text) !== String(number)) return
+              socket.off('message', take)
+              resolve(number)
+            }
+            socket.on('message', take)
+          })
+          socket.send(JSON.stringify({ type: 'ask', ...data }))
+          return answered
+        },
+        close: () => socket.close(),
+      }
+    },
+  },
+  socketIo: {
+    source: `
+import { Server } from 'socket.io'
+new Server(server).on('connection', socket => {
+  socket.on('ask', async (data, answer) => answer(await work(data)))
+  socket.on('disconnect', () => undefined)
+})`,
+    route: 'message ask',
+    hasCause: true,
+    async open(url) {
+      const { io } = await import('socket.io-client')
+      const socket = io(url)
+      await new Promise<void>(resolve => socket.once('connect', () => resolve()))
+      return { send: data => socket.emitWithAck('ask', data), close: () => void socket.close() }
+    },
+  },
+}
+
+interface MessageData {
+  readonly unit: { readonly input: unknown; readonly message: { readonly connection: string; readonly event: string } }
+  readonly http: { readonly calls: readonly { readonly url: string }[] }
+  readonly console: { readonly entries: readonly { readonly values: readonly { readonly text: string }[] }[] }
+}
+
+/** Sends `count` messages at once on four connections, and one that fails. Each must have its own calls and lines. */
+export async function checkMessages(t: Test, { hasCause, open, route, source }: Messages, count: number) {
+  const { stop, url, viewer } = await startProfiled(t, work + source + listening)
+  const sockets = await Promise.all([0, 1, 2, 3].map(() => open(url)))
+  const secret = { password: 'hunter22' }
+  const answers = Array.from({ length: count }, (_, number) => sockets[number % 4]?.send({ number, ...secret }))
+  t.strictSame(await Promise.all(answers), [...Array(count).keys()])
+  sockets[0]?.send({ number: count, fails: true }).catch(() => undefined)
+  let found: readonly ProfileData['summary'][] = []
+  await until(async () => {
+    const response = await fetch(`${viewer}/_profiler/search.json?limit=1000&type=message`)
+    found = ((await response.json()) as { records: ProfileData[] }).records.map(({ summary }) => summary)
+    return found.filter(({ outcome }) => outcome === 'complete' || outcome === 'failed').length > count
+  }, 60)
+  const wrong: string[] = []
+  const seen = new Set<string>()
+  const connections = new Set<string>()
+  for (const { cause, outcome, route: name, token } of found) {
+    const { data } = await readProfile(viewer, token)
+    const { console, http, unit } = data as unknown as MessageData
+    const called = http.calls.map(call => call.url.split('=')[1]).join()
+    const printed = console.entries.map(({ values }) => values.map(({ text }) => text).join(' ')).join()
+    const isRight = printed === `number ${called}` && unit.message.event === 'ask' && name === route
+    const isSameInput = JSON.stringify(unit.input).includes(`"text":"${called}"`)
+    const hasFailed = outcome === 'failed'
+    if (!isRight || !isSameInput || hasFailed !== (called === String(count)) || (cause !== undefined) !== hasCause)
+      wrong.push(`${name} ${called}: ${printed} ${outcome} ${cause} ${JSON.stringify(unit)}`)
+    seen.add(called)
+    connections.add(unit.message.connection)
+    if (JSON.stringify(data).includes('hunter22')) wrong.push(`${called}: a secret`)
+  }
+  t.strictSame(wrong, [], 'each message has its own calls, lines and input')
+  t.equal(seen.size, count + 1)
+  t.equal(connections.size, 4)
+  for (const socket of sockets) socket.close()
+  await stop()
+}
