@@ -14,10 +14,9 @@ import {
   type StandardSchema,
   toPointer,
 } from '../lib/schema/standard-schema.ts'
-import type { Session } from '../lib/session/session.ts'
 import { asText, type Conversion, findStandInMistake } from '../lib/text/conversion.ts'
-import { describeValue, isPlainObject } from '../lib/text/describe-value.ts'
-import { isController, noteBody, noteParameter } from './controller.ts'
+import { describeValue, isKeyed, isPlainObject } from '../lib/text/describe-value.ts'
+import { createNamedByKey, isController, listSources, noteBody, noteParameter } from './controller.ts'
 import {
   KERNEL_ARGUMENT_MISSING,
   KERNEL_CONVERSION_INVALID,
@@ -34,9 +33,6 @@ import {
   KERNEL_SCHEMA_INVALID,
 } from './errors.ts'
 
-/** The request itself. */
-export const currentRequest: Argument<Request> = request => request
-
 /**
  * The request that an error controller answers: the sub-request of the error page is a GET with attributes of its own. Of any other
  * request the request itself.
@@ -45,36 +41,43 @@ export function failedRequest(request: Request): Request {
   return request.attributes.has('exception') ? (request.parent ?? request) : request
 }
 
-/** The session of the request, which costs nothing until it is used. */
-export const currentSession: Argument<Session> = request => request.session
-
-/** A parameter of the matched route. If it cannot be converted, the answer is 404. */
-export function routeParameter(name: string): Argument<string>
+/**
+ * A parameter of the matched route. If it cannot be converted, the answer is 404. Without a name it has the name of its key:
+ * `{ id: routeParameter(asInteger) }`.
+ */
+export function routeParameter(name?: string): Argument<string>
+export function routeParameter<value>(conversion: Conversion<value>): Argument<value>
 export function routeParameter<value>(name: string, conversion: Conversion<value>): Argument<value>
-export function routeParameter(name: string, conversion: Conversion<unknown> = asText): Argument {
-  const find = ({ attributes }: Request) => {
-    const value = attributes.get(name)
-    return value === undefined ? undefined : String(value)
-  }
-  const argument = convertText('routeParameter', name, find, conversion, undefined, {
-    missing: ({ attributes }) => new KERNEL_ARGUMENT_MISSING([name, attributes.get('_route') ?? '']),
-    invalid: text => new KERNEL_ROUTE_VALUE_INVALID([name, conversion.expected, text]),
+export function routeParameter(...given: Given): Argument {
+  return bindName(given, (name, conversion) => {
+    const find = ({ attributes }: Request) => {
+      const value = attributes.get(name)
+      return value === undefined ? undefined : String(value)
+    }
+    const argument = convertText('routeParameter', name, find, conversion, undefined, {
+      missing: ({ attributes }) => new KERNEL_ARGUMENT_MISSING([name, attributes.get('_route') ?? '']),
+      invalid: text => new KERNEL_ROUTE_VALUE_INVALID([name, conversion.expected, text]),
+    })
+    return noteParameter(argument, name)
   })
-  return noteParameter(argument, name)
 }
 
 /**
  * A value of the query string. If it is missing and has no fallback, or cannot be converted, the answer is 400. With
- * `asListOf()` it is a list: `?tag=a,b` and `?tag=a&tag=b` are the same. Brackets in a name have no meaning.
+ * `asListOf()` it is a list: `?tag=a,b` and `?tag=a&tag=b` are the same. Brackets in a name have no meaning. Without a name it has
+ * the name of its key: `{ page: queryValue(asInteger, 1) }`.
  */
-export function queryValue(name: string): Argument<string>
+export function queryValue(name?: string): Argument<string>
+export function queryValue<value>(conversion: Conversion<value>, fallback?: value): Argument<value>
 export function queryValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
-export function queryValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
-  const find = ({ query }: Request) =>
-    conversion.entry === undefined ? query.get(name) : joinValues(query.getAll(name))
-  return convertText('queryValue', name, find, conversion, fallback, {
-    missing: () => new KERNEL_QUERY_VALUE_MISSING([name]),
-    invalid: text => new KERNEL_QUERY_VALUE_INVALID([name, conversion.expected, text]),
+export function queryValue(...given: Given): Argument {
+  return bindName(given, (name, conversion, fallback) => {
+    const find = ({ query }: Request) =>
+      conversion.entry === undefined ? query.get(name) : joinValues(query.getAll(name))
+    return convertText('queryValue', name, find, conversion, fallback, {
+      missing: () => new KERNEL_QUERY_VALUE_MISSING([name]),
+      invalid: text => new KERNEL_QUERY_VALUE_INVALID([name, conversion.expected, text]),
+    })
   })
 }
 
@@ -82,30 +85,59 @@ function joinValues(values: readonly string[]): string | null {
   return values.length === 0 ? null : values.join(',')
 }
 
-/** A header of the request. If it is missing and has no fallback, or cannot be converted, the answer is 400. */
-export function headerValue(name: string): Argument<string>
+/**
+ * A header of the request. If it is missing and has no fallback, or cannot be converted, the answer is 400. Without a name it has
+ * the name of its key: `{ 'user-agent': headerValue() }`.
+ */
+export function headerValue(name?: string): Argument<string>
+export function headerValue<value>(conversion: Conversion<value>, fallback?: value): Argument<value>
 export function headerValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
-export function headerValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
-  if (!isHeaderName(name))
-    throw new ARGUMENT_INVALID([`headerValue("${name}")`, 'no header has this name: use one such as "user-agent"'])
-  return convertText('headerValue', name, ({ headers }) => headers.get(name), conversion, fallback, {
-    missing: () => new KERNEL_HEADER_MISSING([name]),
-    invalid: () => new KERNEL_HEADER_INVALID([name, conversion.expected]),
+export function headerValue(...given: Given): Argument {
+  return bindName(given, (name, conversion, fallback) => {
+    if (!isHeaderName(name))
+      throw new ARGUMENT_INVALID([`headerValue("${name}")`, 'no header has this name: use one such as "user-agent"'])
+    return convertText('headerValue', name, ({ headers }) => headers.get(name), conversion, fallback, {
+      missing: () => new KERNEL_HEADER_MISSING([name]),
+      invalid: () => new KERNEL_HEADER_INVALID([name, conversion.expected]),
+    })
   })
 }
 
-/** A cookie of the request. If it is missing and has no fallback, or cannot be converted, the answer is 400. */
-export function cookieValue(name: string): Argument<string>
+/**
+ * A cookie of the request. If it is missing and has no fallback, or cannot be converted, the answer is 400. Without a name it has
+ * the name of its key.
+ */
+export function cookieValue(name?: string): Argument<string>
+export function cookieValue<value>(conversion: Conversion<value>, fallback?: value): Argument<value>
 export function cookieValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
-export function cookieValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
-  return convertText('cookieValue', name, ({ cookies }) => cookies.get(name), conversion, fallback, {
-    missing: () => new KERNEL_COOKIE_MISSING([name]),
-    invalid: () => new KERNEL_COOKIE_INVALID([name, conversion.expected]),
-  })
+export function cookieValue(...given: Given): Argument {
+  return bindName(given, (name, conversion, fallback) =>
+    convertText('cookieValue', name, ({ cookies }) => cookies.get(name), conversion, fallback, {
+      missing: () => new KERNEL_COOKIE_MISSING([name]),
+      invalid: () => new KERNEL_COOKIE_INVALID([name, conversion.expected]),
+    }),
+  )
 }
 
-/** The first file of this name in a form. If none was chosen, the answer is 422. */
-export function uploadedFile(name: string): Argument<UploadedFile> {
+/** The arguments of a source: a name, a conversion and a fallback, of which the name may be left out. */
+type Given = readonly unknown[]
+
+/** Creates a source with the given name, or one that has the name of its key. */
+function bindName(
+  given: Given,
+  create: (name: string, conversion: Conversion<unknown>, fallback: unknown) => Argument,
+): Argument {
+  const [first] = given
+  const isNamed = given.length > 0 && !isKeyed(first)
+  const [conversion = asText, fallback] = isNamed ? given.slice(1) : given
+  // `create` checks both.
+  const bind = (name: string) => create(name, conversion as Conversion<unknown>, fallback)
+  return isNamed ? bind(first as string) : createNamedByKey(bind)
+}
+
+/** The first file of this name in a form. If none was chosen, the answer is 422. Without a name it has the name of its key. */
+export function uploadedFile(name?: string): Argument<UploadedFile> {
+  if (name === undefined) return createNamedByKey(uploadedFile) as Argument<UploadedFile>
   checkString('uploadedFile(name)', 'the name', name)
   const read = async (request: Request) => {
     const file = (await request.formData()).get(name)
@@ -198,7 +230,7 @@ function noteInput<value>(argument: Argument<value>, input: RouteInput): Argumen
 
 /** The inputs of a route that schemas validate, in the order of its sources; for descriptions of an API, such as OpenAPI. */
 export function inputsOf({ controller }: Pick<Route, 'controller'>): RouteInput[] {
-  return isController(controller) ? controller.arguments.flatMap(argument => inputs.get(argument) ?? []) : []
+  return isController(controller) ? listSources(controller).flatMap(source => inputs.get(source) ?? []) : []
 }
 
 /** Whether a fallback is in an object, as other frameworks take it. */

@@ -4,13 +4,13 @@ import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Route, RouteParameters } from '../lib/routing/route.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
-import type { Argument, ValuesOf } from '../lib/routing/sources.ts'
+import type { Argument, SourcesOf } from '../lib/routing/sources.ts'
 import { Declarations, noteDeclaration } from '../lib/stack/declaration-sites.ts'
-import { describeValue, isClass, readProperty } from '../lib/text/describe-value.ts'
+import { describeValue, isClass, isPlainObject, readProperty } from '../lib/text/describe-value.ts'
 import { suggestNames } from '../lib/text/mistakes.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
 
-/** Answers requests: a name for profiles, the sources of the arguments, and the function that takes them. */
+/** Answers requests: a name for profiles, what computes the arguments, and the function that takes them. */
 export interface Controller {
   readonly name: string
   readonly arguments: readonly Argument[]
@@ -20,31 +20,52 @@ export interface Controller {
 }
 
 /**
- * Declares a controller and the sources of its arguments. The sources also determine the types of the arguments:
- * `defineController('item', [routeParameter('id', asInteger), currentRequest], (id, request) => …)`. @throws ARGUMENT_INVALID
+ * Declares a controller: a name for profiles, and a function that takes the request and the parameters of its route; or sources by
+ * name, and a function that takes their values by the same names, and the request:
+ * `defineController('item', { id: routeParameter(asInteger) }, ({ id }, request) => …)`. @throws ARGUMENT_INVALID
  */
-export function defineController<
-  // With a narrower bound, TypeScript would not infer the sources before a function that is declared elsewhere.
-  const sources extends readonly unknown[],
-  // A parameter of its own: the sources are inferred from their list alone.
-  call extends (...values: ValuesOf<sources>) => unknown,
->(name: string, sources: sources & readonly Argument[], call: call): Controller {
-  const controller = defineSourced('defineController(name, [sources], function)', name, sources, call)
+export function defineController(name: string, call: RequestHandler): Controller
+export function defineController<values extends object>(
+  name: string,
+  sources: SourcesOf<values>,
+  call: (values: values, request: Request) => unknown,
+): Controller
+export function defineController(name: string, ...rest: readonly [unknown, unknown?]): Controller {
+  const controller =
+    rest.length === 1
+      ? defineNamed(name, rest[0])
+      : defineSourced('defineController(name, { sources }, function)', name, rest[0], rest[1])
   noteDeclaration([controller], defineController)
   return controller
 }
 
+function defineNamed(name: string, call: unknown): Controller {
+  checkString('defineController(name, function)', 'the name', name)
+  checkFunction('defineController(name, function)', `the last argument of "${name}"`, call)
+  return create(name, handlerArguments, call)
+}
+
 /** Makes a controller, also for a route that is declared with sources and a function. @throws ARGUMENT_INVALID */
-export function defineSourced(
-  definition: string,
-  name: string,
-  sources: readonly unknown[],
-  call: unknown,
-): Controller {
-  checkDefinition(definition, name, sources, call)
+export function defineSourced(definition: string, name: string, sources: unknown, call: unknown): Controller {
+  checkString(definition, 'the name', name)
+  const named = nameSources(definition, name, sources)
+  checkBodies(definition, name, Object.values(named))
+  checkFunction(definition, `the last argument of "${name}"`, call)
+  const { length } = call as Controller['call']
+  if (length > 2) {
+    throw new ARGUMENT_INVALID([
+      definition,
+      `the function of "${name}" takes ${length} arguments: it gets (values, request)`,
+    ])
+  }
+  const values = resolveByName(Object.entries(named))
+  sourcesOf.set(values, Object.values(named))
+  return create(name, [values, itself], call)
+}
+
+function create(name: string, values: readonly Argument[], call: unknown): Controller {
   nameFunction(call as Controller['call'], name)
-  // The values are resolved from these very sources.
-  return { name, arguments: sources as readonly Argument[], call: call as Controller['call'] }
+  return { name, arguments: values, call: call as Controller['call'] }
 }
 
 /** Whether a value is the result of {@link defineController} or {@link toController}. */
@@ -66,25 +87,50 @@ const makers: readonly string[] = [
   'routeParameters',
 ]
 
-/** Refuses arguments that the compiler would refuse. @throws ARGUMENT_INVALID */
-function checkDefinition(definition: string, name: unknown, sources: unknown, call: unknown): void {
-  if (typeof name !== 'string') throw new ARGUMENT_INVALID([definition, `the name is ${describeValue(name)}`])
-  if (!Array.isArray(sources)) {
-    throw new ARGUMENT_INVALID([definition, `the sources of "${name}" are ${describeValue(sources)}, not a list`])
+/** The sources of an argument that has the values of all of them. */
+const sourcesOf = new WeakMap<Argument, readonly Argument[]>()
+
+/** The sources of a controller. */
+export function listSources({ arguments: all }: Controller): Argument[] {
+  return all.flatMap(argument => sourcesOf.get(argument) ?? [])
+}
+
+/** The sources that have the name of their key, such as the route parameter in `{ id: routeParameter(asInteger) }`. */
+const namedByKey = new WeakMap<Argument, (key: string) => Argument>()
+
+/** Creates a source that has the name of its key. */
+export function createNamedByKey(source: (key: string) => Argument): Argument {
+  const argument: Argument = () => {
+    throw new KERNEL_CONTROLLER_INVALID(['a source without a name', ': it has the name of its key in { sources }'])
   }
-  for (const source of sources) {
-    checkFunction(definition, `a source of "${name}", such as currentRequest,`, source)
-    if (!makers.includes(source.name)) continue
-    throw new ARGUMENT_INVALID([definition, `a source of "${name}" is not called: write ${source.name}(…)`])
-  }
-  if (kindsOfBody(sources).size > 1) {
-    const mistake = `the sources of "${name}" read one body as JSON and as a form, which refuses each request: use one of them`
+  namedByKey.set(argument, source)
+  return argument
+}
+
+/** Refuses sources that the compiler would refuse. @throws ARGUMENT_INVALID */
+function nameSources(definition: string, name: string, sources: unknown): Record<string, Argument> {
+  if (!isPlainObject(sources)) {
+    const mistake = `the sources of "${name}" are ${describeValue(sources)}, not an object such as { id: routeParameter() }`
     throw new ARGUMENT_INVALID([definition, mistake])
   }
-  checkFunction(definition, `the last argument of "${name}"`, call)
-  const { length } = call as Controller['call']
-  if (length <= sources.length) return
-  const mistake = `the function of "${name}" takes ${length} arguments, so the list needs ${length} sources, not ${sources.length}`
+  const found: Record<string, Argument> = Object.create(null)
+  for (const [key, source] of Object.entries(sources)) {
+    checkFunction(definition, `the source "${key}" of "${name}", such as queryValue(),`, source)
+    if (makers.includes(source.name)) {
+      throw new ARGUMENT_INVALID([
+        definition,
+        `the source "${key}" of "${name}" is not called: write ${source.name}(…)`,
+      ])
+    }
+    found[key] = namedByKey.get(source as Argument)?.(key) ?? (source as Argument)
+  }
+  return found
+}
+
+/** Refuses sources that read one body as JSON and as a form. @throws ARGUMENT_INVALID */
+function checkBodies(definition: string, name: string, sources: readonly Argument[]): void {
+  if (kindsOfBody(sources).size < 2) return
+  const mistake = `the sources of "${name}" read one body as JSON and as a form, which refuses each request: use one of them`
   throw new ARGUMENT_INVALID([definition, mistake])
 }
 
@@ -114,12 +160,12 @@ function kindsOfBody(sources: readonly Argument[]): Set<BodyKind> {
 
 /** Whether a source of a controller reads the body. */
 export function readsBody(controller: unknown): boolean {
-  return isController(controller) && kindsOfBody(controller.arguments).size > 0
+  return isController(controller) && kindsOfBody(listSources(controller)).size > 0
 }
 
 /** The parameters of a route that a controller needs. */
 function listParameters(controller: Controller): string[] {
-  return controller.arguments.flatMap(argument => parameterNames.get(argument) ?? [])
+  return listSources(controller).flatMap(source => parameterNames.get(source) ?? [])
 }
 
 /**
@@ -128,9 +174,7 @@ function listParameters(controller: Controller): string[] {
  */
 export function toController(handler: RequestHandler, route?: string): Controller {
   checkFunction('toController(function)', 'its argument', handler)
-  const name = nameOfController(handler, route)
-  nameFunction(handler, name)
-  return { name, arguments: handlerArguments, call: handler as Controller['call'] }
+  return create(nameOfController(handler, route), handlerArguments, handler)
 }
 
 /** Without a name, a function would have that of the property in stacks: `Object.call`. */
@@ -175,23 +219,36 @@ const noParameters: RouteParameters = Object.freeze(Object.create(null))
 export function resolveArguments(controller: Controller, request: Request): unknown[] | Promise<unknown[]> {
   // Most controllers are functions, whose arguments are never promises.
   if (controller.arguments === handlerArguments) return [itself(request), parametersOf(request)]
-  const { length } = controller.arguments
+  return resolveAll(controller.arguments, request)
+}
+
+function resolveAll(sources: readonly Argument[], request: Request): unknown[] | Promise<unknown[]> {
+  const { length } = sources
   const values = new Array<unknown>(length)
   try {
-    for (let index = 0; index < length; index++) values[index] = controller.arguments[index]?.(request)
+    for (let index = 0; index < length; index++) values[index] = sources[index]?.(request)
     return values.some(isThenable) ? Promise.all(values) : values
   } catch (error) {
-    // No code waits for the earlier arguments any more. If one of them rejects, this must not end the process.
+    // No code waits for the earlier values any more. If one of them rejects, this must not end the process.
     for (const value of values) Promise.resolve(value).catch(() => undefined)
     throw error
   }
 }
 
+/** An argument with the values of sources, by the names of the sources. */
+function resolveByName(named: readonly (readonly [name: string, source: Argument])[]): Argument<object> {
+  const sources = named.map(([, source]) => source)
+  const toObject = (values: readonly unknown[]) =>
+    Object.fromEntries(named.map(([name], index) => [name, values[index]]))
+  return request => {
+    const values = resolveAll(sources, request)
+    return Array.isArray(values) ? toObject(values) : values.then(toObject)
+  }
+}
+
 /** Redirects a request whose path or scheme is nearly that of a route to the attribute `_location`. */
-export const redirectController: Controller = defineController(
-  'redirect_controller',
-  [({ attributes }) => attributes.get('_location') ?? '/'],
-  location => Response.redirect(location, 301),
+export const redirectController: Controller = defineController('redirect_controller', ({ attributes }) =>
+  Response.redirect(attributes.get('_location') ?? '/', 301),
 )
 
 /** Finds the controller of a request by its attribute `_controller`: a controller, a function, or a registered name. */

@@ -20,7 +20,7 @@ import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
 import { type Application, type Bundle, type Foundation, kernelSignals } from './bundle.ts'
 import { BundleSteps } from './bundle-steps.ts'
-import { checkCollectorNames, createContributions } from './contracts/contributions.ts'
+import { checkCollectorNames, checkGuardNames, createContributions } from './contracts/contributions.ts'
 import { Queries } from './contracts/queries.ts'
 import { ControllerResolver, defineSourced } from './controller.ts'
 import { createDebugPolicy, DebugGate } from './debug/debug-gate.ts'
@@ -83,7 +83,7 @@ export class Kernel {
    * Registers the bundles, one after another. Templates are read with the first render: most console commands render
    * nothing. If a step fails, all bundles are closed that have begun one. @throws
    * KERNEL_BUNDLES_MISSING KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_INVALID KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED
-   * KERNEL_COLLECTOR_TAKEN HTTP_ASSETS_UNREADABLE CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
+   * KERNEL_COLLECTOR_TAKEN KERNEL_CONTRIBUTION_INVALID HTTP_ASSETS_UNREADABLE CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
    */
   static async assemble(options: KernelOptions): Promise<Kernel> {
     checkBundles(options.bundles)
@@ -162,6 +162,7 @@ export class Kernel {
     // One after another: a bundle may depend on registrations of earlier bundles.
     for (const bundle of bundles) await steps.register(bundle, forBundle(app, bundle))
     checkCollectorNames(app)
+    checkGuardNames(app)
     const uncorrelate = logger.correlate(() => findRequestId(app.context))
     return new Kernel(app, steps, uncorrelate)
   }

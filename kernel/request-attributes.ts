@@ -14,6 +14,8 @@ declare module '../lib/http/request.ts' {
     _route_params: Readonly<Record<string, unknown>>
     /** The path below a mount, decoded, without its first slash. */
     _rest: string
+    /** The guard that has answered or refused the request. */
+    _guard: string
     /** The target of the redirect, if the path or the scheme of the request is nearly that of a route. */
     _location: string
     /** Route: the most bytes of a body. */

@@ -7,8 +7,6 @@ export {
   type CheckedForm,
   checkedForm,
   cookieValue,
-  currentRequest,
-  currentSession,
   failedRequest,
   formBody,
   headerValue,
@@ -29,6 +27,7 @@ export type {
 } from '../../kernel/bundle.ts'
 export type { ExplainConnection, Explainer } from '../../kernel/contracts/collectors.ts'
 export { dump } from '../../kernel/contracts/dump.ts'
+export type { Guard } from '../../kernel/contracts/guard.ts'
 export type { HealthCheck } from '../../kernel/contracts/health-check.ts'
 export type {
   Queries,
@@ -118,12 +117,14 @@ export type { SignalMap, Signals } from '../../lib/signals.ts'
 export {
   asDate,
   asFlag,
+  asId,
   asInteger,
   asIntegerFrom,
   asListOf,
   asOneOf,
   asText,
   asUrl,
+  asUuid,
   type Conversion,
 } from '../../lib/text/conversion.ts'
 export { type Helper, HtmlFragment, type View, type ViewModel } from '../../lib/view/view.ts'

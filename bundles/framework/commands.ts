@@ -77,14 +77,16 @@ const anything = 'any'
 
 function listRoutes(routes: readonly Route[]): Document {
   const rows = routes.map(route => {
-    const { host, methods, name, path } = route
-    return [name, methods.join(', ') || anything, path.source, controllerOf(route), host?.source ?? anything]
+    const { guards, host, methods, name, path } = route
+    const shown = [name, methods.join(', ') || anything, path.source, guards.join(', ') || 'none', controllerOf(route)]
+    return [...shown, host?.source ?? anything]
   })
   const table = {
     columns: [
       { title: 'Name' },
       { title: 'Methods', cut: 'never' },
       { title: 'Path', least: 32 },
+      { title: 'Guard', isOptional: true },
       { title: 'Controller', isOptional: true },
       { title: 'Host', isOptional: true },
     ],
@@ -94,7 +96,7 @@ function listRoutes(routes: readonly Route[]): Document {
 }
 
 function describeRoute(route: Route, position: number): Document {
-  const { aliases, condition, defaults, host, methods, name, path, priority, schemes } = route
+  const { aliases, condition, defaults, guards, host, methods, name, path, priority, schemes } = route
   const requirements = [...path.requirements, ...(host?.requirements ?? [])]
   const fields: [string, string][] = [
     ['Name', name],
@@ -106,6 +108,7 @@ function describeRoute(route: Route, position: number): Document {
     ['Requirements', requirements.map(({ name, text }) => `${name}: ${text}`).join(', ') || 'none'],
     ['Defaults', Object.keys(defaults).length === 0 ? 'none' : JSON.stringify(defaults)],
     ['Condition', condition === undefined ? 'none' : String(condition).replace(/\s+/g, ' ')],
+    ['Guards', guards.join(', ') || 'none'],
     ['Controller', controllerOf(route)],
     ['Inputs', describeInputs(route).map(inputToText).join('; ') || 'without a schema'],
     ['Priority', String(priority)],
@@ -115,7 +118,7 @@ function describeRoute(route: Route, position: number): Document {
 }
 
 function routeToJson(route: Route): object {
-  const { aliases, defaults, host, methods, name, path, priority, schemes } = route
+  const { aliases, defaults, guards, host, methods, name, path, priority, schemes } = route
   const requirements = [...path.requirements, ...(host?.requirements ?? [])].map(({ name, text }) => [name, text])
   return {
     name,
@@ -127,6 +130,7 @@ function routeToJson(route: Route): object {
     requirements: Object.fromEntries(requirements),
     defaults,
     hasCondition: route.condition !== undefined,
+    guards,
     controller: controllerOf(route),
     inputs: describeInputs(route),
     priority,

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { currentRequest, failedRequest, routeParameter } from '../../kernel/argument-sources.ts'
+import { failedRequest, routeParameter } from '../../kernel/argument-sources.ts'
 import { type Controller, defineController } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug/debug-gate.ts'
 import type { ThrownFrames } from '../../kernel/debug/thrown-frames.ts'
@@ -62,7 +62,7 @@ export function createErrorController({
   thrown,
 }: ErrorControllerServices): Controller {
   const page = debugGate.isDebug ? createPages(view) : cachePages(view, createPages(view))
-  return defineController('error_controller', [currentRequest], request => {
+  return defineController('error_controller', request => {
     const error = request.attributes.get('exception')
     const failed = failedRequest(request)
     const report = new Report(error, { failed, redactor, directory, isDebug: debugGate.allows(failed) })
@@ -374,21 +374,17 @@ export function createErrorPreview({
   redactor,
   view,
 }: Omit<ErrorControllerServices, 'debugGate' | 'thrown'>) {
-  return defineController(
-    'error_preview',
-    [routeParameter('code', asInteger), currentRequest],
-    async (code, request) => {
-      if (code < 400 || code > 599)
-        throw new HttpError(404, `There is no error page for the status ${code}; try 404 or 500.`)
-      const report = new Report(new HttpError(code, statusText(code)), {
-        failed: request,
-        redactor,
-        directory,
-        isDebug: false,
-      })
-      return Response.html(await createPages(view)(report, request), { status: code })
-    },
-  )
+  return defineController('error_preview', { code: routeParameter(asInteger) }, async ({ code }, request) => {
+    if (code < 400 || code > 599)
+      throw new HttpError(404, `There is no error page for the status ${code}; try 404 or 500.`)
+    const report = new Report(new HttpError(code, statusText(code)), {
+      failed: request,
+      redactor,
+      directory,
+      isDebug: false,
+    })
+    return Response.html(await createPages(view)(report, request), { status: code })
+  })
 }
 
 /**
@@ -401,7 +397,7 @@ export function createKeyRoute(debugGate: DebugGate): RouteDefinition<Controller
     path: '/_debug',
     methods: ['GET'],
     condition: request => debugGate.isOpenedBy(request.query.get('key') ?? '', request),
-    controller: defineController('debug_key', [currentRequest], request => {
+    controller: defineController('debug_key', request => {
       const response = Response.redirect('/', 303)
       debugGate.giveCookie(response.headers, request.scheme === 'https')
       response.headers.set('cache-control', 'no-store')

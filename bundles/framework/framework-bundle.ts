@@ -16,6 +16,7 @@ import { createErrorController, createErrorPreview, createKeyRoute } from './err
 import { createOwnChecks, HealthChecks, HealthListener } from './health.ts'
 import { createHiddenRouteRule } from './hidden-route-rule.ts'
 import { ErrorListener } from './listeners/error-listener.ts'
+import { GuardListener } from './listeners/guard-listener.ts'
 import {
   BodyListener,
   HostListener,
@@ -92,7 +93,8 @@ type SessionParts = Pick<SessionListenerServices, 'store' | 'createHandedOut'>
 
 function addListeners(app: Application, options: ResolvedOptions, parts: SessionParts, thrown: ThrownFrames): void {
   const { cookie, protection, times, without } = options
-  const { config, debugGate, directory, dispatcher, files, healthChecks, logger, redactor, routes, signals } = app
+  const { config, debugGate, directory, dispatcher, files, guards, healthChecks, logger, redactor, routes, signals } =
+    app
   const sessions = new SessionListener({ ...parts, times, cookie, directory, logger, isDebug: config.isDebug, signals })
   const isConfigured = options.isSessionConfigured || app.settings.of(frameworkSettings).SESSION_URL !== undefined
   healthChecks.push(...createOwnChecks({ routes, store: parts.store, hasUsed: () => isConfigured || sessions.isUsed }))
@@ -112,6 +114,7 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
     sessions,
     new StaticFileListener(files),
     router,
+    new GuardListener(routes, guards),
     new BodyListener(),
     new ErrorListener(logger, debugGate.isDebug, thrown),
     new ResponseListener(protection.headers),

@@ -1,4 +1,4 @@
-import { type Application, type Bundle, type Controller, currentRequest, defineController, Response } from 'sinfonietta'
+import { type Application, type Bundle, type Controller, defineController, Response } from 'sinfonietta'
 import { siteSettings } from './settings.ts'
 
 /** The public website: two pages. */
@@ -24,5 +24,5 @@ export const siteBundle: Bundle = {
 }
 
 function createPage({ view }: Application, name: string, template: string): Controller {
-  return defineController(name, [currentRequest], request => Response.html(view.render(template, {}, request)))
+  return defineController(name, request => Response.html(view.render(template, {}, request)))
 }

@@ -13,6 +13,7 @@ import {
 } from './collectors.ts'
 import { type CommandSource, type ConsoleCommand, commandPoint } from './console-command.ts'
 import type { ExtensionPoint } from './extension-point.ts'
+import { type Guard, guardPoint } from './guard.ts'
 import { type HealthCheck, healthCheckPoint } from './health-check.ts'
 
 /** The lists of an application to which bundles add objects. */
@@ -27,6 +28,8 @@ export interface Contributions {
   readonly explainers: Explainer[]
   /** Commands of bundles for `bin/console`. A server does not load those that are given by a function. */
   readonly commands: CommandSource[]
+  /** Guards of bundles, which routes and groups name. */
+  readonly guards: Guard[]
   /** Checks of bundles, which `/_health` runs. */
   readonly healthChecks: HealthCheck[]
   /** Tests of main requests. If one is true, only the listeners of core bundles are called for the request. */
@@ -41,6 +44,7 @@ export function createContributions(): Contributions {
     findingRules: [],
     explainers: [],
     commands: [],
+    guards: [],
     healthChecks: [],
     isolated: [],
   }
@@ -50,6 +54,7 @@ export function createContributions(): Contributions {
 const checks = {
   // A function loads commands when the console runs.
   commands: (entry: unknown) => typeof entry === 'function' || checkEntry(entry, commandPoint),
+  guards: (entry: unknown) => checkEntry(entry, guardPoint),
   healthChecks: (entry: unknown) => checkEntry(entry, healthCheckPoint),
   collectors: (entry: unknown) => checkEntry(entry, collectorPoint),
   findingRules: (entry: unknown) => checkEntry(entry, findingRulePoint),
@@ -83,6 +88,20 @@ export function checkCollectorNames({ collectors, reservedCollectors }: Contribu
     const other = taken.get(collector.name)
     if (other !== undefined) throw new KERNEL_COLLECTOR_TAKEN([bundle, collector.name, other])
     taken.set(collector.name, `the bundle "${bundle}"`)
+  }
+}
+
+/** Refuses two guards with the same name: a route would have only one of them. @throws KERNEL_CONTRIBUTION_INVALID */
+export function checkGuardNames({ guards }: Contributions): void {
+  const bundles = new Map<string, string>()
+  for (const guard of guards) {
+    const bundle = owners.get(guard)
+    const other = bundles.get(guard.name)
+    if (other !== undefined) {
+      const mistake = `the bundle "${other}" has one of that name: give it another name`
+      throw new KERNEL_CONTRIBUTION_INVALID([nameEntry(guard, guardPoint.noun, bundle), mistake])
+    }
+    bundles.set(guard.name, bundle ?? '')
   }
 }
 

@@ -7,7 +7,6 @@ import { type Connection, Request, type RequestInit } from '../../lib/http/reque
 import { discard, Response } from '../../lib/http/response.ts'
 import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import { describeValue } from '../../lib/text/describe-value.ts'
-import { currentRequest } from '../argument-sources.ts'
 import type { Application, Routes } from '../bundle.ts'
 import { defineController } from '../controller.ts'
 import { createConstantResponse } from '../last-resort.ts'
@@ -294,7 +293,7 @@ export function mountFetchHandler(
   options: MountOptions = {},
 ): void {
   checkHandler(path, handler)
-  const controller = defineController(`fetch handler ${path}`, [currentRequest], async request => {
+  const controller = defineController(`fetch handler ${path}`, async request => {
     const message = toFetchRequest(request)
     rememberRequest(message, request)
     return fromFetchResponse(await handler(message), path, request.method)

@@ -8,7 +8,6 @@ import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatche
 import { addVary, type Headers } from '../../lib/http/headers.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { discard, isBodiless, Response, statusText } from '../../lib/http/response.ts'
-import { currentRequest } from '../argument-sources.ts'
 import type { Routes } from '../bundle.ts'
 import { defineController } from '../controller.ts'
 import { KERNEL_NO_ROUTE } from '../errors.ts'
@@ -44,7 +43,7 @@ export type NodeHandler = (
  */
 export function mountNodeHandler(routes: Routes, path: string, handler: NodeHandler, options: MountOptions = {}): void {
   checkHandler(path, handler)
-  const controller = defineController(`node handler ${path}`, [currentRequest], request => {
+  const controller = defineController(`node handler ${path}`, request => {
     const body = hasOwnBody(request) ? request.body.stream() : Readable.from([])
     const messages = new NodeMessages(request, splitUrl(request), () => body)
     callNodeHandler(handler, messages, () => messages.fail(missing(request)))

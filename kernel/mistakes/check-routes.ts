@@ -41,18 +41,33 @@ const routeAttributes: ShapeOf<
  * @throws ROUTE_DEFINITION_INVALID
  */
 export function checkRoutes(
-  { controllers, directory, routes }: Declaring & { readonly controllers: ControllerResolver },
+  {
+    controllers,
+    directory,
+    guards,
+    routes,
+  }: Declaring & { readonly controllers: ControllerResolver; readonly guards: readonly { readonly name: string }[] },
   bundles: readonly Bundle[],
 ): void {
   const declared = bundles.flatMap(({ routeDefaults = [] }) => routeDefaults)
+  const guardNames = guards.map(({ name }) => name)
   const names: ReadonlySet<string> = new Set([...Object.keys(routeAttributes), ...declared])
   for (const route of routes) {
-    const mistake = controllers.findMistake(route) ?? findDefaultMistake(route.defaults, names)
+    const mistake =
+      controllers.findMistake(route) ?? findGuardMistake(route, guardNames) ?? findDefaultMistake(route.defaults, names)
     if (mistake === undefined) continue
     const place = createDeclarations({ controllers, directory, routes }).find(route)
     const where = place === undefined ? '' : ` (${place.file}:${place.line})`
     throw new ROUTE_DEFINITION_INVALID([route.name, mistake + where])
   }
+}
+
+/** A route that nothing guards would be open. */
+function findGuardMistake({ guards }: Route, known: readonly string[]): string | undefined {
+  const unknown = guards.find(name => !known.includes(name))
+  if (unknown === undefined) return undefined
+  const advice = suggestNames(unknown, known) || `: a bundle adds it by app.guards.push({ name: '${unknown}', check })`
+  return `no bundle of the list has the guard "${unknown}"${advice}`
 }
 
 function findDefaultMistake(defaults: Route['defaults'], names: ReadonlySet<string>): string | undefined {

@@ -14,8 +14,9 @@ import {
   type RouteMethod,
   type RouteParameters,
   type RouteRequirements,
+  type SharedDefinition,
 } from './route.ts'
-import type { Argument, DefineSourced, ValuesOf } from './sources.ts'
+import type { DefineSourced, SourcesOf } from './sources.ts'
 
 /**
  * A function that answers requests: the short form of a controller. `parameters` are those of the route: the values of its
@@ -33,7 +34,10 @@ interface RouteGroupOptions<
   prefix extends string = string,
   host extends string = string,
   defaults extends RouteDefaults = RouteDefaults,
-> extends Pick<RouteDefinition<unknown, string, host, defaults>, 'defaults' | 'host' | 'schemes' | 'condition'> {
+> extends Pick<
+    RouteDefinition<unknown, string, host, defaults>,
+    'defaults' | 'host' | 'schemes' | 'condition' | 'guard'
+  > {
   /** The beginning of each path: `/admin`, `/:_locale`, `{/:_locale}`. It does not end with a slash. */
   readonly prefix?: prefix
   /** The beginning of each name: `admin_`. */
@@ -50,6 +54,7 @@ const groupShape: ShapeOf<RouteGroupOptions> = {
   host: 'string',
   schemes: 'list',
   condition: 'function',
+  guard: 'string',
 }
 
 /** The defaults of a group and a route of it together. */
@@ -69,12 +74,12 @@ declare abstract class Short<controller, prefix extends string, host extends str
     path: path,
     controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
   ): Route
-  /** With sources of arguments, which also determine the types of the function's arguments. */
-  abstract declare<const sources extends readonly unknown[], call extends (...values: ValuesOf<sources>) => unknown>(
+  /** With sources by name. The function takes their values by the same names, and the request. */
+  abstract declare<values extends object>(
     name: string,
     path: string,
-    sources: sources & readonly Argument[],
-    call: call,
+    sources: SourcesOf<values>,
+    call: (values: values, request: Request) => unknown,
   ): Route
 }
 
@@ -82,7 +87,7 @@ declare abstract class Short<controller, prefix extends string, host extends str
 type ShortDefinition = readonly [name: string, path: string, controller: unknown, ...others: unknown[]]
 
 const manyControllers =
-  "it has one controller: sources are a list before it, as in get('books', '/books', [sources], function), and what runs before it is a listener of RequestEvent"
+  "it has one controller: sources are an object before it, as in get('books', '/books', { page: queryValue() }, function), and what runs before it is a guard, or a listener of RequestEvent"
 
 /** Declares routes: all of an application, or those of a group. The type parameters are those of the group. */
 export abstract class RouteDeclarations<
@@ -103,10 +108,10 @@ export abstract class RouteDeclarations<
     this.#names = names
   }
 
-  /** Declares a route. `shared` are the requirements of groups around it. */
-  protected abstract declare(definition: RouteDefinition, shared: RouteRequirements): Route
+  /** Declares a route. `shared` is what the groups around it have declared. */
+  protected abstract declare(definition: RouteDefinition, shared: SharedDefinition): Route
 
-  #declare(definition: RouteDefinition, shared: RouteRequirements): Route {
+  #declare(definition: RouteDefinition, shared: SharedDefinition): Route {
     this.#count++
     return this.declare(definition, shared)
   }
@@ -177,14 +182,14 @@ export abstract class RouteDeclarations<
 
   #declareFor(method: RouteMethod, [name, path, ...rest]: ShortDefinition): Route {
     const [first, call] = rest
-    const isSourced = Array.isArray(first)
-    if (rest.length > (isSourced ? 2 : 1)) throw new ROUTE_DEFINITION_INVALID([name, manyControllers])
-    const controller = isSourced ? this.#defineSourced(method, name, first, call) : first
+    const sources = rest.length > 1 && typeof first === 'object' && first !== null ? first : undefined
+    if (rest.length > (sources === undefined ? 1 : 2)) throw new ROUTE_DEFINITION_INVALID([name, manyControllers])
+    const controller = sources === undefined ? first : this.#defineSourced(method, name, sources, call)
     return this.#declare({ name, path, controller, methods: [method] }, {})
   }
 
-  #defineSourced(method: RouteMethod, name: string, sources: readonly unknown[], call: unknown): object {
-    const definition = `routes.${method.toLowerCase()}(name, path, [sources], function)`
+  #defineSourced(method: RouteMethod, name: string, sources: object, call: unknown): object {
+    const definition = `routes.${method.toLowerCase()}(name, path, { sources }, function)`
     const controller = this.define(definition, `${this.#names}${name}`, sources, call)
     noteDeclaration([controller], this.#defineSourced)
     return controller
@@ -199,13 +204,13 @@ class RouteGroup<
   defaults extends object = NoDefaults,
 > extends RouteDeclarations<controller, prefix, host, defaults> {
   readonly #options: RouteGroupOptions
-  readonly #declareOutside: (definition: RouteDefinition, shared: RouteRequirements) => Route
+  readonly #declareOutside: (definition: RouteDefinition, shared: SharedDefinition) => Route
   readonly #routes: Route[] = []
 
   /** @throws ROUTE_GROUP_INVALID */
   constructor(
     options: RouteGroupOptions,
-    declareOutside: (definition: RouteDefinition, shared: RouteRequirements) => Route,
+    declareOutside: (definition: RouteDefinition, shared: SharedDefinition) => Route,
     define: DefineSourced,
     names: string,
   ) {
@@ -229,8 +234,8 @@ class RouteGroup<
     this.#refuse(`it has a requirement for "${stray}", but the variables of its routes are: ${known}`)
   }
 
-  protected override declare(definition: RouteDefinition, shared: RouteRequirements): Route {
-    const { condition: ownCondition, requirements, defaults, name = '', prefix = '', ...common } = this.#options
+  protected override declare(definition: RouteDefinition, shared: SharedDefinition): Route {
+    const { condition: ownCondition, guard, requirements, defaults, name = '', prefix = '', ...common } = this.#options
     const { condition = ownCondition } = definition
     if (prefix !== '' && typeof definition.path === 'string' && /^[\w:*]/.test(definition.path)) {
       this.#refuse(
@@ -247,7 +252,10 @@ class RouteGroup<
         defaults: { ...defaults, ...definition.defaults },
         ...(condition && { condition: both(ownCondition, condition) }),
       },
-      { ...requirements, ...shared },
+      {
+        requirements: { ...requirements, ...shared.requirements },
+        guards: [...(guard === undefined ? [] : [guard]), ...(shared.guards ?? [])],
+      },
     )
     this.#routes.push(route)
     return route
@@ -297,7 +305,7 @@ export class RouteCollection<controller = unknown> extends RouteDeclarations<con
     return this.#ordered.values()
   }
 
-  protected override declare(definition: RouteDefinition, shared: RouteRequirements): Route {
+  protected override declare(definition: RouteDefinition, shared: SharedDefinition): Route {
     const route = new Route(definition, shared)
     for (const name of [route.name, ...route.aliases]) {
       const taken = this.#named.get(name) ?? this.#aliases.get(name)

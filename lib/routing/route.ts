@@ -38,6 +38,8 @@ export interface RouteDefinition<
   readonly schemes?: readonly RouteScheme[]
   /** Checked after the path and the host. If it returns false, the route does not exist for this request. */
   readonly condition?: (request: Request) => boolean
+  /** The name of a guard of a bundle (`app.guards`), which must let a request pass. The guards of groups are asked before. */
+  readonly guard?: string
   /** Higher is tried earlier. Equal priorities are tried in the order of declaration. 0 by default. */
   readonly priority?: number
 }
@@ -54,11 +56,20 @@ export const definitionShape: ShapeOf<RouteDefinition> = {
   host: 'string',
   schemes: 'list',
   condition: 'function',
+  guard: 'string',
   priority: 'number',
 }
 
 /** Patterns for whole values of variables, by name. */
 export type RouteRequirements = Readonly<Record<string, RegExp | string>>
+
+/** What the groups of a route have declared for it. */
+export interface SharedDefinition {
+  /** Of variables that the route need not have. */
+  readonly requirements?: RouteRequirements
+  /** Those of the outer group first. */
+  readonly guards?: readonly string[]
+}
 
 /** Whether a route matches a request, or the first reason against it. */
 export type Evaluation =
@@ -79,15 +90,17 @@ export class Route {
   /** Any scheme when empty. */
   readonly schemes: readonly RouteScheme[]
   readonly condition: ((request: Request) => boolean) | undefined
+  /** The names of the guards that must let a request pass, in their order. */
+  readonly guards: readonly string[]
   readonly priority: number
   readonly #defaultNames: readonly string[]
   readonly #plainMatch: Evaluation
   readonly #answeredMethods: ReadonlySet<string> | undefined
 
-  /** `shared` are requirements of groups; the route need not have their variables. @throws ROUTE_DEFINITION_INVALID */
-  constructor(definition: RouteDefinition, shared: RouteRequirements = {}) {
-    const { aliases = [], name, path, host, methods, schemes } = definition
-    const requirements = { ...shared, ...definition.requirements }
+  /** `shared` is what groups have declared. @throws ROUTE_DEFINITION_INVALID */
+  constructor(definition: RouteDefinition, shared: SharedDefinition = {}) {
+    const { aliases = [], guard, name, path, host, methods, schemes } = definition
+    const requirements = { ...shared.requirements, ...definition.requirements }
     const refuse = (reason: string, options?: { cause: unknown }): never => {
       throw new ROUTE_DEFINITION_INVALID([name, reason], options)
     }
@@ -134,6 +147,7 @@ export class Route {
     this.#defaultNames = Object.keys(this.defaults)
     this.#plainMatch = { outcome: 'match', parameters: this.defaults }
     this.condition = definition.condition
+    this.guards = [...new Set([...(shared.guards ?? []), ...(guard === undefined ? [] : [guard])])]
     this.priority = definition.priority ?? 0
     this.#answeredMethods = methods && new Set(methods.includes('GET') ? [...methods, 'HEAD'] : methods)
   }

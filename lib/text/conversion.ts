@@ -50,6 +50,15 @@ export const asInteger: Conversion<number> = {
   expected: 'an integer of 32 bits',
 }
 
+/** An id, such as a column of the type `integer` counts it: from 1 to 2147483647. */
+export const asId: Conversion<number> = asIntegerFrom(1, 2 ** 31 - 1)
+
+/** A UUID of any version (RFC 9562), in lower case, as databases write it. */
+export const asUuid: Conversion<string> = {
+  expected: 'a UUID such as 018f4e2a-7d3c-7b1e-9f00-5a1d2c3b4e5f',
+  convert: text => (/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) ? text.toLowerCase() : undefined),
+}
+
 /** A share: a number from 0 to 1. */
 export const asRatio: Conversion<number> = {
   expected: 'a number from 0 to 1',

@@ -3,7 +3,6 @@ import {
   type Bundle,
   createFileResponse,
   createFrameworkBundle,
-  currentRequest,
   defineController,
   ExceptionEvent,
   HttpError,
@@ -149,7 +148,7 @@ t.test('a file that answers an error is sent whole, with the status of the error
   const send = (request: Request) => createFileResponse(request, '404.html', { root, disposition: 'inline' })
   const ways: Readonly<Record<string, Bundle['register']>> = {
     'an error controller': ({ controllers }) =>
-      controllers.decorate('error_controller', () => defineController('error_controller', [currentRequest], send)),
+      controllers.decorate('error_controller', () => defineController('error_controller', send)),
     'a listener of kernel.exception': ({ dispatcher }) =>
       void dispatcher.on(ExceptionEvent, async event => event.respond(await send(event.request))),
   }

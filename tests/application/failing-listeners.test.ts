@@ -137,7 +137,7 @@ t.test('a listener that asks for its own page, or for a page that fails, does no
 const secret = 'hunter2'.repeat(2)
 
 const brokenErrorPage: Bundle['register'] = ({ controllers }) => {
-  const broken = defineController('error_controller', [], () => {
+  const broken = defineController('error_controller', () => {
     throw new Error('the page <b>failed</b>', { cause: new Error(`password=${secret}`) })
   })
   controllers.decorate('error_controller', () => broken)

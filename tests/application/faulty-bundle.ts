@@ -13,7 +13,6 @@ import {
   type ResponseEvent,
   type ViewEvent,
 } from 'sinfonietta'
-import { currentRequest } from '#kernel/argument-sources.ts'
 import { type Controller, defineController } from '#kernel/controller.ts'
 import { type Body, Response } from '#lib/http/response.ts'
 import { lifecycle } from '../support/lifecycle.ts'
@@ -162,7 +161,7 @@ export const faultyBundle: Bundle = {
     routes.add({ name: 'self', path: '/self', controller: request => app.kernel.forward(request, 'selfish') })
     controllers.register('selfish', {
       name: 'selfish',
-      arguments: [currentRequest],
+      arguments: [request => request],
       call: request => app.kernel.forward(request as Request, 'selfish'),
     })
     routes.add({
@@ -175,11 +174,8 @@ export const faultyBundle: Bundle = {
 
 const faulty: Controller = defineController(
   'faulty',
-  [
-    currentRequest,
-    (request: Request): unknown => isWanted('argument', request) && misbehave(String(request.query.get('how'))),
-  ],
-  (request, _argument) =>
+  { fault: request => isWanted('argument', request) && misbehave(String(request.query.get('how'))) },
+  (_values, request) =>
     isWanted('controller', request) ? misbehave(String(request.query.get('how'))) : Response.text('no fault at all'),
 )
 
@@ -195,7 +191,7 @@ async function own({ attributes }: Request): Promise<Response> {
 function decorate({ kernel }: Application, inner: Controller): Controller {
   return {
     name: inner.name,
-    arguments: [currentRequest, ...inner.arguments],
+    arguments: [request => request, ...inner.arguments],
     async call(first, ...others) {
       const request = first as Request
       if (!isWanted('error_controller', request)) return inner.call(...others)

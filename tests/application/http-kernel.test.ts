@@ -191,7 +191,7 @@ t.test('200 overlapping requests do not see anything of one another', async t =>
 
 t.test('arguments that are waited for are waited for', async t => {
   const { kernel, request } = createBareKernel()
-  const controller = defineController('waits', [async () => 'later'], value => new Response(value))
+  const controller = defineController('waits', { value: async () => 'later' }, ({ value }) => new Response(value))
   request.attributes.set('_controller', controller)
   t.equal((await kernel.handle(request)).body, 'later')
 })
@@ -228,7 +228,7 @@ t.test('a RecordingDispatcher records the events of an application with the prof
   t.strictSame(dispatcher.sequence.slice(0, 3), ['kernel.request', 'kernel.exception', 'kernel.request (sub)'])
   t.hasStrict(dispatcher.of(RequestEvent)[0], {
     failedBy: 'RouterListener.onRequest',
-    skipped: ['CrossOriginListener.onRequest', 'BodyListener.onRequest'],
+    skipped: ['CrossOriginListener.onRequest', 'GuardListener.onRequest', 'BodyListener.onRequest'],
   })
   t.equal(dispatcher.last(ExceptionEvent).stoppedBy, 'ErrorListener.onException')
 })

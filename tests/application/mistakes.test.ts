@@ -31,7 +31,6 @@ import { createRequest, createResponseEvent, createTestKernel, TestClient } from
 import { t } from 'tap'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import {
-  currentRequest,
   formBody,
   headerValue,
   jsonBody,
@@ -145,24 +144,20 @@ const inRegister = [
       'a controller without sources': [
         () => defineController('a', wrong(answer), wrong(undefined)),
         'the sources of "a"',
-        'not a list',
+        'not an object such as { id: routeParameter() }',
       ],
       'a controller without a name': [
-        () => defineController(wrong([currentRequest]), wrong(answer), answer),
-        'the name is an array',
+        () => defineController(wrong({ page: queryValue() }), answer),
+        'the name must be a string, not an object',
       ],
       'a source that is no function': [
-        () => defineController('a', wrong(['id']), answer),
-        'a source of "a"',
+        () => defineController('a', wrong({ id: 'id' }), answer),
+        'the source "id" of "a"',
         'a string of 2 characters',
       ],
       'a source that is not called': [
-        () => defineController('a', [queryValue as unknown as typeof currentRequest], answer),
-        'a source of "a" is not called: write queryValue(…)',
-      ],
-      'a source without the name of a value': [
-        () => queryValue(wrong({ name: 'page' })),
-        'queryValue(name): the name must be a string',
+        () => defineController('a', wrong({ page: queryValue }), answer),
+        'the source "page" of "a" is not called: write queryValue(…)',
       ],
       'a list for choices': [
         () => asOneOf(wrong(['small', 'large'])),
@@ -294,20 +289,24 @@ const inRegister = [
         '"stoarge"; the nearest is "storage"',
       ],
       'a route with sources and no function': [
-        ({ routes }) => Reflect.apply(routes.get, routes, ['a', '/a', [currentRequest]]),
-        'routes.get(name, path, [sources], function): the last argument of "a" must be a function, not undefined',
+        ({ routes }) => Reflect.apply(routes.get, routes, ['a', '/a', { page: queryValue() }, undefined]),
+        'routes.get(name, path, { sources }, function): the last argument of "a" must be a function, not undefined',
       ],
-      'a route whose function takes more arguments than it has sources': [
+      'a route with a list of sources': [
+        ({ routes }) => Reflect.apply(routes.get, routes, ['a', '/a', [queryValue('page')], answer]),
+        'routes.get(name, path, { sources }, function): the sources of "a" are an array',
+      ],
+      'a route whose function takes an argument for each source': [
         ({ routes }) =>
           routes.group({ name: 'b_' }, group =>
             group.post(
               'a',
               '/a',
-              [currentRequest],
-              wrong((a: unknown, b: unknown) => [a, b]),
+              { page: queryValue() },
+              wrong((a: unknown, b: unknown, c: unknown) => [a, b, c]),
             ),
           ),
-        'routes.post(name, path, [sources], function): the function of "b_a" takes 2 arguments, so the list needs 2 sources, not 1',
+        'routes.post(name, path, { sources }, function): the function of "b_a" takes 3 arguments: it gets (values, request)',
       ],
       'options for a fallback': [
         () => queryValue('page', asInteger, wrong({ fallback: 1 })),
@@ -316,15 +315,6 @@ const inRegister = [
       'a text for the fallback of a number': [
         () => queryValue('page', asInteger, wrong('1')),
         'the fallback is a string of 1 character, but the conversion gives a number',
-      ],
-      'a function with more arguments than sources': [
-        () =>
-          defineController(
-            'a',
-            [currentRequest],
-            wrong((request: unknown, id: unknown) => [request, id]),
-          ),
-        'the function of "a" takes 2 arguments, so the list needs 2 sources, not 1',
       ],
       'a listener with next': [
         ({ dispatcher }) =>
@@ -368,6 +358,10 @@ const inRegister = [
       ],
     },
     KERNEL_CONVERSION_INVALID: {
+      'options for the name of a value': [
+        () => defineController('a', { page: queryValue(wrong({ name: 'page' })) }, answer),
+        'queryValue("page")',
+      ],
       'a constructor for a conversion': [
         () => routeParameter('id', wrong(Number)),
         'routeParameter("id")',
@@ -410,7 +404,7 @@ const inRegister = [
   ...([jsonBody(digits), jsonBody(digits)] as const).map(
     (json, index): Mistake<Application> => [
       'one body as JSON and as a form',
-      () => defineController('a', [json, index === 0 ? formBody(digits) : uploadedFile('cover')], answer),
+      () => defineController('a', { json, form: index === 0 ? formBody(digits) : uploadedFile('cover') }, answer),
       'ARGUMENT_INVALID',
       'the sources of "a" read one body as JSON and as a form, which refuses each request: use one of them',
     ],
@@ -448,7 +442,7 @@ const inRegister = [
       `a function before the controller of routes.${method}()`,
       ({ routes }) => Reflect.apply(routes[method], routes, ['a', '/a', answer, answer]),
       'ROUTE_DEFINITION_INVALID',
-      "it has one controller: sources are a list before it, as in get('books', '/books', [sources], function)",
+      "it has one controller: sources are an object before it, as in get('books', '/books', { page: queryValue() }, function)",
     ],
   ),
   ...([
@@ -488,6 +482,15 @@ const inRegister = [
 /** The lists to which bundles add objects: the place of the object is not known. */
 const inLists = defineMistakes<Application>({
   KERNEL_CONTRIBUTION_INVALID: {
+    'a guard without a function': [
+      ({ guards }) => guards.push(wrong({ name: 'admin' })),
+      'The guard "admin"',
+      'it needs the key "check"',
+    ],
+    'two guards of one name': [
+      ({ guards }) => guards.push({ name: 'admin', check: () => undefined }, { name: 'admin', check: () => undefined }),
+      'has one of that name',
+    ],
     'a function for a health check': [
       ({ healthChecks }) => healthChecks.push(wrong(answer)),
       'health check',
@@ -563,7 +566,7 @@ const inRoutes = [
         '(request, parameters)',
       ],
       'a parameter of a path without any': [
-        ({ routes }) => routes.get('a', '/a', defineController('a', [routeParameter('id')], answer)),
+        ({ routes }) => routes.get('a', '/a', defineController('a', { id: routeParameter() }, answer)),
         'the parameter "id", but its path is /a',
       ],
       'a parameter in the defaults that is mistyped': [
@@ -571,17 +574,28 @@ const inRoutes = [
         ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _bodylimit: 1 }, controller: answer }),
         'in its defaults, "_bodylimit" is declared by no bundle of the list; the nearest is "_body_limit"',
       ],
-      'a guard that is mistyped': [
+      'a role that is mistyped': [
         // @ts-expect-error
         ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _rol: 'admin' }, controller: answer }),
         'in its defaults, "_rol" is declared by no bundle of the list; the nearest are "_role"',
       ],
-      'a guard whose bundle is not in the list, in a group': [
+      'a guard that is mistyped': [
+        ({ guards, routes }) => {
+          guards.push({ name: 'admin', check: () => undefined })
+          routes.add({ name: 'a', path: '/a', guard: 'amdin', controller: answer })
+        },
+        'no bundle of the list has the guard "amdin"; the nearest is "admin"',
+      ],
+      'a guard of a group that no bundle has': [
+        ({ routes }) => routes.group({ guard: 'admin' }, group => void group.get('a', '/a', answer)),
+        `no bundle of the list has the guard "admin": a bundle adds it by app.guards.push({ name: 'admin', check })`,
+      ],
+      'a default whose bundle is not in the list, in a group': [
         ({ routes }) => routes.group({ defaults: { _access: 'editor' } }, group => group.get('a', '/a', answer)),
         `"_access" is declared by no bundle of the list: the bundle that reads it has routeDefaults: ['_access']`,
       ],
       'a mistyped parameter of a path': [
-        ({ routes }) => routes.get('a', '/a/:slug', defineController('a', [routeParameter('slgu')], answer)),
+        ({ routes }) => routes.get('a', '/a/:slug', defineController('a', { slgu: routeParameter() }, answer)),
         '"slgu"',
         'the nearest is "slug"',
       ],
@@ -979,7 +993,7 @@ t.test('a wrong value for a member of an event is refused where the listener set
         'secrets.encrypt(name, value): the value must be a string, not undefined',
       ],
       'a schema that returns nothing': [
-        ({ routes }) => routes.post('b', '/a', defineController('b', [queryValues(wrong(schema))], answer)),
+        ({ routes }) => routes.post('b', '/a', defineController('b', { query: queryValues(wrong(schema)) }, answer)),
         'the query: its schema has returned undefined, not an object with a value or issues',
       ],
     },

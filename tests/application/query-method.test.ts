@@ -17,7 +17,7 @@ const any = { '~standard': { version: 1, vendor: 'test', validate: (value: unkno
 const library: Bundle = {
   name: 'library',
   register({ routes }) {
-    routes.query('search', '/books', [jsonBody(any)], body => {
+    routes.query('search', '/books', { body: jsonBody(any) }, ({ body }) => {
       const found = books.filter(title => title.includes(String(Object(body).word)))
       return Response.json(found).withEtag()
     })

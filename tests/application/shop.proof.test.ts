@@ -31,7 +31,7 @@ export const instrumentations = [new PgInstrumentation({ enhancedDatabaseReporti
 `,
   [bundleFile]: `import { Redis } from 'ioredis'
 import pg from 'pg'
-import { type Bundle, currentRequest, defineController, Response } from 'sinfonietta'
+import { type Bundle, defineController, Response } from 'sinfonietta'
 
 export function createShopBundle(): Bundle {
   const database = new pg.Pool({ connectionString: String(process.env.SHOP_DATABASE), max: 2 })
@@ -47,7 +47,7 @@ ${slow}
       routes.add({
         name: 'authors',
         path: '/authors',
-        controller: defineController('authors', [currentRequest], async request => {
+        controller: defineController('authors', async request => {
           const visits = await cache.incr('visits:authors')
           return Response.html(view.render('shop/authors', { authors: await listAuthors(), visits }, request))
         }),

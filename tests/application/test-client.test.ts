@@ -66,7 +66,7 @@ async function boot(variables: Readonly<Record<string, string>> = {}): Promise<T
     variables,
   })
   const { dispatcher, routes } = kernel.app
-  const step = defineController('chain', [routeParameter('left', asInteger)], left =>
+  const step = defineController('chain', { left: routeParameter(asInteger) }, ({ left }) =>
     left === 0 ? Response.text('there') : Response.redirect(`/chain/${left - 1}`),
   )
   routes.add({ name: 'chain', path: '/chain/:left', controller: step })

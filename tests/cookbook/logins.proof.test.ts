@@ -72,12 +72,12 @@ createServer({ key: readFileSync(tls + '/key.pem'), cert: readFileSync(tls + '/c
 `
 
 /** Shows what the recipe of openid-client has put into the session. */
-const who = `import { type Bundle, currentSession, Response } from 'sinfonietta'
+const who = `import { type Bundle, Response } from 'sinfonietta'
 
 export const whoBundle: Bundle = {
   name: 'who',
   register({ routes }) {
-    routes.get('who', '/', [currentSession], async session => Response.json({ user: (await session.get('user')) ?? null }))
+    routes.get('who', '/', async ({ session }) => Response.json({ user: (await session.get('user')) ?? null }))
   },
 }
 `

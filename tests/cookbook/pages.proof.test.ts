@@ -17,14 +17,14 @@ const least = v.pipe(v.string(), v.transform(Number), v.number())
 export const ordersBundle: Bundle = {
   name: 'orders',
   register({ routes }) {
-    routes.get('orders', '/orders', [queryValues(v.object({ least: v.optional(least, '0'), tag: v.string() }))], query =>
+    routes.get('orders', '/orders', { query: queryValues(v.object({ least: v.optional(least, '0'), tag: v.string() })) }, ({ query }) =>
       Response.json(query),
     )
-    routes.post('order_add', '/orders', [jsonBody(order)], body => Response.json(body))
-    routes.get('order', '/orders/:id', [routeParameters(v.object({ id: v.pipe(v.string(), v.regex(/^\\d+$/)) }))], values =>
+    routes.post('order_add', '/orders', { body: jsonBody(order) }, ({ body }) => Response.json(body))
+    routes.get('order', '/orders/:id', { values: routeParameters(v.object({ id: v.pipe(v.string(), v.regex(/^\\d+$/)) })) }, ({ values }) =>
       Response.json(values),
     )
-    routes.post('note', '/notes', [formBody(v.object({ text: v.string() }))], form => Response.json(form))
+    routes.post('note', '/notes', { form: formBody(v.object({ text: v.string() })) }, ({ form }) => Response.json(form))
     routes.get('plain', '/plain', () => Response.text('It has no schema.'))
   },
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { type Application, asInteger, type Bundle, HttpError } from 'sinfonietta'
-import { currentRequest, queryValue, routeParameter } from '#kernel/argument-sources.ts'
+import { queryValue, routeParameter } from '#kernel/argument-sources.ts'
 import { type Controller, defineController } from '#kernel/controller.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
@@ -41,7 +41,7 @@ function routing(): Definition[] {
       methods: ['GET', 'HEAD'],
       requirements: { id: /\d+/ },
       defaults: { id: '7' },
-      controller: defineController('item', [id], value => Response.html(`<body>item ${value}</body>`)),
+      controller: defineController('item', { value: id }, ({ value }) => Response.html(`<body>item ${value}</body>`)),
     },
     { name: 'multi_get', path: '/multi', methods: ['GET'], controller: says('multi get') },
     { name: 'multi_change', path: '/multi', methods: ['PUT', 'DELETE'], controller: says('multi change') },
@@ -55,8 +55,8 @@ function routing(): Definition[] {
       defaults: { _format: 'html' },
       controller: defineController(
         'slug',
-        [routeParameter('slug'), routeParameter('_format')],
-        (slug, format) => new Response(`slug ${slug} ${format}`),
+        { slug: routeParameter(), format: routeParameter('_format') },
+        ({ slug, format }) => new Response(`slug ${slug} ${format}`),
       ),
     },
     { name: 'prio', path: '/prio/:x', controller: shows('prio', 'x') },
@@ -66,7 +66,7 @@ function routing(): Definition[] {
     {
       name: 'u',
       path: '/u/:name',
-      controller: defineController('u', [routeParameter('name')], name =>
+      controller: defineController('u', { name: routeParameter() }, ({ name }) =>
         Response.html(`u ${Buffer.from(name).toString('hex')}`),
       ),
     },
@@ -76,7 +76,7 @@ function routing(): Definition[] {
       name: 'opt',
       path: '/opt{/:a{/:b}}',
       defaults: { a: 'A', b: 'B' },
-      controller: defineController('opt', [routeParameter('a'), routeParameter('b')], (a, b) =>
+      controller: defineController('opt', { a: routeParameter(), b: routeParameter() }, ({ a, b }) =>
         Response.html(`opt ${a} ${b}`),
       ),
     },
@@ -119,7 +119,9 @@ function kinds(): Definition[] {
     {
       name: 'status',
       path: '/status/:status',
-      controller: defineController('status', [status], status => Response.html('<body>status</body>', { status })),
+      controller: defineController('status', { status }, ({ status }) =>
+        Response.html('<body>status</body>', { status }),
+      ),
     },
     {
       name: 'stream',
@@ -151,18 +153,18 @@ function errors(): Definition[] {
     {
       name: 'nothing',
       path: '/nothing',
-      controller: defineController('nothing', [], () => undefined),
+      controller: defineController('nothing', () => undefined),
     },
     {
       name: 'array',
       path: '/array',
-      controller: defineController('array', [], () => ['a']),
+      controller: defineController('array', () => ['a']),
     },
   ]
 }
 
 function requests({ dispatcher, kernel }: Application): Definition[] {
-  const sub = defineController('sub', [routeParameter('id'), routeParameter('tag')], (id, tag) =>
+  const sub = defineController('sub', { id: routeParameter(), tag: routeParameter() }, ({ id, tag }) =>
     Response.html(`sub ${id} ${tag}`),
   )
   return [
@@ -170,7 +172,7 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
       name: 'ok',
       path: '/ok',
       methods: ['GET', 'POST'],
-      controller: defineController('ok', [currentRequest], async request => {
+      controller: defineController('ok', async request => {
         // An answer before the end of the body would not depend on a broken body.
         await request.body.bytes()
         return Response.html('<body>ok</body>')
@@ -181,13 +183,13 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
       path: '/echo',
       methods: ['POST'],
       defaults: { _body_limit: 64 * 1024 },
-      controller: defineController('echo', [currentRequest], async request => Response.text(await request.text())),
+      controller: defineController('echo', async request => Response.text(await request.text())),
     },
     {
       name: 'form',
       path: '/form',
       methods: ['POST'],
-      controller: defineController('form', [currentRequest], async request => {
+      controller: defineController('form', async request => {
         const fields = [...(await request.formData())]
         return Response.json(fields.map(([name, value]) => [name, typeof value === 'string' ? value : value.size]))
       }),
@@ -195,7 +197,7 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
     {
       name: 'count',
       path: '/count',
-      controller: defineController('count', [currentRequest], async ({ session }) => {
+      controller: defineController('count', async ({ session }) => {
         const count = Number((await session.get('count')) ?? 0) + 1
         await session.set('count', count)
         return Response.html(`count ${count}`)
@@ -205,26 +207,26 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
       name: 'stateless',
       path: '/stateless',
       defaults: { _stateless: true },
-      controller: defineController('stateless', [currentRequest], async ({ session }) =>
+      controller: defineController('stateless', async ({ session }) =>
         Response.html(String(await session.get('count'))),
       ),
     },
     {
       name: 'query',
       path: '/query',
-      controller: defineController('query', [queryValue('page', asInteger, 1)], page => Response.html(`page ${page}`)),
+      controller: defineController('query', { page: queryValue(asInteger, 1) }, ({ page }) =>
+        Response.html(`page ${page}`),
+      ),
     },
     {
       name: 'forward',
       path: '/forward',
-      controller: defineController('forward', [currentRequest], request =>
-        kernel.forward(request, sub, { id: 9, tag: 'z' }),
-      ),
+      controller: defineController('forward', request => kernel.forward(request, sub, { id: 9, tag: 'z' })),
     },
     {
       name: 'embed',
       path: '/embed',
-      controller: defineController('embed', [currentRequest], async request => {
+      controller: defineController('embed', async request => {
         const embedded = await kernel.forward(request, sub, { id: 9, tag: 'z' })
         return Response.html(`<body>around ${embedded.body}</body>`)
       }),
@@ -232,14 +234,14 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
     {
       name: 'inner_failure',
       path: '/inner-failure',
-      controller: defineController('inner_failure', [currentRequest], request =>
+      controller: defineController('inner_failure', request =>
         kernel.handle(request.duplicate({ target: '/boom' }), { catchErrors: false }),
       ),
     },
     {
       name: 'events',
       path: '/events',
-      controller: defineController('events', [], async () => {
+      controller: defineController('events', async () => {
         const event = new ProbeEvent()
         await dispatcher.dispatch(event)
         return Response.html(event.heard.join())
@@ -248,7 +250,7 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
     {
       name: 'slow',
       path: '/slow/:id',
-      controller: defineController('slow', [currentRequest, routeParameter('id')], async (request, id) => {
+      controller: defineController('slow', { id: routeParameter() }, async ({ id }, request) => {
         await new Promise(resolve => setTimeout(resolve, Number(id) % 7))
         return Response.html(`slow ${id} ${request.attributes.get('_route_params')?.id} ${request.query.get('id')}`)
       }),
@@ -257,7 +259,7 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
 }
 
 function returns(name: string, create: () => Response): Controller {
-  return defineController(name, [], create)
+  return defineController(name, create)
 }
 
 function says(text: string): Controller {
@@ -265,12 +267,14 @@ function says(text: string): Controller {
 }
 
 function shows(label: string, parameter: string): Controller {
-  return defineController(label, [routeParameter(parameter)], value => Response.html(`${label} ${value}`))
+  return defineController(label, { value: routeParameter(parameter) }, ({ value }) =>
+    Response.html(`${label} ${value}`),
+  )
 }
 
 function throws(path: string, create: () => unknown): Definition {
   const name = path.slice(1).replaceAll('-', '_')
-  const controller = defineController(name, [], () => {
+  const controller = defineController(name, () => {
     throw create()
   })
   return { name, path, controller }

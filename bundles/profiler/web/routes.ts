@@ -1,4 +1,3 @@
-import { currentRequest } from '../../../kernel/argument-sources.ts'
 import type { SourceProblem } from '../../../kernel/bundle.ts'
 import { type Controller, defineController } from '../../../kernel/controller.ts'
 import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
@@ -107,17 +106,14 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
   const condition = (request: Request) => seesProfiler(request, debugGate)
   const add = ({ bodyLimit, name, method, ...route }: Omit<PageRoute, 'page'>, page: Page): Controller => {
     const controllerName = name === '_wdt' ? 'profiler_toolbar' : name.slice(1)
-    const controller = defineController(controllerName, [currentRequest], page)
+    const controller = defineController(controllerName, page)
     // The log is for the application's own requests. The token of a profile gives access to nothing.
     const defaults = { _log: false, _public: ['token'], ...(bodyLimit !== undefined && { _body_limit: bodyLimit }) }
     routes.add({ ...route, name, methods: [method], controller, condition, defaults })
     return controller
   }
   // The supervisor shows the page at each path in the place of an application that cannot start.
-  app.controllers.register(
-    'broken_sources_controller',
-    defineController('broken_sources', [currentRequest], lazyPage('broken')),
-  )
+  app.controllers.register('broken_sources_controller', defineController('broken_sources', lazyPage('broken')))
   // These three do not wait for requests that have just ended.
   const addGet = (name: string, path: string, page: Page) => add({ method: 'GET', name, path }, page)
   return [

@@ -10,14 +10,7 @@ import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import {
-  checkedForm,
-  currentRequest,
-  formBody,
-  jsonBody,
-  queryValues,
-  routeParameters,
-} from '#kernel/argument-sources.ts'
+import { checkedForm, formBody, jsonBody, queryValues, routeParameters } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
@@ -54,9 +47,9 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
   const { code, stdout } = await run('debug:routes')
   t.equal(code, 0)
   const lines = stdout.split('\n')
-  t.match(lines[0], /^Name +Methods +Path +Controller +Host$/)
-  t.match(lines[1], /^tenant +POST, PUT +\/tenant\/:id +tenant +:tenant\.example\.org$/)
-  t.ok(lines.some(line => /^partnership +GET +\/partnership +partnership +any$/.test(line)))
+  t.match(lines[0], /^Name +Methods +Path +Guard +Controller +Host$/)
+  t.match(lines[1], /^tenant +POST, PUT +\/tenant\/:id +none +tenant +:tenant\.example\.org$/)
+  t.ok(lines.some(line => /^partnership +GET +\/partnership +none +partnership +any$/.test(line)))
   t.strictSame(JSON.parse((await run('debug:routes tenant. --json')).stdout), [
     {
       name: 'tenant',
@@ -68,6 +61,7 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
       requirements: { id: '\\d+', tenant: '[^.]+' },
       defaults: { _format: 'json' },
       hasCondition: true,
+      guards: [],
       controller: 'tenant',
       inputs: [],
       priority: 5,
@@ -85,16 +79,16 @@ t.test('debug:routes describes the inputs of routes by their schemas', async t =
   const shop: Bundle = {
     name: 'shop',
     register({ routes }) {
-      routes.post('order', '/order', [jsonBody(z.object({ item: z.string(), count: z.int().min(1) }))], answer)
+      routes.post('order', '/order', { order: jsonBody(z.object({ item: z.string(), count: z.int().min(1) })) }, answer)
       routes.post(
         'form',
         '/form',
-        [checkedForm(v.object({ name: v.string(), photo: v.instance(UploadedFile) }))],
+        { form: checkedForm(v.object({ name: v.string(), photo: v.instance(UploadedFile) })) },
         answer,
       )
-      routes.post('file', '/file', [formBody(z.object({ photo: z.instanceof(UploadedFile) }))], answer)
-      routes.get('list', '/list', [queryValues(type({ 'page?': 'string' })), currentRequest], answer)
-      routes.get('item', '/item/:id', [routeParameters(broken)], answer)
+      routes.post('file', '/file', { form: formBody(z.object({ photo: z.instanceof(UploadedFile) })) }, answer)
+      routes.get('list', '/list', { query: queryValues(type({ 'page?': 'string' })) }, answer)
+      routes.get('item', '/item/:id', { route: routeParameters(broken) }, answer)
     },
   }
   const load = async () => [createFrameworkBundle(), shop]
@@ -167,7 +161,7 @@ t.test('a route that only answers GET and reads a body is named when the server 
   const shop: Bundle = {
     name: 'shop',
     register({ routes }) {
-      const search = defineController('search', [jsonBody(schema)], () => new Response())
+      const search = defineController('search', { input: jsonBody(schema) }, () => new Response())
       routes.get('search', '/search', search)
       routes.post('post', '/search', search)
       routes.add({ name: 'both', path: '/both', methods: ['GET', 'POST'], controller: search })

@@ -3,7 +3,6 @@ import { inspect } from 'node:util'
 import {
   type Bundle,
   createFrameworkBundle,
-  currentRequest,
   defineController,
   failedRequest,
   HttpError,
@@ -261,7 +260,7 @@ t.test('an error page describes the request that has failed, not its own sub-req
         kernel.handle(request.duplicate({ method: 'PATCH', target: '/fails?within' }))
       routes.post('within', '/within', within)
       controllers.decorate('error_controller', usual =>
-        defineController('error_controller', [currentRequest], async request => {
+        defineController('error_controller', async request => {
           const { attributes, method, url, headers } = failedRequest(request)
           const facts = { method, url, route: attributes.get('_route'), agent: headers.get('user-agent') }
           // What the error controller of the framework returns.

@@ -4,7 +4,6 @@ import { type SpanContext, SpanStatusCode, trace } from '@opentelemetry/api'
 import { HttpError, type Request, RequestEvent, TerminateEvent } from 'sinfonietta'
 import { createRequestEvent } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { currentRequest } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
@@ -36,8 +35,8 @@ t.test('a request has a span with its children: controller, template and sub-req
     directory: t.testdir(files),
     register({ dispatcher, routes, view }) {
       const page = async (request: Request) => new Response(await view.render('own/page', { title: 'Hello' }, request))
-      routes.add({ name: 'blog', path: '/blog/:slug', controller: defineController('blog', [currentRequest], page) })
-      routes.add({ name: 'part', path: '/part', controller: defineController('part', [], () => new Response('x')) })
+      routes.add({ name: 'blog', path: '/blog/:slug', controller: defineController('blog', page) })
+      routes.add({ name: 'part', path: '/part', controller: defineController('part', () => new Response('x')) })
       dispatcher.on(
         RequestEvent,
         ({ isMainRequest }) => (isMainRequest ? delay(5) : undefined),

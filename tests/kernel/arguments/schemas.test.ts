@@ -252,19 +252,19 @@ t.test('a form that is checked gives its issues by field, and its texts', async 
 t.test('the values have the types of the schemas', async t => {
   const controller = defineController(
     'typed',
-    [
-      jsonBody(z.object({ at: z.coerce.date() })),
-      queryValues(v.object({ page: v.pipe(v.string(), v.transform(Number)) })),
-      routeParameters(type({ id: 'string.integer.parse' })),
-    ],
-    ({ at }, { page }, { id }) => at.getTime() + page + id,
+    {
+      body: jsonBody(z.object({ at: z.coerce.date() })),
+      query: queryValues(v.object({ page: v.pipe(v.string(), v.transform(Number)) })),
+      route: routeParameters(type({ id: 'string.integer.parse' })),
+    },
+    ({ body: { at }, query: { page }, route: { id } }) => at.getTime() + page + id,
   )
-  t.equal(controller.arguments.length, 3)
+  t.equal(controller.name, 'typed')
   // A body is JSON or a form, never both.
-  const ofForm = defineController('typed form', [checkedForm(z.object({ name: z.string() }))], form =>
+  const ofForm = defineController('typed form', { form: checkedForm(z.object({ name: z.string() })) }, ({ form }) =>
     form.issues === undefined ? form.value.name.trim() : Object.keys(form.values),
   )
-  t.equal(ofForm.arguments.length, 1)
+  t.equal(ofForm.name, 'typed form')
 })
 
 t.test('observers see each validation with its end, until they are removed', async t => {
@@ -311,13 +311,13 @@ t.test('a route knows the schemas of its inputs, in the order of its sources', a
     [checkedForm(schema), 'form'],
   ] as const
   for (const [argument, source] of sources) {
-    const controller = defineController('item', [() => 'none', argument], () => undefined)
+    const controller = defineController('item', { none: () => 'none', input: argument }, () => undefined)
     const [input, ...others] = inputsOf({ controller })
     t.equal(input?.source, source)
     t.equal(input?.schema, schema)
     t.strictSame(others, [], 'only sources with schemas are inputs')
   }
-  const both = defineController('item', [queryValues(schema), routeParameters(schema)], () => undefined)
+  const both = defineController('item', { query: queryValues(schema), route: routeParameters(schema) }, () => undefined)
   t.strictSame(
     inputsOf({ controller: both }).map(({ source }) => source),
     ['query', 'route'],

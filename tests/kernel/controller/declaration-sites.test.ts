@@ -1,6 +1,6 @@
 import { asInteger } from 'sinfonietta'
 import { t } from 'tap'
-import { currentRequest, routeParameter } from '#kernel/argument-sources.ts'
+import { routeParameter } from '#kernel/argument-sources.ts'
 import { defineController, defineSourced, isController, nameOfController, toController } from '#kernel/controller.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { Declarations, noteDeclaration } from '#lib/stack/declaration-sites.ts'
@@ -13,7 +13,7 @@ const here = 'tests/kernel/controller/declaration-sites.test.ts'
 t.test('a route, its function and a controller are declared where the application calls', async t => {
   const routes = new RouteCollection()
   const handler = () => undefined
-  const controller = defineController('shown', [], () => undefined)
+  const controller = defineController('shown', () => undefined)
   routes.group({ prefix: '/shop' }, group => {
     group.get('grouped', '/x', handler)
   })
@@ -32,10 +32,7 @@ t.test('the controller of a route with sources has the name and the place of the
   let line = 0
   routes.group({ prefix: '/shop', name: 'shop_' }, group => {
     line = Number(parseStack(new Error('here'))[0]?.line)
-    group.get('item', '/:id', [routeParameter('id', asInteger), currentRequest], (id, request) => [
-      id + 1,
-      request.path,
-    ])
+    group.get('item', '/:id', { id: routeParameter(asInteger) }, ({ id }, request) => [id + 1, request.path])
   })
   const route = routes.find('shop_item')
   t.ok(isController(route?.controller))
@@ -47,8 +44,8 @@ t.test('the controller of a route with sources has the name and the place of the
       { file: here, line: line + 1 },
     ],
   )
-  const unnamed = new RouteCollection().get('plain', '/', [], () => 'plain')
-  t.match(unnamed.controller, { name: 'plain', sources: [], call: Function }, 'routing alone makes no controller')
+  const unnamed = new RouteCollection().get('plain', '/', { one: () => 1 }, () => 'plain')
+  t.match(unnamed.controller, { name: 'plain', sources: { one: Function }, call: Function }, 'routing alone makes no controller')
 })
 
 t.test('a helper that declares several routes is the place of none of them', async t => {
@@ -78,7 +75,7 @@ t.test('a function that declares the routes of several groups is their place', a
 })
 
 t.test('what is declared is listed once, also for later declarations and those without a place', async t => {
-  const define = () => defineController('shown', [], () => undefined)
+  const define = () => defineController('shown', () => undefined)
   const lost = {}
   noteDeclaration([lost], () => 'is not running')
   const one = define()
@@ -107,7 +104,7 @@ t.test('outside of the application, it is the caller of the collection', async t
 })
 
 t.test('a function without a name has that of its controller in stacks', async t => {
-  const stackOf = (call: () => unknown) => parseStack(defineController('order', [], call).call())[0]?.function
+  const stackOf = (call: () => unknown) => parseStack(defineController('order', call).call())[0]?.function
   t.equal(
     stackOf(() => new Error()),
     'controller order',

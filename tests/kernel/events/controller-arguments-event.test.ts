@@ -5,7 +5,7 @@ import { queryValue } from '#kernel/argument-sources.ts'
 import { defineController, toController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 
-const greet = defineController('greet', [queryValue('name')], name => new Response(`hello ${name}`))
+const greet = defineController('greet', { name: queryValue() }, ({ name }) => new Response(`hello ${name}`))
 
 t.test('listeners see the resolved arguments, by priority, and may replace them', async t => {
   const { kernel, dispatcher } = createBareKernel()
@@ -16,10 +16,10 @@ t.test('listeners see the resolved arguments, by priority, and may replace them'
   dispatcher.on(ControllerArgumentsEvent, async event => {
     await new Promise(setImmediate)
     heard.push(event.controller.name, ...event.arguments)
-    event.arguments = ['grace']
+    event.arguments = [{ name: 'grace' }]
   })
   t.equal((await kernel.handle(request)).body, 'hello grace')
-  t.strictSame(heard, ['greet', 'ada', 'last', 'grace'])
+  t.strictSame(heard, ['greet', { name: 'ada' }, request, 'last', { name: 'grace' }])
 })
 
 t.test('a listener may still replace the controller', async t => {

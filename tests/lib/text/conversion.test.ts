@@ -1,4 +1,4 @@
-import { asDate, asFlag, asInteger, asIntegerFrom, asListOf, asOneOf, asText, asUrl } from 'sinfonietta'
+import { asDate, asFlag, asId, asInteger, asIntegerFrom, asListOf, asOneOf, asText, asUrl, asUuid } from 'sinfonietta'
 import t from 'tap'
 
 t.test('text stays as it is', async t => {
@@ -37,6 +37,21 @@ t.test('an integer is all digits, and one that a column of the type integer take
   )
 })
 
+t.test('an id is an integer from 1 that a column of 32 bits takes', async t => {
+  const texts = ['1', '2147483647', '0', '-1', '2147483648', '1.0', '1e3', ' 1', '0x1', '']
+  t.strictSame(texts.map(asId.convert).filter(Number.isInteger), [1, 2 ** 31 - 1])
+})
+
+t.test('a UUID of any version is one text, however it is written', async t => {
+  const uuid = '018f4e2a-7d3c-7b1e-9f00-5a1d2c3b4e5f'
+  t.equal(asUuid.convert(uuid.toUpperCase()), uuid)
+  const wrong = [uuid.slice(1), `${uuid}0`, `{${uuid}}`, uuid.replaceAll('-', ''), uuid.replace('f', 'g'), `${uuid}\n`]
+  t.strictSame(
+    wrong.filter(text => asUuid.convert(text) !== undefined),
+    [],
+  )
+})
+
 t.test('an integer with bounds of its own is in them', async t => {
   const asDays = asIntegerFrom(1, 100)
   t.equal(asDays.expected, 'an integer from 1 to 100')
@@ -48,8 +63,8 @@ t.test('an integer with bounds of its own is in them', async t => {
     undefined,
     undefined,
   ])
-  const asId = asIntegerFrom(1, Number.MAX_SAFE_INTEGER)
-  t.strictSame(['9007199254740991', '9007199254740992', '9007199254740993'].map(asId.convert), [
+  const asLongId = asIntegerFrom(1, Number.MAX_SAFE_INTEGER)
+  t.strictSame(['9007199254740991', '9007199254740992', '9007199254740993'].map(asLongId.convert), [
     2 ** 53 - 1,
     undefined,
     undefined,

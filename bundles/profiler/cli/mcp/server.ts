@@ -1,6 +1,5 @@
 import { Writable } from 'node:stream'
 import type { z as Zod } from 'zod/v4'
-import { currentRequest } from '../../../../kernel/argument-sources.ts'
 import { type ConsoleCommand, exitCodes } from '../../../../kernel/contracts/console-command.ts'
 import { type Controller, defineController } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
@@ -52,7 +51,7 @@ export function createMcpRoute(
     path: `${home}mcp`,
     defaults: { _body_limit: bodyLimit, _log: false },
     condition: request => isProgram(request) && debugGate.allows(request),
-    controller: defineController('profiler_mcp', [currentRequest], async (request: Request) => {
+    controller: defineController('profiler_mcp', async (request: Request) => {
       if (!isOn) throw new PROFILER_MCP_OFF([])
       // Agents try GET for notifications, which this server never sends. That is no mistake to log.
       if (request.method !== 'POST') {

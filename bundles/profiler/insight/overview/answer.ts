@@ -10,7 +10,7 @@ import { countPrinted } from '../../subjects/console/read.ts'
 import { readOperation, readResponseContent } from '../../subjects/exchange/read.ts'
 import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
-import { readRouteLog } from '../../subjects/router/read.ts'
+import { readGuard, readRouteLog } from '../../subjects/router/read.ts'
 import { inputNames, type RefusedField, type RefusedInput, readRefused } from '../../subjects/validation/read.ts'
 import { findUnexpected, isRepeat } from '../findings/work-rules.ts'
 import type { ShownProfile } from '../relatives.ts'
@@ -39,7 +39,7 @@ export function findReason(profile: Profile): Reason | undefined {
   const words = describeRouting(profile)
   if (hasThrown(profile)) return describeException(profile, words)
   const { detail = readOperation(profile)?.errors[0]?.message } = readProblem(profile)
-  const known = words ?? (detail === undefined ? undefined : [toValue(detail, messageLimit)])
+  const known = words ?? withGuard(profile, detail === undefined ? [] : [toValue(detail, messageLimit)])
   return known && { words: known, details: known, panel: words === undefined ? 'request' : 'router' }
 }
 
@@ -64,9 +64,17 @@ function describeException(profile: Profile, routing: Sentence | undefined): Rea
   const { file, line } = findThrowFrame(profile) ?? {}
   const place = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
   const message = (first?.message ?? '').replace(/\.$/, '')
-  const words = routing ?? (message === '' ? [] : [toValue(message, messageLimit)])
+  const words = routing ?? withGuard(profile, message === '' ? [] : [toValue(message, messageLimit)]) ?? []
   const details = [name, ...place, ...(words.length === 0 ? [] : [': ', ...words])]
   return { words: words.length === 0 ? [name] : words, details, panel: 'exception' }
+}
+
+/** Puts the guard that has refused the request before what it has said; `undefined` if nothing is known. */
+function withGuard(profile: Profile, words: Sentence): Sentence | undefined {
+  const guard = readGuard(profile)
+  if (guard === undefined) return words.length === 0 ? undefined : words
+  const name: Sentence = ['the guard ', toValue(guard, nameLimit)]
+  return words.length === 0 ? [...name, ' refused it'] : [...name, ': ', ...words]
 }
 
 /** Says what would have been found instead; `undefined` if a route matched. The message of the exception repeats the URL. */

@@ -12,6 +12,8 @@ export interface FoundRouteData {
   readonly parameters?: unknown
   /** The pattern of a route of another server, such as `/users/:id`. */
   readonly pattern?: string | undefined
+  /** The guard that has answered or refused the request. */
+  readonly guard?: string | undefined
   /** The route that the framework of a mounted handler has found. */
   readonly mounted?: MountedRouteData | undefined
 }
@@ -63,6 +65,7 @@ export const routerSchema: Schema<RouterData> = v.variant('outcome', [
     parameters: v.optional(v.unknown()),
     /** The pattern of a route of another server; without its framework, the path with `*` in the place of numbers. */
     pattern: maybe(text),
+    guard: maybe(text),
     mounted: maybe(v.object({ pattern: text, parameters: v.optional(v.unknown()) })),
   }),
   v.object({ outcome: v.literal('redirect'), route: text, parameters: v.optional(v.unknown()), location: text }),
@@ -83,6 +86,7 @@ export const routerProcessSchema = v.object({
       methods: maybe(texts),
       host: maybe(check.text),
       schemes: maybe(texts),
+      guards: maybe(texts),
       requirements: maybe(list(v.object({ name: text, text }))),
     }),
   ),

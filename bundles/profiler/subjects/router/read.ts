@@ -15,6 +15,11 @@ export function readMatchedRoute({ collectors: { router }, summary }: Profile): 
   return (router !== undefined && 'route' in router ? router.route : summary.route) ?? ''
 }
 
+/** Reads the name of the guard that has answered or refused the request; `undefined` if none has. */
+export function readGuard({ collectors: { router } }: Profile): string | undefined {
+  return router?.outcome === 'match' ? router.guard : undefined
+}
+
 /** Reads the routes that came nearest when none was found; `undefined` where one was found, or the router was not asked. */
 export function readRouteLog({ collectors: { router } }: Profile): RouteLog | undefined {
   if (router === undefined || router.outcome === 'match' || router.outcome === 'redirect') return undefined

@@ -61,19 +61,20 @@ function describeFound(route: string, trace: Trace, redactor: Redactor): RouterD
   const parameters = redactor.value('', attributes.get('_route_params'))
   const pattern = attributes.get('_route_pattern')
   if (pattern !== undefined) return { outcome: 'match', route, parameters, pattern: redactor.text(pattern) }
-  if (attributes.get('_controller') !== redirectController) {
+  const guard = attributes.get('_guard')
+  if (guard !== undefined || attributes.get('_controller') !== redirectController) {
     const inner = middlewarePart.find(trace)?.route
     const mounted = inner && {
       pattern: redactor.text(inner.pattern),
       parameters: redactor.value('', inner.parameters),
     }
-    return { outcome: 'match', route, parameters, ...(mounted && { mounted }) }
+    return { outcome: 'match', route, parameters, ...(guard && { guard }), ...(mounted && { mounted }) }
   }
   const location = redactor.text(attributes.get('_location') ?? '')
   return { outcome: 'redirect', route, parameters, location }
 }
 
-function describe({ controller, host, methods, name, path, schemes }: Route): RouteData {
+function describe({ controller, guards, host, methods, name, path, schemes }: Route): RouteData {
   const requirements = [...path.requirements, ...(host?.requirements ?? [])]
   return {
     name,
@@ -82,6 +83,7 @@ function describe({ controller, host, methods, name, path, schemes }: Route): Ro
     ...(methods.length > 0 && { methods }),
     ...(host && { host: host.source }),
     ...(schemes.length > 0 && { schemes }),
+    ...(guards.length > 0 && { guards }),
     ...(requirements.length > 0 && { requirements: requirements.map(({ name, text }) => ({ name, text })) }),
   }
 }

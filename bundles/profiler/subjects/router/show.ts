@@ -14,7 +14,7 @@ import { shownRoutes, visitLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { type FoundRouteData, type MissingRouteData, type RedirectRouteData, splitUrl } from './data.ts'
 import { maskNearRoute } from './near-route.ts'
-import { type RouteLog, readMatchedRoute, readRouteLog } from './read.ts'
+import { type RouteLog, readGuard, readMatchedRoute, readRouteLog } from './read.ts'
 
 /**
  * The route that matched, and why the others did not. If no route matched, the reasons are recorded. Otherwise they are
@@ -81,6 +81,8 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
     routePath: known?.path ?? pattern ?? '',
     isElsewhere: pattern !== undefined,
     handlerLabel: nameHandler(profile),
+    guards: known?.guards?.join(', ') ?? '',
+    guard: readGuard(profile) ?? '',
     controller: summary.controller ?? '',
     controllerPlace: app.editor.viewController(summary.controller ?? ''),
     allow: log.allow.join(', '),
@@ -102,7 +104,14 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
   }
 }
 
-const noMatch = { route: '', location: '', parameters: undefined, mounted: undefined, pattern: undefined }
+const noMatch = {
+  route: '',
+  location: '',
+  parameters: undefined,
+  guard: undefined,
+  mounted: undefined,
+  pattern: undefined,
+}
 
 const noLog: RouteLog = { routes: [], total: 0, isRecorded: false, allow: [] }
 
@@ -148,13 +157,14 @@ export function rebuildRequest({
 }
 
 function writeFoundRoute(found: FoundRouteData | RedirectRouteData, limit: number): string[] {
-  const mounted = found.outcome === 'match' ? found.mounted : undefined
+  const { guard, mounted } = found.outcome === 'match' ? found : noMatch
   const parameters = Object.entries({
     ...(isObject(found.parameters) && found.parameters),
     ...(isObject(mounted?.parameters) && mounted.parameters),
   })
   return [
     `Matched ${toSpan(found.route)}.`,
+    ...(guard === undefined ? [] : [`Answered by the guard ${toSpan(guard)}.`]),
     ...(mounted === undefined ? [] : [`In the mounted handler: ${toSpan(mounted.pattern)}.`]),
     ...(found.outcome === 'redirect' ? [`Redirected to ${toSpan(found.location)}.`] : []),
     ...(parameters.length === 0

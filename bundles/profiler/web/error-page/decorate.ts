@@ -1,4 +1,3 @@
-import { currentRequest } from '../../../../kernel/argument-sources.ts'
 import { type Controller, defineController, resolveArguments } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug/debug-gate.ts'
 import type { LastResort } from '../../../../kernel/last-resort.ts'
@@ -26,7 +25,7 @@ interface DecorationServices {
  */
 export function decorateErrorController(inner: Controller, services: DecorationServices): Controller {
   const { debugGate, logger } = services
-  return defineController(inner.name, [currentRequest], async request => {
+  return defineController(inner.name, async request => {
     const response = await inner.call(...(await resolveArguments(inner, request)))
     if (!(response instanceof Response) || !debugGate.allows(request)) return response
     try {

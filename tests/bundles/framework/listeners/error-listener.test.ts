@@ -168,7 +168,7 @@ t.test('what is thrown and has no stack is logged all the same', async t => {
   listener.logException(createExceptionEvent('just text'))
   listener.logException(createExceptionEvent(bare))
   listener.logException(createExceptionEvent(Object.create(null)))
-  for (const controller of [defineController('shop', [], () => undefined), () => new Response(), 'error_controller']) {
+  for (const controller of [defineController('shop', () => undefined), () => new Response(), 'error_controller']) {
     const request = createRequest('/here')
     request.attributes.set('_controller', controller)
     request.attributes.set('_route', 'home')

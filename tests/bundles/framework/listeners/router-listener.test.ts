@@ -98,10 +98,11 @@ t.test('another method: 405 that says which are allowed, without the referer', a
 })
 
 t.test('a missing slash is answered by the redirect controller, under the name of the route', async t => {
-  const { attributes } = route(createRequest('/slash?a=%20b'))
+  const request = createRequest('/slash?a=%20b')
+  const { attributes } = route(request)
   t.equal(attributes.get('_route'), 'slash')
   t.equal(attributes.get('_controller'), redirectController)
-  const response = redirectController.call(attributes.get('_location')) as Response
+  const response = redirectController.call(request) as Response
   t.equal(response.status, 301)
   t.equal(response.headers.get('location'), 'http://localhost/slash/?a=%20b')
 })

@@ -93,7 +93,7 @@ t.test('a sub-request that outlives its request is unfinished, and updated when 
   const gate = createGate()
   const { client, profileOf, storage } = await createProfiledKernel(t, {
     register({ kernel, routes }) {
-      const late = defineController('late', [], async () => {
+      const late = defineController('late', async () => {
         await gate.opened
         return Response.text('late')
       })
@@ -517,7 +517,7 @@ t.test('an error in the error controller is recorded beside the original error',
   const fail = () => {
     throw new Error('the error page is broken')
   }
-  app.controllers.register('error_controller', defineController('broken', [], fail))
+  app.controllers.register('error_controller', defineController('broken', fail))
   const response = await client.get('/boom')
   t.equal(response.status, 500)
   await turns()
@@ -568,7 +568,7 @@ t.test('a crash is recorded before the process ends, with the failed request', a
   const { client, profileOf, storage } = await createProfiledKernel(t, {
     handlers,
     register({ context, kernel, routes }) {
-      const late = defineController('late', [], async () => {
+      const late = defineController('late', async () => {
         await gate.opened
         return Response.text('late')
       })

@@ -1,7 +1,6 @@
 import { FinishRequestEvent, ResponseEvent } from 'sinfonietta'
 import { t } from 'tap'
 import type { CollectorTypes } from '#bundles/profiler/profile/profile.ts'
-import { currentRequest } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
@@ -146,7 +145,7 @@ t.test('concurrent requests have separate events, logs and measurements', async 
       routes.add({
         name: 'busy',
         path: '/busy/:id',
-        controller: defineController('busy', [currentRequest], async request => {
+        controller: defineController('busy', async request => {
           const id = String(request.attributes.get('_route_params')?.id)
           const end = request.stopwatch.start(`work ${id}`)
           await new Promise(resolve => setTimeout(resolve, Number(id) % 5))
@@ -173,14 +172,14 @@ t.test('concurrent requests have separate events, logs and measurements', async 
 t.test('measurements of a sub-request are in its own profile', async t => {
   const { client, storedOf } = await createProfiledKernel(t, {
     register({ kernel, routes }) {
-      const inner = defineController('inner', [currentRequest], request => {
+      const inner = defineController('inner', request => {
         request.stopwatch.start('left running')
         return Response.text('inner')
       })
       routes.add({
         name: 'outer',
         path: '/outer',
-        controller: defineController('outer', [currentRequest], request => kernel.forward(request, inner)),
+        controller: defineController('outer', request => kernel.forward(request, inner)),
       })
     },
   })

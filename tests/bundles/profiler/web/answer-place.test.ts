@@ -7,7 +7,7 @@ import { createProfile, type ProfileInit } from '#tests/support/create-profile.t
 
 const directory = process.cwd()
 const routes = new RouteCollection()
-routes.add({ name: 'cart', path: '/cart', controller: defineController('show_cart', [], () => undefined) })
+routes.add({ name: 'cart', path: '/cart', controller: defineController('show_cart', () => undefined) })
 routes.add({ name: 'named', path: '/named', controller: 'a_name' })
 const editor = new EditorLinks({ directory, routes })
 const [cart, named] = [editor.findRoute('cart'), editor.findRoute('named')]

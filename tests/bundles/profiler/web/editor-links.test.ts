@@ -127,12 +127,12 @@ t.test('a place has the text, and what the script opens', async t => {
 t.test('routes, registered controllers and templates have places', async t => {
   const directory = process.cwd()
   const routes = new RouteCollection()
-  const own = defineController('own', [], () => undefined)
+  const own = defineController('own', () => undefined)
   routes.add({ name: 'a', path: '/a', controller: own })
   const controllers = new ControllerResolver()
   controllers.register(
     'part',
-    defineController('part', [], () => undefined),
+    defineController('part', () => undefined),
   )
   controllers.register('own', own)
   controllers.register('foreign', { name: 'foreign', arguments: [], call: () => undefined })

@@ -1,4 +1,4 @@
-import { type Bundle, checkedForm, currentRequest, type Request, Response } from 'sinfonietta'
+import { type Bundle, checkedForm, HttpError, type Request, Response } from 'sinfonietta'
 import * as v from 'valibot'
 import type { Database } from '../database/database.ts'
 import { UserListener } from './user-listener.ts'
@@ -18,11 +18,22 @@ const credentials = v.object({ email, password: v.string() })
 export function createAccountsBundle(database: Database): Bundle {
   return {
     name: 'accounts',
-    routeDefaults: ['_role'],
-    register({ dispatcher, routes, urls, view }) {
+    register({ dispatcher, guards, routes, urls, view }) {
       const users = new Users(database)
-      new UserListener(users, urls).subscribe(dispatcher)
+      new UserListener(users).subscribe(dispatcher)
       view.addGlobal('user', request => request.attributes.get('user'))
+
+      for (const role of ['member', 'admin'] as const) {
+        guards.push({
+          name: role,
+          check({ attributes }) {
+            const user = attributes.get('user')
+            if (user === undefined) return Response.redirect(urls.generate('login'), 303)
+            if (user.role !== role && user.role !== 'admin') throw new HttpError(403, `Only for the role ${role}.`)
+            return undefined
+          },
+        })
+      }
 
       const show = async (request: Request, template: string, model: object = {}, status = 200) =>
         Response.html(view.render(template, { issues: {}, values: {}, ...model }, request), { status })
@@ -35,7 +46,7 @@ export function createAccountsBundle(database: Database): Bundle {
       }
 
       routes.get('join', '/join', request => show(request, 'accounts/join'))
-      routes.post('join_send', '/join', [currentRequest, checkedForm(newUser)], async (request, form) => {
+      routes.post('join_send', '/join', { form: checkedForm(newUser) }, async ({ form }, request) => {
         if (form.issues) return show(request, 'accounts/join', form, 422)
         const { email, name, password } = form.value
         const user = await users.add(email, name, password)
@@ -44,7 +55,7 @@ export function createAccountsBundle(database: Database): Bundle {
         return show(request, 'accounts/join', { issues, values: { email, name } }, 422)
       })
       routes.get('login', '/login', request => show(request, 'accounts/login'))
-      routes.post('login_send', '/login', [currentRequest, checkedForm(credentials)], async (request, form) => {
+      routes.post('login_send', '/login', { form: checkedForm(credentials) }, async ({ form }, request) => {
         const user = form.issues ? undefined : await users.authenticate(form.value.email, form.value.password)
         if (user !== undefined) return logIn(request, user)
         return show(request, 'accounts/login', { issues: { '': ['The address or the password is wrong.'] } }, 422)

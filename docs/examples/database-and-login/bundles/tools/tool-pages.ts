@@ -101,7 +101,7 @@ export class ToolPages {
   }
 }
 
-/** The user of a route with a `_role`: there always is one. */
+/** The user of a route with a guard: there always is one. */
 function userOf(request: Request): number {
   return Number(request.attributes.get('user')?.id)
 }

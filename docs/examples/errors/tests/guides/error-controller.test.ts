@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Bundle, createFrameworkBundle, currentRequest, defineController, HttpError, Response } from 'sinfonietta'
+import { type Bundle, createFrameworkBundle, defineController, HttpError, Response } from 'sinfonietta'
 import { createTestKernel } from 'sinfonietta/testing'
 import { failingShop } from './failing-shop.ts'
 
@@ -8,7 +8,7 @@ const lostBundle: Bundle = {
   name: 'lost',
   register({ controllers }) {
     controllers.decorate('error_controller', usual =>
-      defineController('error_controller', [currentRequest], request => {
+      defineController('error_controller', request => {
         const error = request.attributes.get('exception')
         const isLost = error instanceof HttpError && error.status === 404
         return isLost ? Response.html('<h1>Are you lost?</h1>', { status: 404 }) : usual.call(request)

@@ -8,7 +8,7 @@ const brokenBundle: Bundle = {
   name: 'broken',
   register({ controllers }) {
     controllers.decorate('error_controller', () =>
-      defineController('error_controller', [], () => {
+      defineController('error_controller', () => {
         throw new Error('This page is broken, too.')
       }),
     )

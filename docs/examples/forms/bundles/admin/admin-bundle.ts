@@ -1,34 +1,23 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { type Bundle, defineSettings, type Request, RequestEvent, Response } from 'sinfonietta'
-
-declare module 'sinfonietta' {
-  interface KnownAttributes {
-    /** Route: only the administrator gets an answer. */
-    _login: boolean
-  }
-}
+import { type Bundle, defineSettings, type Request, Response } from 'sinfonietta'
 
 const adminSettings = defineSettings({
   ADMIN_PASSWORD: { help: 'the password of the administrator', secret: true, default: undefined },
 })
 
-/** After the router (32), which sets the attributes of the route, and before the body is read (10). */
-const guardPriority = 20
-
 /** Logs the administrator in and out, and guards routes. */
 export const adminBundle: Bundle = {
   name: 'admin',
   settings: adminSettings,
-  routeDefaults: ['_login'],
-  register({ dispatcher, routes, settings, urls, view }) {
+  register({ guards, routes, settings, urls, view }) {
     const { ADMIN_PASSWORD } = settings.of(adminSettings)
 
-    const guard = async (event: RequestEvent) => {
-      const { isMainRequest, request } = event
-      if (!isMainRequest || request.attributes.get('_login') !== true) return
-      if (!(await request.session.has('admin'))) event.respond(Response.redirect(urls.generate('login'), 303))
-    }
-    dispatcher.on(RequestEvent, guard, guardPriority)
+    guards.push({
+      name: 'admin',
+      async check({ session }) {
+        return (await session.has('admin')) ? undefined : Response.redirect(urls.generate('login'), 303)
+      },
+    })
 
     const show = async (request: Request, mistake = '', status = 200) => {
       const isAdmin = await request.session.has('admin')

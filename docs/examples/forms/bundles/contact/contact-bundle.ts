@@ -1,17 +1,15 @@
 import path from 'node:path'
 import {
   type Bundle,
-  type CheckedForm,
   checkedForm,
   createFileResponse,
-  currentRequest,
   defineController,
   type Request,
   Response,
   routeParameter,
   type ViewModel,
 } from 'sinfonietta'
-import { type Message, messageSchema } from './message.ts'
+import { messageSchema } from './message.ts'
 import { MessageFolder } from './message-folder.ts'
 
 /** Accepts messages by a form. */
@@ -24,26 +22,22 @@ export const contactBundle: Bundle = {
       const notices = await request.session.flashes('notice')
       return Response.html(view.render('contact/form', { notices, ...form }, request), { status })
     }
-    const send = async (form: CheckedForm<Message>, request: Request) => {
+    routes.get('contact', '/contact', request => show(request))
+    routes.post('contact_send', '/contact', { form: checkedForm(messageSchema) }, async ({ form }, request) => {
       if (form.issues !== undefined) return show(request, form, 422)
       await folder.keep(form.value)
       await request.session.flash('notice', `Thank you, ${form.value.name}.`)
       return Response.redirect(urls.generate('contact'), 303)
-    }
-    const download = (id: string, request: Request) =>
-      createFileResponse(request, `${id}.picture`, { root: folder.directory, name: 'picture' })
-
-    routes.get('contact', '/contact', request => show(request))
-    routes.post('contact_send', '/contact', [checkedForm(messageSchema), currentRequest], send)
+    })
     routes.add({
       name: 'contact_picture',
       path: '/contact/pictures/:id',
       methods: ['GET'],
       requirements: { id: /[0-9a-f-]{36}/ },
-      // For the guard of the admin bundle.
-      defaults: { _login: true },
-      controller: defineController('contact_picture', [routeParameter('id'), currentRequest], (id, request) =>
-        download(id, request),
+      // Of the admin bundle.
+      guard: 'admin',
+      controller: defineController('contact_picture', { id: routeParameter() }, ({ id }, request) =>
+        createFileResponse(request, `${id}.picture`, { root: folder.directory, name: 'picture' }),
       ),
     })
   },

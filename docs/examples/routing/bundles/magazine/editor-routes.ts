@@ -1,15 +1,33 @@
-import { type Application, HttpError, RequestEvent, Response } from 'sinfonietta'
+import { type Application, HttpError, type Request, Response, ResponseEvent } from 'sinfonietta'
 
 declare module 'sinfonietta' {
   interface KnownAttributes {
-    /** Route: the role that a user needs. */
-    _access: 'editor' | 'owner'
+    /** Route: the section of the magazine. */
+    _section: 'news' | 'archive'
   }
 }
 
 /** Adds the pages of editors. */
-export function addEditorRoutes({ dispatcher, routes }: Application): void {
-  routes.group({ prefix: '/editor', name: 'editor_', defaults: { _access: 'editor' } }, editor => {
+export function addEditorRoutes({ dispatcher, guards, routes }: Application): void {
+  const roleOf = ({ headers }: Request) => headers.get('x-role') ?? 'reader'
+  guards.push(
+    {
+      name: 'editor',
+      check(request) {
+        if (roleOf(request) === 'reader') throw new HttpError(403, 'This is for editors.')
+        return undefined
+      },
+    },
+    {
+      name: 'owner',
+      check(request) {
+        if (roleOf(request) !== 'owner') throw new HttpError(403, 'This is for the owner.')
+        return undefined
+      },
+    },
+  )
+
+  routes.group({ prefix: '/editor', name: 'editor_', guard: 'editor' }, editor => {
     editor.get('home', '', () => Response.text('Drafts\n'))
     editor.group({ prefix: '/drafts/:id', name: 'draft_', requirements: { id: /\d+/ } }, draft => {
       draft.get('show', '', (_request, { id }) => Response.text(`Draft ${id}\n`))
@@ -17,15 +35,14 @@ export function addEditorRoutes({ dispatcher, routes }: Application): void {
         name: 'publish',
         path: '/publish',
         methods: ['POST'],
-        defaults: { _access: 'owner' },
+        guard: 'owner',
+        defaults: { _section: 'archive' },
         controller: (_request, { id }) => Response.text(`Draft ${id} is published.\n`),
       })
     })
   })
 
-  dispatcher.on(RequestEvent, ({ request }) => {
-    const role = request.attributes.get('_access')
-    if (role === undefined || request.headers.get('x-role') === role) return
-    throw new HttpError(403, `This is for the ${role}.`)
+  dispatcher.on(ResponseEvent, ({ request, response }) => {
+    response.headers.set('x-section', request.attributes.get('_section') ?? 'news')
   })
 }

@@ -4,7 +4,7 @@ import { type Bundle, HttpError, queryValue, type Request, Response, setCookie }
 export const shopBundle: Bundle = {
   name: 'shop',
   register({ routes }) {
-    routes.get('search', '/search', [queryValue('for')], text => Response.json({ found: [text] }))
+    routes.get('search', '/search', { text: queryValue('for') }, ({ text }) => Response.json({ found: [text] }))
     routes.post('add', '/cart', addToCart)
     routes.get('cart', '/cart', showCart)
     routes.post('photos', '/photos', countPhotos)

@@ -41,7 +41,7 @@ const forward = (page: Page): Page => {
   return (app, replay, request) =>
     app.kernel.forward(
       request,
-      defineController('part', [], async () => {
+      defineController('part', async () => {
         await page(app, replay, request)
         return Response.text('')
       }),

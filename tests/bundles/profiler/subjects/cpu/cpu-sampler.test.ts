@@ -159,7 +159,7 @@ t.test('inline functions of controllers have the name of their controller or rou
       Response.text(request.path)
   )()
   toController(inline, 'home')
-  const defined = defineController('item', [], () => undefined)
+  const defined = defineController('item', () => undefined)
   const functions = [inline, defined, 'error_controller', create].flatMap(namedFunctionOf)
   const sampler = new CpuSampler({ keepsCode: true })
   sampler.start()

@@ -43,16 +43,26 @@ const failing: StandardSchema = {
 const register: Bundle['register'] = ({ routes }) => {
   const add = (path: string, controller: ReturnType<typeof defineController>) =>
     routes.add({ name: path, path, controller, defaults: { _format: 'json' } })
-  add('/cart', defineController('cart', [jsonBody(titled)], answer))
-  add('/login', defineController('login', [formBody(login)], answer))
-  add('/again', defineController('again', [checkedForm(login)], answer))
-  add('/book/:id', defineController('book', [routeParameters(odd), queryValues(v.looseObject({}))], answer))
-  add('/failing', defineController('failing', [queryValues(failing)], answer))
+  add('/cart', defineController('cart', { body: jsonBody(titled) }, answer))
+  add('/login', defineController('login', { body: formBody(login) }, answer))
+  add('/again', defineController('again', { body: checkedForm(login) }, answer))
+  add(
+    '/book/:id',
+    defineController('book', { route: routeParameters(odd), query: queryValues(v.looseObject({})) }, answer),
+  )
+  add('/failing', defineController('failing', { query: queryValues(failing) }, answer))
   const later = v.pipeAsync(
     v.looseObject({}),
     v.checkAsync(async () => true),
   )
-  add('/many', defineController('many', Array(60).fill(queryValues(later)), answer))
+  add(
+    '/many',
+    defineController(
+      'many',
+      Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`query${index}`, queryValues(later)])),
+      answer,
+    ),
+  )
 }
 
 t.test('a refused JSON body is in the profile, the panel, the toolbar and the exports', async t => {

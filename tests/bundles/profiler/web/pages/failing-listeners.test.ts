@@ -86,7 +86,7 @@ t.test('the last-resort error page links to the profile, if the client has acces
       const fail = () => {
         throw new Error('the error page failed')
       }
-      controllers.decorate('error_controller', () => defineController('error_controller', [], fail))
+      controllers.decorate('error_controller', () => defineController('error_controller', fail))
     },
   })
   const failed = await client.get('/broken')

@@ -3,7 +3,6 @@ import { t } from 'tap'
 import { findChildren } from '#bundles/profiler/insight/relatives.ts'
 import type { TimelineView } from '#bundles/profiler/panels/timeline.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { currentRequest } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, createQuery, createShown } from '#tests/support/create-profile.ts'
@@ -368,7 +367,7 @@ t.test('a page of the profiler finds the sub-requests of a profile, and nested o
   const { client, profileOf, storage } = await createProfiledKernel(t, {
     register({ kernel, routes }) {
       const add = (name: string, answer: (request: Request) => unknown) =>
-        routes.add({ name, path: `/${name}`, controller: defineController(name, [currentRequest], answer) })
+        routes.add({ name, path: `/${name}`, controller: defineController(name, answer) })
       const forward = (target: string) => (request: Request) =>
         kernel.handle(request.duplicate({ method: 'GET', target }), { catchErrors: false })
       add('outer', forward('/middle'))
