@@ -45,7 +45,11 @@ t.test('the controller of a route with sources has the name and the place of the
     ],
   )
   const unnamed = new RouteCollection().get('plain', '/', { one: () => 1 }, () => 'plain')
-  t.match(unnamed.controller, { name: 'plain', sources: { one: Function }, call: Function }, 'routing alone makes no controller')
+  t.match(
+    unnamed.controller,
+    { name: 'plain', sources: { one: Function }, call: Function },
+    'routing alone makes no controller',
+  )
 })
 
 t.test('a helper that declares several routes is the place of none of them', async t => {
