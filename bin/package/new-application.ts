@@ -27,20 +27,21 @@ const variables: readonly (readonly [name: string, help: string])[] = [
     'DEBUG_ALLOWED_IPS',
     'addresses of other clients whose responses name their profiles, and who see the pages at the same port',
   ],
+  ['APP_HOSTS', 'other names under which such clients reach this machine, such as stock or *.example.org'],
   ['DEBUG_ALLOWED_USERS', 'users of this machine who see the pages, too (Linux)'],
   ['DEBUG_KEY', 'a secret that clients must show to see the pages'],
 ]
 
 function describeVariables(): string {
-  const settings = Object.entries(profilerSettings.definitions).filter(([name]) => name !== 'PROFILER_URL')
-  const all = [...variables, ...settings.map(([name, { help }]) => [name, help] as const)]
+  const settings = Object.entries(profilerSettings.definitions).map(([name, { help }]) => [name, help] as const)
+  const all = [...variables, ...settings]
   const width = Math.max(...all.map(([name]) => name.length))
   return all.map(([name, help]) => `  ${name.padEnd(width)}  ${help}`).join('\n')
 }
 
 const help = `Usage: sinfonietta new <folder> [--tests node|tap]
        sinfonietta profile [options of node] <file> [arguments]
-       sinfonietta view [folder ...]
+       sinfonietta view [folder ... | redis://...]
        sinfonietta mcp [folder]
 
 new: creates an application that depends on this package, in a folder that is empty or does not exist.
@@ -54,7 +55,8 @@ The program is not changed. The address of the profiles is printed at the start.
 Options are variables of the environment:
 ${describeVariables()}
 
-view: shows the profiles of programs that have ended, too: of those in the folders, or of all programs of this user.
+view: shows the profiles of programs that have ended, too: of those in the folders, of a Redis that
+PROFILER_URL has named, or of all programs of this user.
 
 mcp: answers a coding agent on stdin and stdout (Model Context Protocol), from the profiles of the program in a folder.
 

@@ -6,11 +6,13 @@ import { ServerRecorder } from '../../bundles/profiler/server-recorder.ts'
 import { profilerSettings } from '../../bundles/profiler/settings.ts'
 import { warnBy } from '../../bundles/profiler/store/base-profile-storage.ts'
 import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
+import type { ProfileStorage } from '../../bundles/profiler/store/profile-storage.ts'
+import { createRedisProfileStorage } from '../../bundles/profiler/store/redis/redis-profile-storage.ts'
 import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 import { SERVER_PORT_TAKEN } from '../../kernel/server/errors.ts'
 import { createServer, listen } from '../../kernel/server/http-server.ts'
 import type { NodeServer } from '../../kernel/server/node-server.ts'
-import { readConfig } from '../../lib/env/config.ts'
+import { asHosts, readConfig } from '../../lib/env/config.ts'
 import { Settings } from '../../lib/env/settings.ts'
 import { guard } from '../../lib/guard.ts'
 import { createLogger } from '../../lib/log/create-logger.ts'
@@ -18,6 +20,7 @@ import type { Logger } from '../../lib/log/logger.ts'
 import { startInterval, stopTimer } from '../../lib/own-globals.ts'
 import { processStart } from '../../lib/process-start.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
+import { loadRedis } from '../../lib/redis/redis-connection.ts'
 import { nearestNames, quoteNearest } from '../../lib/text/mistakes.ts'
 import { addProgram, type Program, readSecret } from '../application/program-list.ts'
 import { findEdits } from './find-edits.ts'
@@ -47,10 +50,11 @@ export async function profileProcess(
 ): Promise<void> {
   const { hasToolbar, parent, port, services, sharesPort, storage } = prepareProfiler(directory, env)
   const { logger, recorder } = services
-  storage.check().catch(error => logger.warning('Profiles cannot be stored.', { exception: error }))
+  storage.check?.().catch(error => logger.warning('Profiles cannot be stored.', { exception: error }))
   await openLibraries(directory)
   const [, program] = process.argv
   await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
+  if (storage.isShared) await loadRedis()
   const answer = answerLate(async () => (await import('./profile-viewer.ts')).bootViewer(services), logger)
   if (parent === undefined) warnOfUnknownVariables(env, logger)
   // The application listens on PORT.
@@ -84,7 +88,6 @@ const ownVariables = [
 
 /** Warns of variables with nearly the name of an option: they have no effect. */
 function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
-  if (env.PROFILER_URL) logger.warning('PROFILER_URL has no effect here: the profiles are stored in files.')
   const known = [...ownVariables, ...Object.keys(profilerSettings.definitions)]
   for (const name of Object.keys(env)) {
     if (!name.startsWith('PROFILER_') || known.includes(name)) continue
@@ -109,17 +112,19 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv, shown
   const { [viewerVariable]: parent, [secretVariable]: known, ...own } = picked
   // The terminal belongs to the application: the pages of the viewer are not listed there.
   const fixed = { APP_ENV: 'dev', APP_SECRET: randomBytes(32).toString('hex'), ACCESS_LOG: '0' }
-  const variables = { ...own, ...fixed }
+  // The application may have another setting of this name.
+  const hosts = asHosts.convert(env.APP_HOSTS ?? '') === undefined ? undefined : env.APP_HOSTS
+  const variables = { ...own, ...(hosts && { APP_HOSTS: hosts }), ...fixed }
   const settings = new Settings({ variables })
   const config = readConfig(settings)
   // The object itself: the application may set variables while it starts.
   const redactor = new Redactor(env)
   const logger = createLogger({ level: 'warning', format: 'readable', stream: process.stderr, redactor })
   const files = shown?.files ?? findFolder(directory)
-  const storage = new FileProfileStorage({
-    directory: path.join(files, 'profiler'),
-    onProblem: warnBy(logger),
-  })
+  const storage: ProfileStorage =
+    env.PROFILER_URL === undefined || env.PROFILER_URL === ''
+      ? new FileProfileStorage({ directory: path.join(files, 'profiler'), onProblem: warnBy(logger) })
+      : createRedisProfileStorage({ url: env.PROFILER_URL })({ logger })
   const recorder = new ServerRecorder({
     settings,
     config,
@@ -132,7 +137,8 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv, shown
       known ?? (shown === undefined ? keepSecret(path.join(files, 'replay-secret')) : (readSecret(files) ?? '')),
     findEdits: () => findEdits(directory, path.join(files, 'edits.json'), processStart()),
   })
-  const isListed = env.PROFILER_ALONE !== '1' && (shown !== undefined || listProgram({ directory, files }))
+  const isAlone = env.PROFILER_ALONE === '1' || storage.isShared === true
+  const isListed = !isAlone && (shown !== undefined || listProgram({ directory, files }))
   const services: ViewerServices = { recorder, variables, directory, files, isListed, logger, redactor }
   const hasToolbar = PROFILER_TOOLBAR === '1'
   return { services, storage, parent, port, hasToolbar, sharesPort: hasToolbar || PROFILER_SAME_PORT === '1' }

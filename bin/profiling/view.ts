@@ -2,19 +2,25 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { home } from '../../bundles/profiler/profile/links.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../../kernel/contracts/console-command.ts'
+import { loadRedis } from '../../lib/redis/redis-connection.ts'
 import { describeFailure } from '../application/describe-failure.ts'
 import type { Program } from '../application/program-list.ts'
 import { answerLate, listenFor, prepareProfiler } from './profile.ts'
 import { findFolder } from './profile-folder.ts'
 
 /**
- * Shows profiles without a program, until the process ends: those of the programs in the folders, by default of all programs of this
- * user. Resolves with an exit code if it cannot.
+ * Shows profiles without a program, until the process ends: those of the programs in the folders, or in a Redis, by default of all programs
+ * of this user. Resolves with an exit code if it cannot.
  */
 export async function viewProfiles(folders: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode | undefined> {
   try {
-    const [first = findProgram('.'), ...others] = folders.map(findStored)
-    const { port, services } = prepareProfiler(first.directory, env, first)
+    const [url, ...more] = folders.filter(name => /^rediss?:/.test(name))
+    if (url !== undefined && (more.length > 0 || folders.length > 1)) {
+      throw new CommandUsageError('A URL of Redis is viewed alone: name no other URL or folder.')
+    }
+    if (url !== undefined) await loadRedis()
+    const [first = findProgram('.'), ...others] = url === undefined ? folders.map(findStored) : []
+    const { port, services } = prepareProfiler(first.directory, { ...env, PROFILER_URL: url }, first)
     const shown = folders.length === 0 ? services : { ...services, others }
     const load = async () => (await import('./profile-viewer.ts')).bootViewer(shown)
     const address = await listenFor(answerLate(load, services.logger), port, false)

@@ -57,8 +57,17 @@ export function addScreens(
   app.signals.on('sources.broken', value => {
     brokenSources = value
   })
+  /** Whether a profile in a store of several machines is of what this process cannot reach. */
+  const isElsewhere = ({ origin: { machine, program }, token }: PossibleReplay) => {
+    const { origin } = profiler
+    const isOther = program !== origin.program || (isViewer && machine !== origin.machine)
+    return storage.isShared === true && isOther && programs.ownerOf(token) === undefined
+  }
   const replayer: Pick<Replayer, 'replay'> = {
     async replay(plan, input) {
+      if (isElsewhere(plan)) {
+        return { problem: 'The profile is of another program or machine: the profiler there replays it.' }
+      }
       const [mistake] = brokenSources.served === 'current' ? [] : brokenSources.problems
       if (mistake === undefined) return (await loadReplayer(plan)).replay(plan, input)
       const text = writeSourceProblem(mistake, app.directory)

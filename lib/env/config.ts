@@ -158,7 +158,7 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
      */
     APP_HOSTS: {
       help: 'the host names of the application, such as example.org,*.example.org',
-      schema: asListOf(asHostPattern),
+      schema: asHosts,
       default: none,
     },
     /** `private_ranges` stands for the loopback and all private networks. */
@@ -235,6 +235,9 @@ const asHostPattern: Conversion<string> = {
     return isName ? text.toLowerCase() : undefined
   },
 }
+
+/** The names of hosts, such as `example.org,*.example.org`. */
+export const asHosts: Conversion<readonly string[]> = asListOf(asHostPattern)
 
 const asAddress: Conversion<string> = {
   expected: 'an IP address or a subnet such as 10.0.0.0/8',

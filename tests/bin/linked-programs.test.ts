@@ -1,12 +1,14 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { t } from 'tap'
+import { type Test, t } from 'tap'
 import { textOf } from '#tests/support/html.ts'
 import { createWorkspace, namesOf } from '#tests/support/program-workspace.ts'
 import { startProcess } from '#tests/support/start-process.ts'
 import { findProfile, listProfiles } from '#tests/support/start-profiled.ts'
+import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
 import { startCounted } from './site-process.ts'
 
@@ -15,6 +17,26 @@ const viewer = `
 process.stdin.on('end', () => process.exit()).resume()
 const { viewProfiles } = await import('${pathToFileURL(path.resolve('dist/bin/profiling/view.js'))}')
 process.exitCode = await viewProfiles(process.argv.slice(1), process.env)`
+
+/** Runs the command for a while. Gives what is read at its address, or else its output. */
+async function startViewer<result>(
+  t: Test,
+  cwd: string,
+  stores: readonly string[],
+  read: (address: string) => Promise<result>,
+): Promise<result | string> {
+  const env = { ...process.env, PROFILER_ALONE: '', PROFILER_PORT: '0', TMPDIR: cwd }
+  const command = [process.execPath, '--input-type=module', '-e', viewer, ...stores]
+  const child = startProcess(t, command, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', chunk => (output += chunk))
+  await until(() => output.includes('\n'))
+  const [, address] = /^Profiler: (http:\S+)\/_profiler\//.exec(output) ?? []
+  const found = address === undefined ? output : await read(address)
+  child.stdin?.end()
+  await once(child, 'exit')
+  return found
+}
 
 t.test('a call leads to the called profile over several programs, and back', async t => {
   const { start } = createWorkspace(t)
@@ -64,23 +86,7 @@ t.test('sinfonietta view shows programs that have ended: all of them, or those o
     await findProfile(viewer, '/health')
     await stop()
   }
-  const view = async (...folders: string[]) => {
-    const env = { ...process.env, PROFILER_ALONE: '', PROFILER_PORT: '0', TMPDIR: path.dirname(path.dirname(list)) }
-    const command = [process.execPath, '--input-type=module', '-e', viewer, ...folders]
-    const child = startProcess(t, command, {
-      cwd: path.dirname(path.dirname(list)),
-      env,
-      stdio: ['pipe', 'pipe', 'pipe'],
-    })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', chunk => (output += chunk))
-    await until(() => output.includes('\n'))
-    const [, address] = /^Profiler: (http:\S+)\/_profiler\//.exec(output) ?? []
-    const found = address === undefined ? output : await namesOf(address)
-    child.stdin?.end()
-    await once(child, 'exit')
-    return found
-  }
+  const view = (...folders: string[]) => startViewer(t, path.dirname(path.dirname(list)), folders, namesOf)
   const apps = path.join(root, 'apps')
   t.strictSame(await Promise.all([view(), view(path.join(apps, 'shop')), view(path.join(apps, 'price'))]), [
     ['stock /health', 'shop /health'],
@@ -124,6 +130,43 @@ t.test('an application of our own is in the list, shows the others, and each rep
   await stop()
   await Promise.all([site.end(), open.end()])
 })
+
+t.test(
+  'programs with PROFILER_URL are one list in Redis, which is viewed without them',
+  { skip: lacksRedis },
+  async t => {
+    const { host, port } = await startRedis(t)
+  const redis = `redis://${host}:${port}`
+    const { list, root, start } = createWorkspace(t)
+    const env = { PROFILER_URL: redis }
+    const stock = await start('stock', env)
+    const shop = await start('shop', { ...env, NEXT: stock.url })
+    await (await fetch(`${shop.url}/chain?id=1`)).text()
+    await (await fetch(`${stock.url}/error`)).text()
+    await findProfile(shop.viewer, '/error')
+    t.strictSame((await namesOf(shop.viewer)).sort(), ['shop /chain', 'stock /chain', 'stock /error'])
+    const { summary } = await findProfile(shop.viewer, '/error')
+    const page = (viewer: string, token: string, panel: string) =>
+      fetch(`${viewer}/_profiler/${token}?panel=${panel}`).then(response => response.text())
+    const [at, own] = [/data-at="\d/, await page(stock.viewer, summary.token, 'console')]
+    t.match(own, at)
+    t.notMatch(await page(shop.viewer, summary.token, 'console'), at, 'the directory of another program is not known')
+    const replayed = await fetch(`${shop.viewer}/_profiler/${summary.token}/replay`, {
+      method: 'POST',
+      headers: { origin: shop.viewer },
+    })
+    t.match(textOf(await replayed.text()), 'The profile is of another program or machine')
+    await Promise.all([shop.stop(), stock.stop()])
+    t.notOk(existsSync(list), 'its files have no profiles that others could show')
+
+    const read = async (viewer: string) => {
+      const caller = (await listProfiles(viewer)).find(({ program }) => program === 'shop')
+      return textOf(await page(viewer, String(caller?.token), 'http'))
+    }
+    t.match(await startViewer(t, root, [redis], read), /fetch · in stock \d/)
+    t.match(await startViewer(t, root, [redis, root], read), 'A URL of Redis is viewed alone')
+  },
+)
 
 t.test('a program takes over the usual port of the pages when the one that has it ends', async t => {
   const other = createServer().listen(8100, '127.0.0.1')

@@ -20,7 +20,7 @@ const documented = '127.0.0.1:8000'
 const elsewhere: Readonly<Record<string, readonly string[]>> = {
   ini: ['deploy.md', 'several-machines.md'],
   nginx: ['deploy.md', 'several-machines.md'],
-  yaml: ['several-machines.md'],
+  yaml: ['several-machines.md', 'containers.md'],
   text: ['several-machines.md', 'profile-any-server.md'],
   json: ['coding-agents.md'],
   md: ['cpu-profile.md'],

@@ -24,6 +24,8 @@ interface EditorOptions {
   readonly directory: string
   /** Whether it is the directory of another program: then the whole path of a place is opened. */
   readonly isOther?: boolean
+  /** Whether the directory is not known: no place is opened. */
+  readonly isUnknown?: boolean
   /** The routes of the application and its registered controllers, whose declarations can be opened. */
   readonly routes?: Iterable<Route>
   readonly controllers?: Pick<ControllerResolver, 'registered'>
@@ -73,9 +75,10 @@ export class EditorLinks {
     this.#options = options
   }
 
-  /** The links to places of another program. The declarations of this application are not its. */
-  in(directory: string): EditorLinks {
+  /** The links to places of another program. The declarations of this application are not its. Without its directory, there are none. */
+  in(directory: string | undefined): EditorLinks {
     const { editorPaths = [], editorUrl } = this.#options
+    if (directory === undefined) return new EditorLinks({ directory: '', isUnknown: true })
     return new EditorLinks({ editorPaths, editorUrl, directory, isOther: true })
   }
 
@@ -191,9 +194,9 @@ export class EditorLinks {
   }
 
   #view(place: string, { column, file = '', function: call = '', line }: Caller, at: string): PlaceView {
-    const { directory, isOther } = this.#options
+    const { directory, isOther, isUnknown } = this.#options
     const link = this.link(file, line, column)
-    const isOpenable = link === '' && isFile(file)
+    const isOpenable = link === '' && isFile(file) && isUnknown !== true
     const opened = isOther ? [resolveLocated(file, directory), line ?? 1, column ?? 1].join(':') : at
     return { call, place, link, at: isOpenable ? opened : '', isIn: false, via: [], callers: [] }
   }

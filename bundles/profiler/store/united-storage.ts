@@ -60,6 +60,10 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
     this.list = listOthers
   }
 
+  get isShared(): boolean {
+    return this.#own.isShared === true
+  }
+
   get #all(): readonly ProfileStorage[] {
     return [this.#own, ...this.list().map(({ storage }) => storage)]
   }

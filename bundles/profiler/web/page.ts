@@ -11,6 +11,7 @@ import type { EditorLinks } from '../panels/editor-links.ts'
 import type { SubjectView } from '../panels/subject-view.ts'
 import { formatCount } from '../profile/format.ts'
 import { type DataForm, home, latestLink, routesLink } from '../profile/links.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import type { Profiler } from '../record/profiler.ts'
 import type { RecordingPolicy } from '../record/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
@@ -40,13 +41,20 @@ export interface ProfilerApplication extends Application {
   readonly panels: () => Promise<readonly SubjectView[]>
 }
 
+/** The services by which the pages find the program of a profile. */
+export type ProgramServices = Pick<ProfilerApplication, 'directory' | 'editor' | 'programs'> & {
+  readonly profiler: Pick<Profiler, 'origin'>
+  readonly storage: Pick<ProfileStorage, 'isShared'>
+}
+
 /** The application whose pages show a profile: its places are in the directory of the program that has recorded it. */
-export function ofProgram<app extends Pick<ProfilerApplication, 'directory' | 'editor' | 'programs'>>(
-  app: app,
-  token: string,
-): app {
-  const owner = app.programs.ownerOf(token)
-  return owner === undefined ? app : { ...app, directory: owner.directory, editor: app.editor.in(owner.directory) }
+export function ofProgram<app extends ProgramServices>(app: app, { program, token }: ProfileSummary): app {
+  const { editor, profiler, programs, storage } = app
+  const owner = programs.ownerOf(token)
+  if (owner !== undefined) return { ...app, directory: owner.directory, editor: editor.in(owner.directory) }
+  // In a store of several machines, the directory of another program is not known.
+  const isUnknown = storage.isShared === true && program !== profiler.origin.program
+  return isUnknown ? { ...app, editor: editor.in(undefined) } : app
 }
 
 /** The changed files that cannot be used, and whether the process goes on with an older version of them. */

@@ -17,6 +17,7 @@ import { formatCount, formatSize, formatText } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import { unitOf } from '../../profile/units.ts'
+import type { ProfileOrigin } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { readServerAddress, replayAttribute } from '../../record/recording-policy.ts'
 import { within } from '../../store/base-profile-storage.ts'
@@ -38,6 +39,8 @@ export interface PossibleReplay {
   readonly scheme: 'http' | 'https'
   readonly ip: string
   readonly httpVersion: string
+  /** What has answered the request. */
+  readonly origin: ProfileOrigin
   /** Of a request that another server has answered: the address of that server, such as `127.0.0.1:3000`. */
   readonly address: string | undefined
   /** Whether the client was allowed to see debug output; `false` if the profile does not contain it. */
@@ -78,7 +81,7 @@ const refusedNote =
 
 /** Plans the replay of a recorded request. */
 export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): ReplayPlan {
-  const { ip, method, outcome, parent, token, url } = summary
+  const { ip, machine, method, outcome, parent, program, token, url } = summary
   if (parent !== null) {
     const reason = 'A sub-request is a part of another request: replay the main request.'
     return { isPossible: false, reason, parent }
@@ -102,6 +105,7 @@ export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' |
   return {
     isPossible: true,
     token,
+    origin: { program, machine },
     method,
     target: parts.target,
     scheme: parts.scheme,

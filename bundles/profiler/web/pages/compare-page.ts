@@ -61,7 +61,7 @@ export async function renderCompare(
     return explain('No profile to compare with', `There is no earlier profile of the same request before "${b}".`, 404)
   }
   const comparison = compareProfiles(first.profile, second.profile, spread)
-  const { editor } = ofProgram(app, second.profile.summary.token)
+  const { editor } = ofProgram(app, second.profile.summary)
   const view = toCompareView(first.profile, second.profile, comparison, editor)
   const replay = view.isReplay && toReplayButton(first.profile)
   const others = candidates

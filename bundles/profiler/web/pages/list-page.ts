@@ -42,6 +42,7 @@ import {
   ofProgram,
   type PageForm,
   type ProfilerApplication,
+  type ProgramServices,
   redirect,
   renderPage,
   respondData,
@@ -49,10 +50,7 @@ import {
 import { toPosition } from './live-stream.ts'
 
 /** The services of the list, and of a page that says why there is no profile. */
-export type ListServices = Pick<
-  ProfilerApplication,
-  'assets' | 'directory' | 'editor' | 'programs' | 'storage' | 'view'
->
+export type ListServices = Pick<ProfilerApplication, 'assets' | 'storage' | 'view'> & ProgramServices
 
 /** Renders the results of a search, the search form, and the state of recording; as data, the results only. */
 export async function renderList(
@@ -82,7 +80,7 @@ export async function renderList(
     rows: createRows(profiles, {
       facts,
       columns: shown,
-      editorOf: token => ofProgram(app, token).editor,
+      editorOf: summary => ofProgram(app, summary).editor,
       unstored,
       list: { pinned, parameters: toQuery(parameters) },
     }),
@@ -136,7 +134,7 @@ export async function renderMissing(token: string | undefined, request: Request,
   const shown = selectColumns(summaries)
   const rows = createRows(
     summaries.map(summary => ({ summary, main: summary, depth: 0 })),
-    { columns: shown, editorOf: token => ofProgram(app, token).editor },
+    { columns: shown, editorOf: summary => ofProgram(app, summary).editor },
   )
   return renderPage(
     'profiler/missing',
@@ -332,7 +330,7 @@ function listColumns(shown: ShownColumns) {
 /** The options of a list of rows. */
 interface RowOptions {
   readonly columns: ShownColumns
-  readonly editorOf: (token: string) => EditorLinks
+  readonly editorOf: (summary: ProfileSummary) => EditorLinks
   /** The findings and the places of profiles. */
   readonly facts?: RowFacts
   /** Tokens of profiles that are only in memory, because the disk is full or failing. */
@@ -394,7 +392,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editorOf, facts, 
       // How long after its main request it began.
       after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
       name,
-      handler: viewHandler(summary, facts?.get(summary)?.place, editorOf(token)),
+      handler: viewHandler(summary, facts?.get(summary)?.place, editorOf(summary)),
       findings,
       hasBadges: findings !== false || view.badges.length > 0,
       duration: `${outcome === 'unfinished' ? '> ' : ''}${formatDuration(duration)}`,

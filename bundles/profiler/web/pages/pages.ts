@@ -53,7 +53,7 @@ export function createPages(app: ProfilerApplication) {
   const { cpu, policy, storage } = app
   const facts = new RowFacts({
     ...app,
-    findPlace: profile => findAnswerPlace(profile, ofProgram(app, profile.summary.token).editor),
+    findPlace: profile => findAnswerPlace(profile, ofProgram(app, profile.summary).editor),
   })
   const browserErrors = new BrowserErrors(app)
   const setPaused = (isPaused: boolean) => {

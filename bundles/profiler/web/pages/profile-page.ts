@@ -35,6 +35,7 @@ import {
   ofProgram,
   type PageForm,
   type ProfilerApplication,
+  type ProgramServices,
   protect,
   renderPage,
   respondData,
@@ -44,7 +45,7 @@ import { type ListServices, renderMissing } from './list-page.ts'
 import { createMenu, createPanelProfile, divideMenu, listPanels, renderPanel, toReplayButton } from './render-panel.ts'
 
 /** The part of the application that shows profiles. */
-type ProfileServices = FindServices & PanelServices & Pick<ProfilerApplication, 'assets' | 'logger' | 'programs'>
+type ProfileServices = FindServices & PanelServices & ProgramServices & Pick<ProfilerApplication, 'assets' | 'logger'>
 
 /**
  * Renders the page of a profile: its summary, the menu of panels, and the panel of the query, which is the overview by default.
@@ -57,8 +58,8 @@ export async function renderProfile(
   services: ProfileServices,
 ): Promise<Response> {
   const found = await findProfile(token, services)
-  const app = ofProgram(services, token)
-  if (found === undefined) return respondMissing(token, form, request, app)
+  if (found === undefined) return respondMissing(token, form, request, services)
+  const app = ofProgram(services, found.profile.summary)
   const wanted = request.query.get('panel') ?? ''
   if (form !== 'html') return respondProfile(found, form, wanted || undefined, app)
 
