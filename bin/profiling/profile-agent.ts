@@ -12,7 +12,7 @@ export async function answerAgent(directory: string): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
   const terminal = { stdin, stdout, stderr, env, signal: interrupted.signal }
   try {
-    const kernel = await Kernel.assemble(createViewerOptions(prepareProfiler(directory, env).services))
+    const kernel = await Kernel.assemble(createViewerOptions((await prepareProfiler(directory, env)).services))
     try {
       const { commands, config } = kernel.app
       return await runCommandLine(await loadCommands(commands), ['mcp'], terminal, config.environment)

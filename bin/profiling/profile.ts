@@ -7,7 +7,6 @@ import { profilerSettings } from '../../bundles/profiler/settings.ts'
 import { warnBy } from '../../bundles/profiler/store/base-profile-storage.ts'
 import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
 import type { ProfileStorage } from '../../bundles/profiler/store/profile-storage.ts'
-import { createRedisProfileStorage } from '../../bundles/profiler/store/redis/redis-profile-storage.ts'
 import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 import { SERVER_PORT_TAKEN } from '../../kernel/server/errors.ts'
 import { createServer, listen } from '../../kernel/server/http-server.ts'
@@ -20,7 +19,6 @@ import type { Logger } from '../../lib/log/logger.ts'
 import { startInterval, stopTimer } from '../../lib/own-globals.ts'
 import { processStart } from '../../lib/process-start.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
-import { loadRedis } from '../../lib/redis/redis-connection.ts'
 import { nearestNames, quoteNearest } from '../../lib/text/mistakes.ts'
 import { addProgram, type Program, readSecret } from '../application/program-list.ts'
 import { findEdits } from './find-edits.ts'
@@ -48,13 +46,14 @@ export async function profileProcess(
   directory: string = process.cwd(),
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
-  const { hasToolbar, parent, port, services, sharesPort, storage } = prepareProfiler(directory, env)
+  const { hasToolbar, parent, port, services, sharesPort, storage } = await prepareProfiler(directory, env)
   const { logger, recorder } = services
   storage.check?.().catch(error => logger.warning('Profiles cannot be stored.', { exception: error }))
   await openLibraries(directory)
   const [, program] = process.argv
   await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
-  if (storage.isShared) await loadRedis()
+  // After the libraries are watched: the application may use the same package. A missing package ends the start.
+  if (storage.isShared) await (await import('../../lib/redis/redis-connection.ts')).loadRedis()
   const answer = answerLate(async () => (await import('./profile-viewer.ts')).bootViewer(services), logger)
   if (parent === undefined) warnOfUnknownVariables(env, logger)
   // The application listens on PORT.
@@ -100,7 +99,7 @@ function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
  * Creates what records the requests of a process, and what the viewer of its profiles needs. Nothing is recorded yet. For a viewer of
  * another program, `files` is the folder with its files, and it is not added to the list.
  */
-export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv, shown?: Program) {
+export async function prepareProfiler(directory: string, env: NodeJS.ProcessEnv, shown?: Program) {
   const {
     PROFILER_PORT: port,
     PROFILER_ALONE: _,
@@ -121,10 +120,9 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv, shown
   const redactor = new Redactor(env)
   const logger = createLogger({ level: 'warning', format: 'readable', stream: process.stderr, redactor })
   const files = shown?.files ?? findFolder(directory)
-  const storage: ProfileStorage =
-    env.PROFILER_URL === undefined || env.PROFILER_URL === ''
-      ? new FileProfileStorage({ directory: path.join(files, 'profiler'), onProblem: warnBy(logger) })
-      : createRedisProfileStorage({ url: env.PROFILER_URL })({ logger })
+  const storage: ProfileStorage = env.PROFILER_URL
+    ? await openRedis(env.PROFILER_URL, logger)
+    : new FileProfileStorage({ directory: path.join(files, 'profiler'), onProblem: warnBy(logger) })
   const recorder = new ServerRecorder({
     settings,
     config,
@@ -142,6 +140,12 @@ export function prepareProfiler(directory: string, env: NodeJS.ProcessEnv, shown
   const services: ViewerServices = { recorder, variables, directory, files, isListed, logger, redactor }
   const hasToolbar = PROFILER_TOOLBAR === '1'
   return { services, storage, parent, port, hasToolbar, sharesPort: hasToolbar || PROFILER_SAME_PORT === '1' }
+}
+
+/** Opens the store of several machines. @throws REDIS_URL_INVALID */
+async function openRedis(url: string, logger: Logger): Promise<ProfileStorage> {
+  const { createRedisProfileStorage } = await import('../../bundles/profiler/store/redis/redis-profile-storage.ts')
+  return createRedisProfileStorage({ url })({ logger })
 }
 
 /** Adds this program to the list of those that are shown together; `false` if other users can write there. */

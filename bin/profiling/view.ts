@@ -20,7 +20,7 @@ export async function viewProfiles(folders: readonly string[], env: NodeJS.Proce
     }
     if (url !== undefined) await loadRedis()
     const [first = findProgram('.'), ...others] = url === undefined ? folders.map(findStored) : []
-    const { port, services } = prepareProfiler(first.directory, { ...env, PROFILER_URL: url }, first)
+    const { port, services } = await prepareProfiler(first.directory, { ...env, PROFILER_URL: url }, first)
     const shown = folders.length === 0 ? services : { ...services, others }
     const load = async () => (await import('./profile-viewer.ts')).bootViewer(shown)
     const address = await listenFor(answerLate(load, services.logger), port, false)

@@ -136,7 +136,7 @@ t.test(
   { skip: lacksRedis },
   async t => {
     const { host, port } = await startRedis(t)
-  const redis = `redis://${host}:${port}`
+    const redis = `redis://${host}:${port}`
     const { list, root, start } = createWorkspace(t)
     const env = { PROFILER_URL: redis }
     const stock = await start('stock', env)
