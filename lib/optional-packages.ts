@@ -19,8 +19,6 @@ export const optionalPackages = {
   // Before, there was no `zod/v4`.
   zod: ['3.25.20', '5', '4'],
   ioredis: ['5.2', '7', '6'],
-  acorn: ['8.9', '9', '8'],
-  '@sveltejs/acorn-typescript': ['1', '2', '1'],
   '@opentelemetry/api': ['1.9', '2', '1.9'],
   '@opentelemetry/context-async-hooks': ['2', '3', '2'],
   '@opentelemetry/core': ['2', '3', '2'],

@@ -14,8 +14,6 @@ const places: Readonly<Record<string, string>> = {
   'tough-cookie': 'kernel/testing/',
   valibot: 'bundles/profiler/profile/ bundles/profiler/subjects/',
   commander: 'bin/commands/',
-  acorn: 'bundles/maker/',
-  '@sveltejs/acorn-typescript': 'bundles/maker/syntax.ts',
   'highlight.js': 'lib/stack/highlight.ts',
   '@modelcontextprotocol/sdk': 'bundles/profiler/cli/mcp/',
   zod: 'bundles/profiler/cli/mcp/',

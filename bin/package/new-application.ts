@@ -159,7 +159,7 @@ const skeletons = path.join(packageDirectory, 'bundles/maker/skeletons/applicati
 const ending = '.txt'
 
 /** The packages of an application for its development. Their versions are those with which this package is tested. */
-const tools = ['@sveltejs/acorn-typescript', '@types/node', 'acorn', 'typescript']
+const tools = ['@types/node', 'typescript']
 
 /** Lets `npx tap` run the tests: its compiler does not work with TypeScript 7, and Node runs the sources. */
 const taprc = 'test-env:\n  - TAP_TYPE_STRIP_ONLY=1\n'

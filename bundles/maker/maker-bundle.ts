@@ -10,9 +10,7 @@ export const makerBundle: Bundle = {
 }
 
 /** The generators are loaded with their first use. */
-async function loadGenerators() {
-  return (await import('./load-generators.ts')).loadGenerators()
-}
+const loadGenerators = () => import('./generators.ts')
 
 function createCommands(app: Application): ConsoleCommand[] {
   const { directory, routes } = app

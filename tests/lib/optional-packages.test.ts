@@ -30,8 +30,6 @@ const versions: Readonly<Record<OptionalPackage, { readonly fit: string[]; reado
   '@modelcontextprotocol/sdk': { fit: ['1.32.0', '1.40.1'], unfit: ['0.6.0', '1.24.3', '2.0.0'] },
   zod: { fit: ['3.25.76', '4.0.0', '4.6.7', '4.0.0-beta.20250505T195954'], unfit: ['3.24.4', '3.22.4', '5.0.0'] },
   ioredis: { fit: ['5.2.6', '5.8.2', '5.11.1', '6.0.0'], unfit: ['4.31.0', '5.1.0', '7.0.0-beta.1'] },
-  acorn: { fit: ['8.9.0', '8.19.0'], unfit: ['7.4.1', '9.0.0'] },
-  '@sveltejs/acorn-typescript': { fit: ['1.0.13'], unfit: ['0.9.0', '2.0.0'] },
   '@opentelemetry/api': { fit: ['1.9.0', '1.10.0'], unfit: ['1.4.1', '0.21.0'] },
   '@opentelemetry/context-async-hooks': { fit: ['2.0.0', '2.12.0'], unfit: ['1.30.1'] },
   '@opentelemetry/core': { fit: ['2.12.1'], unfit: ['1.30.1', '3.0.0'] },

@@ -34,7 +34,7 @@ const stacks: readonly (readonly string[])[] = [
   ['express@5', '@opentelemetry/sdk-node@0.218.0', 'mongoose@8', '@modelcontextprotocol/sdk@1.10'],
   ['fastify@4', '@opentelemetry/sdk-node@0.57.2', 'knex@3', '@types/node@18'],
   ['fastify@5', 'ioredis@6', '@opentelemetry/api@1.4.1', '@opentelemetry/sdk-trace-base@1.15.0'],
-  ['koa@2', 'ioredis@4', 'zod@4.0.0-beta.20250505T195954', 'acorn@7', 'commander@8', 'cookie@0.5'],
+  ['koa@2', 'ioredis@4', 'zod@4.0.0-beta.20250505T195954', 'commander@8', 'cookie@0.5'],
   ['hono@4', 'zod@npm:zod@3', 'valibot@0.42', 'vitest@3', 'typescript@5'],
 ]
 

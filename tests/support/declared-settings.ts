@@ -2,12 +2,12 @@ import type { AnyNode } from 'acorn'
 import { asFlag, type Conversion, createFrameworkBundle } from 'sinfonietta'
 import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { createProfilerBundle } from 'sinfonietta/profiler'
-import { listNodes } from '#bundles/maker/syntax.ts'
 import { readConfig } from '#lib/env/config.ts'
 import { type Environment, environments } from '#lib/env/dotenv.ts'
 import { type BundleSettings, type Setting, Settings } from '#lib/env/settings.ts'
 import { docBefore, readSource } from './doc-comments.ts'
 import { code, linkGuides, writeTable } from './markdown.ts'
+import { listNodes } from './syntax.ts'
 
 type Definitions = Readonly<Record<string, Setting>>
 

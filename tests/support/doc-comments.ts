@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { AnyNode } from 'acorn'
-import { parseSource, type Source } from '#bundles/maker/syntax.ts'
+import { parseSource, type Source } from './syntax.ts'
 
 /** Parses a source file of this package. */
 export function readSource(file: string): Source {

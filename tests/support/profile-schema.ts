@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { AnyNode, Expression, Property, SpreadElement } from 'acorn'
-import { type Source, unwrap } from '#bundles/maker/syntax.ts'
 import { docBefore, readSource } from './doc-comments.ts'
+import { type Source, unwrap } from './syntax.ts'
 
 /** A part of a JSON Schema. */
 type Part = Record<string, unknown>

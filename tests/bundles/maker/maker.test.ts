@@ -6,7 +6,6 @@ import { makerBundle } from 'sinfonietta/console'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { loadGenerators } from '#bundles/maker/load-generators.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
@@ -29,17 +28,6 @@ function createProject(t: Test) {
     directory,
   }
 }
-
-t.test('without the parser, the error of a generator names the command that installs it', async t => {
-  const missing = Object.assign(new Error("Cannot find package 'acorn'"), { code: 'ERR_MODULE_NOT_FOUND' })
-  await t.rejects(
-    loadGenerators(() => Promise.reject(missing)),
-    {
-      code: 'MAKER_PACKAGES_MISSING',
-      message: 'Generators need a parser: npm install --save-dev acorn@8 @sveltejs/acorn-typescript@1',
-    },
-  )
-})
 
 t.test('make:bundle makes a bundle with its test, and lists it', async t => {
   const { read, run } = createProject(t)
