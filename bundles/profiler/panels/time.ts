@@ -10,7 +10,6 @@ import { profileLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
 import { joinPeriods, readStops, subtractPeriods, totalOf, withParts } from '../profile/work.ts'
 import { keyOfListener, summarizeListeners } from '../subjects/events/read.ts'
-import { readTrace } from '../subjects/exchange/read.ts'
 import { listUsage, readPauses } from '../subjects/memory/read.ts'
 import { readStopwatch } from '../subjects/time/read.ts'
 import { awaitedWork, workKinds } from '../subjects/work.ts'
@@ -91,7 +90,6 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
   const duration = describeDuration(profile.summary)
   const ready = toDuration(readHandledTime(profile))
-  const { traceId } = readTrace(profile)
   const own = withoutInner(rows, 'service')
   const outer = withoutInner(own, 'request')
   const of = (category: Category, among = own) => among.filter(row => row.category === category && row.depth > 0)
@@ -119,7 +117,6 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
     ...counted('Other services', 'service'),
     ...counted('Sub-requests', 'request'),
     ...listUsage(profile),
-    ...(traceId === undefined ? [] : [{ name: 'Trace', value: traceId }]),
   ]
 }
 

@@ -344,7 +344,7 @@ export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
   const waiting = [{ span: root, depth: 0, parent: -1, beside: [] as readonly TimelineSpan[] }]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { beside, depth, parent, span } = next
-    const { category, children, link, name, note, periods, problem, spanId, text } = span
+    const { category, children, link, name, note, periods, problem, text } = span
     const covered = joinPeriods(periods)
     const within = measuring.has(category) ? beside.filter(other => isWithin(other, span)) : children
     const own = ownPeriods(periods, within)
@@ -360,7 +360,6 @@ export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
       link,
       note,
       problem,
-      spanId,
       children,
       index,
       depth,

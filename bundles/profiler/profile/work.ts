@@ -21,8 +21,6 @@ export interface Work {
   readonly hasFailed: boolean
   /** A word about its result, such as a status. */
   readonly note: string
-  /** The id by which other services name it as the parent of their spans; empty without one. */
-  readonly spanId: string
   /** The code that has started it; empty if that is not known. */
   readonly caller: CallerPlace
   /** The name of the template that it renders; empty for other work. */
@@ -91,7 +89,7 @@ export interface BadWork {
 
 /** Creates a piece of work. Fields that are not given are empty. */
 export function createWork(work: Pick<Work, 'end' | 'id' | 'name' | 'start'> & Partial<Work>): Work {
-  return { text: '', stopped: 0, hasFailed: false, note: '', spanId: '', caller: {}, template: '', parts: [], ...work }
+  return { text: '', stopped: 0, hasFailed: false, note: '', caller: {}, template: '', parts: [], ...work }
 }
 
 /** Whether the queries of a system are awaited: only libraries of SQLite may be synchronous. */

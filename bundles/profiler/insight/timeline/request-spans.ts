@@ -40,17 +40,15 @@ export interface TimelineSpan {
   readonly note: string
   /** `threw`, `failed`, `not finished`; empty when nothing went wrong. */
   readonly problem: string
-  /** The id by which other services name it as a parent; empty without one. */
-  readonly spanId: string
   readonly children: TimelineSpan[]
 }
 
 /** Creates a span. Fields that are not given are empty. */
 export function createSpan(
   { category, name, periods }: Pick<TimelineSpan, 'category' | 'name' | 'periods'>,
-  { children = [], link = '', note = '', problem = '', spanId = '', text = '' }: Partial<TimelineSpan> = {},
+  { children = [], link = '', note = '', problem = '', text = '' }: Partial<TimelineSpan> = {},
 ): TimelineSpan {
-  return { name, text, category, periods, link, note, problem, spanId, children }
+  return { name, text, category, periods, link, note, problem, children }
 }
 
 /** The place of a request on the time axis. */
@@ -345,7 +343,7 @@ function toGapSpan(
 function createWorkSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
   const ofKinds = workKinds.flatMap(({ category, list, panel }) => {
     const link = profileLink(frame.token, panel)
-    const toSpan = ({ end, hasFailed, id, name, note, parts, spanId, start, text }: Work): TimelineSpan =>
+    const toSpan = ({ end, hasFailed, id, name, note, parts, start, text }: Work): TimelineSpan =>
       createSpan(
         { name, category, periods: [toPeriod(start, end, frame)] },
         {
@@ -353,7 +351,6 @@ function createWorkSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] 
           link: `${link}#${id}`,
           note,
           problem: hasFailed ? 'failed' : end === undefined ? 'not finished' : '',
-          spanId,
           children: parts.map(toSpan),
         },
       )

@@ -1,13 +1,7 @@
 import type { ContentData } from '../../profile/content.ts'
 import { readHeader } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { RequestData } from './data.ts'
 import { findOperation, type Operation } from './operation.ts'
-
-/** The ids by which a request belongs to a distributed trace, as far as they are known. */
-export function readTrace({ collectors }: Profile): Partial<Pick<RequestData, 'parentSpanId' | 'spanId' | 'traceId'>> {
-  return collectors.request ?? {}
-}
 
 /** The operation of a request inside of its protocol; `undefined` if it is of none that is known. */
 export function readOperation({ collectors: { request, response }, summary }: Profile): Operation | undefined {

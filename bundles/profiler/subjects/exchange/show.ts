@@ -203,11 +203,9 @@ function viewOperation(profile: Profile) {
   }
 }
 
-/** A link to the trace in the timeline; `false` without a trace. */
-function viewTrace({ collectors: { request }, summary }: Profile): object | false {
-  if (request?.traceId === undefined) return false
-  const link = `${profileLink(summary.token, 'time')}#trace`
-  return { id: request.traceId, hasCaller: request.parentSpanId !== undefined, link }
+/** The trace by which a back end finds the request; `false` without one. */
+function viewTrace({ collectors: { request } }: Profile): object | false {
+  return request?.traceId !== undefined && { id: request.traceId, hasCaller: request.parentSpanId !== undefined }
 }
 
 function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): RequestView {

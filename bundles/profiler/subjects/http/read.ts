@@ -79,7 +79,7 @@ export const callWork: Required<WorkKind> = {
   label: 'HTTP client calls',
   nouns: ['HTTP client call', 'HTTP client calls'],
   list: profile =>
-    readCalls(profile).calls.map(({ caller, end, error, index, method, spanId = '', start, status, stopped, url }) =>
+    readCalls(profile).calls.map(({ caller, end, error, index, method, start, status, stopped, url }) =>
       createWork({
         name: `${method} ${url.replace(/^https?:\/\//, '')}`.trim(),
         id: `call-${index}`,
@@ -88,7 +88,6 @@ export const callWork: Required<WorkKind> = {
         stopped,
         hasFailed: error !== '',
         note: status === 0 ? '' : String(status),
-        spanId,
         caller,
       }),
     ),

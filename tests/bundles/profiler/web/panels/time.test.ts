@@ -320,28 +320,22 @@ t.test('the metrics show the total, what was waited for, and the use of the proc
   ])
 })
 
-t.test(
-  'metrics that include sub-requests have the number of the request itself; those of a traced request, its trace',
-  async t => {
-    const { summary } = inner
-    const calls = [{ method: 'GET', url: 'https://shop.test/c', start: 0.1, end: 0.2, status: 200 }]
-    const first = createProfile({ events: { spans: [[null, 'kernel.request', 100, 300]] }, http: { calls } }, summary)
-    const late = { method: 'GET', url: 'https://shop.test/d', start: 2.95, end: 3, status: 200 }
-    const profile = createProfile({ ...data, http: { calls: [...data.http.calls, late] } })
-    const { metrics } = await timePanel.toView({
-      ...shown,
-      profile,
-      findChildren: async other => (other === profile ? [first] : []),
-    })
-    t.match(metrics, [{}, { name: 'HTTP client calls', value: /^5 \(4 direct\) in/ }, { value: /^1 in/ }])
-    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
-    const { metrics: ofTraced } = await timePanel.toView(createShown({ request: { traceId } }))
-    t.match(ofTraced, [{}, {}, { name: 'Trace', value: traceId }])
-    const early = createProfile({ events: { spans: [[null, 'kernel.finish_request', 900, 100]] } })
-    const { metrics: ofEarly } = await timePanel.toView(createShown({}, { profile: early }))
-    t.match(ofEarly, [{ value: '5.0 ms' }, { name: 'Response ready', value: '1.0 ms' }], 'sending took time')
-  },
-)
+t.test('metrics that include sub-requests have the number of the request itself', async t => {
+  const { summary } = inner
+  const calls = [{ method: 'GET', url: 'https://shop.test/c', start: 0.1, end: 0.2, status: 200 }]
+  const first = createProfile({ events: { spans: [[null, 'kernel.request', 100, 300]] }, http: { calls } }, summary)
+  const late = { method: 'GET', url: 'https://shop.test/d', start: 2.95, end: 3, status: 200 }
+  const profile = createProfile({ ...data, http: { calls: [...data.http.calls, late] } })
+  const { metrics } = await timePanel.toView({
+    ...shown,
+    profile,
+    findChildren: async other => (other === profile ? [first] : []),
+  })
+  t.match(metrics, [{}, { name: 'HTTP client calls', value: /^5 \(4 direct\) in/ }, { value: /^1 in/ }])
+  const early = createProfile({ events: { spans: [[null, 'kernel.finish_request', 900, 100]] } })
+  const { metrics: ofEarly } = await timePanel.toView(createShown({}, { profile: early }))
+  t.match(ofEarly, [{ value: '5.0 ms' }, { name: 'Response ready', value: '1.0 ms' }], 'sending took time')
+})
 
 t.test('the page shows all rows, with bars that a strict policy allows', async t => {
   const html = plainEquals(await show('time', { ...all, parent: shown.profile.summary }))
