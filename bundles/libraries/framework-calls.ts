@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { type FrameworkFunction, type FrameworkWork, report } from '../../kernel/contracts/functions.ts'
-import { type AnyFunction, observeCalls } from '../../lib/observe-calls.ts'
+import { currentMessage, type FrameworkFunction, type FrameworkWork, report } from '../../kernel/contracts/functions.ts'
+import { type AnyFunction, type Following, observeCalls } from '../../lib/observe-calls.ts'
 
 /** The path below which an application is mounted, as Express keeps it on the message of Node: other frameworks do not know it. */
 export function mountedAt({ baseUrl = '' }: { readonly baseUrl?: unknown }): string {
@@ -83,6 +83,29 @@ function follow(result: unknown, onEnd: (error?: { readonly thrown: unknown }) =
       throw thrown
     },
   )
+}
+
+/** Measures a call that works for the current request. An error that it throws, or its promise, is one of the request: answers are thrown, too. */
+export function measureCall(phase: string, name: string): Following {
+  const end = report(currentMessage, work => work.measure(phase, name))
+  return {
+    after: result =>
+      follow(result, failure => {
+        end?.(failure !== undefined)
+        if (failure !== undefined) failWith(failure.thrown)
+      }),
+  }
+}
+
+/** Reports an error of the current request that its framework answers. */
+export function failWith(thrown: unknown): undefined {
+  if (thrown instanceof Error) report(currentMessage, work => work.fail(thrown))
+}
+
+/** The error that a framework has wrapped in one of its own, with the same message. */
+export function withoutWrapper(error: unknown): unknown {
+  const { cause, message } = Object(error)
+  return cause instanceof Error && cause.message === message ? cause : error
 }
 
 /**

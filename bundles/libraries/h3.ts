@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { type FrameworkFunction, noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { followCall, loadExport, mountedAt, nameOf } from './framework-calls.ts'
+import { followCall, loadExport, mountedAt, nameOf, withoutWrapper } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** Version 2 has a class of applications. Version 1 has functions only: its events are read when their responses are sent. */
@@ -9,7 +9,9 @@ export const h3: Library = {
   name: 'h3',
   reports: 'functions',
   seenBy: 'patch',
-  notSeen: 'of version 1, functions, and errors that it answers; in a bundle, such as that of Nitro, all of it',
+  notSeen: 'of version 1: functions; errors on Node 20, or of CommonJS',
+  beside: 'class H3Event',
+  declares: { sendError: code => observeCalls(code, (_, [event, error]) => reportError(error, event)) },
   changes: { 'h3/dist/index.cjs': exports => watchEvents(Object(exports).H3Event) },
   opens: {
     async h3(folder) {
@@ -33,8 +35,23 @@ interface H3Event {
   readonly context: { readonly matchedRoute?: H3Route; readonly params?: unknown }
 }
 
+/** Reports an error of version 1 that is answered. */
+export function reportError(error: unknown, given: unknown): undefined {
+  const event = given as H3Event
+  const { statusCode } = Object(error)
+  report(messageOf(event), work => {
+    // Without a route, the framework itself refuses the request.
+    if (statusCode < 500 && (work.route?.pattern ?? patternOf(event) ?? everything) === everything) return
+    noteRoute(event, '')
+    work.fail(withoutWrapper(error))
+  })
+}
+
+/** The route of Nuxt for all pages. */
+const everything = '/**'
+
 /** Each event is asked whether its response was sent. */
-function watchEvents(event: unknown): void {
+export function watchEvents(event: unknown): void {
   const { prototype } = Object(event)
   const handled = prototype && Object.getOwnPropertyDescriptor(prototype, 'handled')
   if (typeof handled?.get !== 'function') return
@@ -80,10 +97,18 @@ function messageOf({ node, req }: H3Event): object | undefined {
   return node?.req ?? req?.runtime?.node?.req
 }
 
+function patternOf({ context: { matchedRoute: route } }: H3Event): string | undefined {
+  return route?.route ?? route?.path
+}
+
 function noteRoute(event: H3Event, handler: string): void {
-  const { matchedRoute: route, params: parameters } = event.context
-  const pattern = route?.route ?? route?.path
+  const { params: parameters } = event.context
+  const pattern = patternOf(event)
   const message = messageOf(event)
-  if (route === undefined || pattern === undefined || message === undefined) return
-  report(message, work => work.noteRoute({ key: message, pattern: mountedAt(message) + pattern, parameters, handler }))
+  if (pattern === undefined || message === undefined) return
+  report(message, work => {
+    // Behind its route for all paths, Nuxt has routes of its own.
+    if (work.route !== undefined && pattern === everything) return
+    work.noteRoute({ key: message, pattern: mountedAt(message) + pattern, parameters, handler })
+  })
 }

@@ -10,9 +10,11 @@ import { isAtLeast } from '../../lib/optional-packages.ts'
 import { share } from '../../lib/share.ts'
 import { Callers } from '../../lib/stack/callers.ts'
 import { adonis } from './adonis.ts'
+import { astro } from './astro.ts'
 import { bullmq } from './bullmq.ts'
 import { nodeConsole } from './console.ts'
 import { croner } from './croner.ts'
+import { takeDeclarations } from './declarations.ts'
 import { express } from './express.ts'
 import { fastify } from './fastify.ts'
 import { nodeFetch } from './fetch.ts'
@@ -26,25 +28,31 @@ import { ioredis } from './ioredis.ts'
 import { koa } from './koa.ts'
 import { LateQueries } from './late-queries.ts'
 import { changeFiles, type Library } from './library.ts'
+import { loopback } from './loopback.ts'
 import { memjs } from './memjs.ts'
 import { mongodb } from './mongodb.ts'
 import { mysql2 } from './mysql2.ts'
 import { nest } from './nest.ts'
 import { next } from './next.ts'
+import { nitro } from './nitro.ts'
 import { nodeCron } from './node-cron.ts'
 import { nodeHttp } from './node-http.ts'
 import { nodeRedis } from './node-redis.ts'
+import { nuxt } from './nuxt.ts'
 import { pg } from './pg.ts'
 import { pgBoss } from './pg-boss.ts'
 import { polka } from './polka.ts'
 import { postgres } from './postgres.ts'
+import { reactRouter } from './react-router.ts'
 import { watchRefusedConnections } from './refused-connections.ts'
 import { restify } from './restify.ts'
 import { socketIo } from './socket-io.ts'
 import { watchSpans } from './spans.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
+import { svelteKit } from './svelte-kit.ts'
 import { syncFunctions } from './sync-calls.ts'
 import { tinyhttp } from './tinyhttp.ts'
+import { trpc } from './trpc.ts'
 import { undici } from './undici.ts'
 import { ws } from './ws.ts'
 
@@ -53,7 +61,8 @@ export const libraries: readonly Library[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis, memjs],
   ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
   ...[express, fastify, koa, hono, nest, next, graphql],
-  ...[hapi, restify, polka, tinyhttp, h3, adonis],
+  ...[hapi, restify, polka, tinyhttp, h3, adonis, loopback, trpc],
+  ...[nitro, nuxt, svelteKit, astro, reactRouter],
   ...[bullmq, pgBoss, graphileWorker, nodeCron, croner],
   ...[ws, socketIo],
 ]
@@ -87,6 +96,15 @@ export async function openLibraries(
   }
 }
 
+/** The names of the libraries whose declarations are taken. */
+const taken = new Set<string>()
+
+function openDeclarations({ beside, declares, name }: Library): void {
+  if (declares === undefined || taken.has(name)) return
+  taken.add(name)
+  takeDeclarations(declares, beside)
+}
+
 /** Whether it is changed only where the application depends on it. */
 function isFramework({ reports }: Library): boolean {
   return reports === 'functions' || reports === 'fields'
@@ -106,14 +124,18 @@ async function openOnce(folder: string | undefined, open: (folder: string) => Pr
 export async function openFrameworks(directories: readonly string[]): Promise<void> {
   const folders = [...new Set(directories.map(each => findProject(each)))]
   const frameworks = libraries.filter(isFramework)
-  for (const framework of frameworks)
-    if (folders.some(folder => findPackage(folder, framework.name) !== undefined)) openFiles(framework)
+  // pnpm has the packages of packages there.
+  const placesOf = (folder: string) => [folder, path.join(folder, 'node_modules/.pnpm')]
+  const everywhere = folders.flatMap(placesOf)
+  for (const framework of frameworks) {
+    if (everywhere.every(place => findPackage(place, framework.name) === undefined)) continue
+    openFiles(framework)
+    openDeclarations(framework)
+  }
   listenToFrameworks()
   const openers = frameworks.flatMap(({ opens = {} }) => Object.entries(opens))
   for (const folder of folders) {
-    // pnpm has the packages of packages there.
-    const places = [folder, path.join(folder, 'node_modules/.pnpm')]
-    const wanted = openers.filter(([name]) => places.some(place => findPackage(place, name) !== undefined))
+    const wanted = openers.filter(([name]) => placesOf(folder).some(place => findPackage(place, name) !== undefined))
     const left = new Set(wanted.map(([name]) => name))
     let owners = [folder]
     const known = new Set(owners)

@@ -8,6 +8,7 @@ import { type ChannelListeners, guard, listenTo } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import type { Callers } from '../../lib/stack/callers.ts'
 import { noteLoad } from '../../lib/stack/source-maps.ts'
+import type { ModuleDeclarations } from './declarations.ts'
 import type { SpanReader } from './spans.ts'
 
 /** A library or a framework: how it is seen, and the code that sees it. */
@@ -45,6 +46,10 @@ export interface Library {
   readonly changes?: FileChanges
   /** Change packages, by their names, before the application imports them. */
   readonly opens?: Readonly<Record<string, (folder: string) => Promise<void> | void>>
+  /** Take functions and classes of ES modules, also of those that a bundler has written. */
+  readonly declares?: ModuleDeclarations
+  /** A text of the files with these, if others may have the same names. */
+  readonly beside?: string
   /** Reports its queries to a kernel, or its calls, until the returned function is called. */
   readonly watch?: (services: WatchServices) => () => void
   /** Changes functions of the process, in development only, until the returned function is called. */

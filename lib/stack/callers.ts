@@ -171,8 +171,9 @@ export class Callers {
   }
 
   #toPlace(frame: StackFrame | undefined, site: NodeJS.CallSite | undefined): KnownPlace {
-    const { column, file, function: name, isAsync, line } = frame && site ? toSource(frame, site) : unknownFrame
-    const { file: shown, origin } = locateFrame(file === undefined ? {} : { file }, this.#directory)
+    const source = frame && site ? toSource(frame, site) : unknownFrame
+    const { column, file, function: name, isAsync, line } = source
+    const { file: shown, origin } = locateFrame(source, this.#directory)
     const place: CodePlace = { function: name, file: shown, line, column, ...(isAsync && { isAwaiting: true }) }
     const marked = reader?.isHelperCall(place) ? { ...place, callsHelper: true as const } : place
     return { place: marked, file, origin, chain: { caller: marked, longer: new Map() } }

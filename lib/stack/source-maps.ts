@@ -13,9 +13,23 @@ import { locateFrame, type SourcePlace, type StackFrame } from './stack-frames.t
  * which the file has to be older than its last load, or than the process if that is not known. A map is read once.
  */
 export function findSource(place: SourcePlace, hash?: string): SourcePlace | undefined {
-  const { column, file, line } = place
-  return findLoaded(place) ?? read(file, hash)?.find(line - 1, column - 1)
+  const found = findLoaded(place) ?? find(place, hash)
+  return found && followMaps(found)
 }
+
+/** A bundle may be made of files that are generated, too, such as those of Nuxt. */
+function followMaps(place: SourcePlace, steps = 3): SourcePlace {
+  const next = steps === 0 || isPackage.test(place.file) ? undefined : find(place)
+  return next === undefined ? place : followMaps(next, steps - 1)
+}
+
+function find(place: SourcePlace, hash?: string): SourcePlace | undefined {
+  const map = read(place.file, hash)
+  // Nitro leaves packages out of its maps.
+  return map?.isPackaged ? { ...place, isPackaged: true } : map?.find(place.line - 1, place.column - 1)
+}
+
+const isPackage = /(?:^|[\\/])node_modules[\\/]/
 
 function findLoaded({ column, file, line }: SourcePlace): SourcePlace | undefined {
   const entry: Partial<MappedPlace> = findSourceMap(file)?.findEntry(line - 1, column - 1) ?? {}
@@ -33,11 +47,17 @@ interface MappedPlace {
 
 /** A frame of the application in its source; another one stays as it is. Where Node uses a map, it has written the source in the stack. */
 export function toSource(frame: StackFrame, directory: string): StackFrame {
-  const { column, file, line } = frame
-  if (file === undefined || line === undefined || column === undefined) return frame
-  if (locateFrame(frame, directory).origin !== 'application') return frame
-  return { ...frame, ...read(file)?.find(line - 1, column - 1) }
+  const { column, file: given, line } = frame
+  if (given === undefined || line === undefined || column === undefined) return frame
+  // SvelteKit writes stacks with the paths of sources, as seen from the folder of the application.
+  const own = path.join(directory, given)
+  const file = isRelative.test(given) && existsSync(own) ? own : given
+  if (locateFrame({ file }, directory).origin !== 'application') return frame
+  const found = find({ file, line, column })
+  return { ...frame, file, ...(found && followMaps(found)) }
 }
+
+const isRelative = /^\w[\w.-]*\/[^:]+$/
 
 const fileLimit = 200
 /** Characters of the mappings of all files. */
@@ -54,6 +74,18 @@ const loads = new Map<string, number>()
 export function noteLoad(file: string): void {
   if (loads.size === loadLimit) loads.clear()
   loads.set(file, readTime())
+}
+
+/** The hashes of files, by those of their code with a line behind it. */
+const completed = new Map<string, string>()
+
+/** Notes that the code of a file runs with a line behind it: each place in it stays where it is. */
+export function noteCompleted(code: string, running: string): void {
+  completed.set(hashOf(running), hashOf(code))
+}
+
+function hashOf(code: string): string {
+  return createHash('sha256').update(code).digest('hex')
 }
 
 const known = new Map<string, SourceMap | undefined>()
@@ -78,7 +110,7 @@ function readMap(file: string, hash: string | undefined): SourceMap | undefined 
     if (!path.isAbsolute(file) || (hash === undefined && mtimeMs >= (loads.get(file) ?? processStart())))
       return undefined
     const code = readText(file)
-    if (hash !== undefined && createHash('sha256').update(code).digest('hex') !== hash) return undefined
+    if (hash !== undefined && hashOf(code) !== (completed.get(hash) ?? hash)) return undefined
     const comment = code.lastIndexOf('//# sourceMappingURL=')
     const [, name] = comment === -1 ? [] : (/=(\S+)\s*$/.exec(code.slice(comment)) ?? [])
     if (name === undefined) return undefined
@@ -139,12 +171,16 @@ interface MapData {
 /** The mappings of a file. Lines and columns are counted from 0. */
 class SourceMap {
   readonly size: number
+  /** Whether it names packages, and no place in them. */
+  readonly isPackaged: boolean
   readonly #parts: readonly { readonly line: number; readonly column: number; readonly part: MapPart }[]
 
   constructor(data: MapData, locate: (source: string) => string | undefined) {
     const sections = data.sections ?? [{ offset: { line: 0, column: 0 }, map: data }]
     this.#parts = sections.map(({ map, offset }) => ({ ...offset, part: new MapPart(map, locate) }))
     this.size = this.#parts.reduce((sum, { part }) => sum + part.mappings.length, 0)
+    const { sources = [] } = data
+    this.isPackaged = this.size === 0 && sources.length > 0 && sources.every(source => isPackage.test(String(source)))
   }
 
   find(line: number, column: number): SourcePlace | undefined {

@@ -14,6 +14,8 @@ export interface StackFrame {
   /** From 1. */
   readonly column?: number
   readonly isAsync: boolean
+  /** Whether its file is made of packages, by its source map. */
+  readonly isPackaged?: true
 }
 
 const frameLimit = 100
@@ -87,10 +89,18 @@ function parseLines(calls: string): readonly StackFrame[] {
  */
 function cutMessage(stack: string, message: string): string {
   const start = stack.indexOf(`${message}\n`)
-  if (start === -1) return ''
+  if (start === -1) return cutBeginning(stack, message)
   // A message that was emptied after the stack was made has an unknown end.
   if (message === '' && !isName(stack.slice(0, start))) return ''
   return stack.slice(start + message.length + 1)
+}
+
+/** Vite appends a sentence to a message after the stack was made. Then what stands before the first call is its beginning. */
+function cutBeginning(stack: string, message: string): string {
+  const end = stack.indexOf(`\n${indent}`)
+  const [, old = ''] = /^\S+?(?: \[\w+\])?: (.+)/s.exec(stack.slice(0, Math.max(end, 0))) ?? []
+  const isKnown = old !== '' && message.startsWith(old) && !message.includes(`\n${indent}`)
+  return isKnown ? stack.slice(end + 1) : ''
 }
 
 /** Whether a header is a name alone. A replacement of `Error.prepareStackTrace` may write a colon behind it. */
@@ -162,6 +172,7 @@ export interface SourcePlace {
   readonly file: string
   readonly line: number
   readonly column: number
+  readonly isPackaged?: true
 }
 
 /** A place in the code. */
@@ -214,7 +225,7 @@ const compiled = `dist${path.sep}`
  * the package is installed, also by a link to its repository.
  */
 export function locateFrame(
-  { file }: Pick<StackFrame, 'file'>,
+  { file, isPackaged }: Pick<StackFrame, 'file' | 'isPackaged'>,
   directory: string,
   ownDirectory: string = packageDirectory,
 ): FrameLocation {
@@ -228,6 +239,7 @@ export function locateFrame(
   const inside = showPath(file, directory)
   const npmPackage = findPackage(inside)
   if (npmPackage !== undefined) return { file: inside, origin: 'vendor', package: npmPackage }
+  if (isPackaged) return { file: inside, origin: 'vendor' }
   return inside === file ? { file, origin: 'vendor' } : { file: withoutCompiled(inside), origin: 'application' }
 }
 

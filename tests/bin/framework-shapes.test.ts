@@ -55,6 +55,29 @@ export class GraphQLError extends Error {
     },
     type: { 'schema.mjs': 'export class GraphQLSchema {}' },
   },
+  '@loopback': {
+    rest: {
+      'package.json': '{ "name": "@loopback/rest", "version": "15.0.0", "main": "dist/router/routing-table.js" }',
+      dist: {
+        router: {
+          'routing-table.js': `
+class Users {}
+exports.RoutingTable = class RoutingTable {
+  find({ url }) {
+    if (!url.startsWith('/users/')) throw new RangeError('no such page')
+    return { path: '/users/{id}', pathParams: { id: url.slice(7) }, controllerCtor: Users, methodName: 'show' }
+  }
+}`,
+        },
+      },
+    },
+  },
+  'strong-error-handler': {
+    'package.json': '{ "name": "strong-error-handler", "version": "5.0.0", "main": "lib/handler.js" }',
+    lib: {
+      'handler.js': 'exports.writeErrorToResponse = (error, request, reply) => reply.writeHead(500).end(error.message)',
+    },
+  },
   '@adonisjs': {
     'http-server': {
       'package.json':
@@ -103,6 +126,32 @@ const app = new Server()
 const server = createServer((request, response) => app.handle(request, response))
 ${report}`,
 }
+
+t.test('LoopBack: the route, and the error of a route', async t => {
+  const source = `
+import { createServer } from 'node:http'
+import rest from '@loopback/rest'
+import errors from 'strong-error-handler'
+const table = new rest.RoutingTable()
+const server = createServer((request, response) => {
+  try {
+    table.find(request)
+    if (request.url.endsWith('fail')) throw new RangeError('broken')
+    response.end('a user')
+  } catch (error) { errors.writeErrorToResponse(error, request, response) }
+})
+${report}`
+  const cwd = t.testdir({ node_modules: packages, 'package.json': '{ "dependencies": { "@loopback/rest": "15" } }' })
+  const { stop, url, viewer } = await startProfiled(t, source, {}, cwd)
+  const read = async (target: string) => {
+    await (await fetch(url + target)).text()
+    return (await findProfile(viewer, target)).summary
+  }
+  t.match(await read('/users/7'), { route: 'GET /users/{id}', controller: 'Users.show', exception: null })
+  t.match(await read('/users/fail'), { route: 'GET /users/{id}', exception: 'RangeError', status: 500 })
+  t.match(await read('/none'), { exception: null }, 'a path without a route')
+  await stop()
+})
 
 for (const [name, source] of Object.entries(applications)) {
   t.test(`${name}: the route, and an error that the framework answers`, async t => {

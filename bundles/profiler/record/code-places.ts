@@ -115,8 +115,9 @@ export function recordFrame(
   directory: string,
   mask: (text: string, limit: number) => string,
 ): RecordedFrame {
-  const { column, file: source, line } = toSource(frame, directory)
-  const { file, origin, package: name } = locateFrame(source === undefined ? {} : { file: source }, directory)
+  const source = toSource(frame, directory)
+  const { column, line } = source
+  const { file, origin, package: name } = locateFrame(source, directory)
   const call = `${frame.isAsync ? 'async ' : ''}${frame.function ?? 'anonymous'}`
   return {
     call: mask(call, textLimit),

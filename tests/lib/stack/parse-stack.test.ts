@@ -110,6 +110,19 @@ t.test('a message that was changed after the stack was made leaves no frames', a
   }
 })
 
+t.test('a message to which a text was appended has the frames of its error', async t => {
+  const append = (message: string, text: string) => {
+    const error = new RangeError(message)
+    t.type(error.stack, 'string')
+    error.message += text
+    return parseStack(error).length > 0
+  }
+  t.ok(append('The shelf is empty.', ' (It was rewritten.)'))
+  t.ok(append('Two\nlines', '\nand a third one'))
+  t.notOk(append('A line\n    at a.js:1:1', ' more'), 'a message with a line like a frame')
+  t.notOk(append('', ' more'))
+})
+
 t.test('an error without a message has its frames', async t => {
   t.equal(parseStack(makeError(''))[0]?.function, 'makeError')
 })

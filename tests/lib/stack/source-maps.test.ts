@@ -5,8 +5,8 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { findSource, noteLoad, toSource } from '#lib/stack/source-maps.ts'
-import { parseStack } from '#lib/stack/stack-frames.ts'
+import { findSource, noteCompleted, noteLoad, toSource } from '#lib/stack/source-maps.ts'
+import { locateFrame, parseStack } from '#lib/stack/stack-frames.ts'
 import { encodeMappings, inlineMap } from '#tests/support/source-map.ts'
 
 const number = fc.nat({ max: 70_000 })
@@ -175,4 +175,51 @@ t.test('a frame that Node has written in its source stays there, also if code an
   const [frame = { isAsync: false }] = parseStack(loaded.exports.list())
   t.match(frame, { file, line: 7 })
   t.strictSame(toSource(frame, path.dirname(file)), frame)
+})
+
+const line = (text: number, source = 0) => encodeMappings([[[0, source, text, 0]]])
+
+t.test('the source of a bundle may be generated itself', async t => {
+  const directory = t.testdir({ 'page.vue': '' })
+  const steps = [0, 1, 2].map(index => path.join(directory, `step-${index}.js`))
+  for (const [index, file] of steps.entries()) {
+    const sources = [index === 0 ? 'page.vue' : `step-${index - 1}.js`]
+    writeFileSync(file, inlineMap({ version: 3, sources, mappings: line(index === 0 ? 6 : 0) }))
+    utimesSync(file, 1, 1)
+  }
+  const code = inlineMap({ version: 3, sources: ['step-2.js'], mappings: line(0) })
+  const page = { file: path.join(directory, 'page.vue'), line: 7, column: 1 }
+  t.strictSame(createFinder(directory)(code), page)
+  const loop = path.join(directory, 'loop.js')
+  writeFileSync(loop, inlineMap({ version: 3, sources: ['loop.js'], mappings: line(0) }))
+  utimesSync(loop, 1, 1)
+  t.strictSame(findSource({ file: loop, line: 1, column: 1 }), { file: loop, line: 1, column: 1 }, 'a file of itself')
+})
+
+t.test('a map that names packages only, without a place, is that of no file of the application', async t => {
+  const directory = t.testdir({ node_modules: {} })
+  const packages = { version: 3, sources: ['node_modules/h3/index.mjs'], mappings: '' }
+  const found = createFinder(directory)(inlineMap(packages))
+  t.match(found, { isPackaged: true, line: 1, column: 1 })
+  t.match(locateFrame(found ?? {}, directory), { file: '0.js', origin: 'vendor' })
+  t.equal(createFinder(directory)(inlineMap({ ...packages, sources: ['a.ts'] })), undefined)
+})
+
+t.test('code that runs with a line behind it has the map of its file', async t => {
+  const directory = t.testdir({ 'a.ts': '' })
+  const code = inlineMap({ version: 3, sources: ['a.ts'], mappings: line(4) })
+  const file = path.join(directory, 'a.js')
+  writeFileSync(file, code)
+  const running = `${code}\nmore()`
+  t.equal(findSource({ file, line: 1, column: 1 }, hashOf(running)), undefined)
+  noteCompleted(code, `${running} `)
+  t.match(findSource({ file, line: 1, column: 1 }, hashOf(`${running} `)), { line: 5 })
+})
+
+t.test('a stack with paths as seen from the folder of the application', async t => {
+  const directory = t.testdir({ src: { 'shelf.js': '' } })
+  const read = (file: string) => toSource({ file, line: 2, column: 9, isAsync: false }, directory)
+  t.strictSame(read('src/shelf.js').file, path.join(directory, 'src/shelf.js'))
+  for (const other of ['src/none.js', 'node:fs', '[eval]', 'https://shop/src/shelf.js'])
+    t.equal(read(other).file, other)
 })
