@@ -130,9 +130,11 @@ export function enableUnfolding(root: ParentNode): void {
   }
 }
 
-/** Asks for the element of the address, such as `#log-4`, if the page has other rows or messages than these. */
+/** Opens the item of the address, such as `#query-4`, or asks for it if the page has other rows or messages than these. */
 export function findRow(): void {
   const id = location.hash.slice(1)
+  const item = document.getElementById(id)?.querySelector<HTMLDetailsElement>(':scope.item > details')
+  if (item) item.open = true
   const address = new URL(location.href)
   const isSearched = address.searchParams.get('find') === id
   const hasOthers = document.querySelector('[data-rows], [data-partial]') !== null

@@ -2,12 +2,12 @@ import { createElement, createStatus, fetchPage, fieldsOf, openAround } from './
 
 /**
  * Makes `<input data-filter="id" hidden>` filter the rows of the element with that id: its table rows, or the children of a
- * list. A `<select>` or a radio button with this attribute filters too, by the `data-` attribute of its name:
+ * list. A radio button with this attribute filters too, by the `data-` attribute of its name:
  * see {@link RowFilter}. Without scripts the form of the controls is submitted; with scripts it has no button, and the URL
  * of the page follows the filter. If the rows need several pages, the server filters.
  */
 export function enableFiltering(root: ParentNode): void {
-  const controls = [...root.querySelectorAll<HTMLInputElement | HTMLSelectElement>('[data-filter]')]
+  const controls = [...root.querySelectorAll<HTMLInputElement>('[data-filter]')]
   for (const id of new Set(controls.map(({ dataset }) => dataset.filter ?? ''))) {
     const target = document.getElementById(id)
     if (target === null || root.querySelector(`[data-rows="${id}"]`) !== null) continue
@@ -18,7 +18,7 @@ export function enableFiltering(root: ParentNode): void {
   }
 }
 
-function connect(controls: readonly (HTMLInputElement | HTMLSelectElement)[], target: HTMLElement): void {
+function connect(controls: readonly HTMLInputElement[], target: HTMLElement): void {
   const filter = new RowFilter(controls, target)
   const status = createStatus()
   const apply = () => {
@@ -71,18 +71,16 @@ interface FilterResult {
   readonly isFiltering: boolean
 }
 
-type Control = HTMLInputElement | HTMLSelectElement
-
 /**
  * Hides the rows of a table or list that do not match all controls. All words of a text must occur in the row. The value of
- * a `<select>` or radio button named `level` must be one of the words in `data-level`; an empty value matches all rows.
+ * a chosen radio button named `level` must be one of the words in `data-level`; an empty value matches all rows.
  */
 class RowFilter {
-  readonly #controls: readonly Control[]
+  readonly #controls: readonly HTMLInputElement[]
   readonly #target: HTMLElement
   readonly #texts = new WeakMap<HTMLElement, string>()
 
-  constructor(controls: readonly Control[], target: HTMLElement) {
+  constructor(controls: readonly HTMLInputElement[], target: HTMLElement) {
     this.#controls = controls
     this.#target = target
   }
@@ -92,7 +90,7 @@ class RowFilter {
     const rows = rowsOf(this.#target)
     const texts = this.#controls.filter(isText)
     const words = texts.flatMap(({ value }) => value.toLowerCase().split(/\s+/).filter(Boolean))
-    const choices = this.#controls.filter(control => !isText(control) && isChosen(control))
+    const choices = this.#controls.filter(control => !isText(control) && control.checked && control.value !== '')
     let found = 0
     for (const row of rows) {
       const isFound =
@@ -124,12 +122,8 @@ function rowsOf(target: HTMLElement): HTMLElement[] {
   })
 }
 
-function isText(control: Control): boolean {
-  return control instanceof HTMLInputElement && control.type !== 'radio'
-}
-
-function isChosen(control: Control): boolean {
-  return control.value !== '' && (control instanceof HTMLSelectElement || control.checked)
+function isText({ type }: HTMLInputElement): boolean {
+  return type !== 'radio'
 }
 
 function hasWord(text: string | undefined, word: string): boolean {

@@ -37,8 +37,10 @@ export function enhanceList(): void {
     void list.submit(submitter)
   })
   document.addEventListener('keydown', event => {
+    // Enter opens the profile, as for any link.
+    const row = moveFocus(event, rowsOf(results), '.entry')
     if (event.key === 'Escape') preview.close()
-    else moveFocus(event, rowsOf(results), preview)
+    else if (row !== undefined) preview.show(row, rowsOf(results))
   })
 }
 
@@ -149,18 +151,26 @@ function selectedIn(results: HTMLElement): HTMLInputElement[] {
   return [...results.querySelectorAll<HTMLInputElement>('.select input:checked')]
 }
 
-/** `j`, `k` and the arrows move the focus from row to row, and show a preview; Enter opens the profile, as for any link. */
-function moveFocus(event: KeyboardEvent, rows: readonly HTMLElement[], preview: Preview): void {
+/** The row to which `j`, `k`, or an arrow moves; its link or its line gets the focus. `undefined` for other keys. */
+function moveFocus(event: KeyboardEvent, rows: readonly HTMLElement[], focused: string): HTMLElement | undefined {
   const { altKey, ctrlKey, key, metaKey } = event
   const step = ['k', 'ArrowUp', '', 'ArrowDown', 'j'].indexOf(key) - 2
-  if (altKey || ctrlKey || metaKey || Math.abs(step) > 2 || step === 0) return
-  if (closestTo(event, 'input:not([type=checkbox]), select, textarea, .preview, dialog') !== null) return
+  if (altKey || ctrlKey || metaKey || Math.abs(step) > 2 || step === 0) return undefined
+  if (closestTo(event, 'input:not([type=checkbox]), select, textarea, .preview, dialog') !== null) return undefined
   const current = rows.findIndex(row => row.contains(document.activeElement))
   const row = rows[Math.max(0, Math.min(current + Math.sign(step), rows.length - 1))]
-  if (row === undefined) return
+  if (row === undefined) return undefined
   event.preventDefault()
-  row.querySelector<HTMLElement>('.entry')?.focus()
-  preview.show(row, rows)
+  row.querySelector<HTMLElement>(focused)?.focus()
+  return row
+}
+
+/** `j` and `k` move the focus from item to item of a panel, and Enter unfolds one, as any summary. */
+export function enableItems(): void {
+  document.addEventListener('keydown', event => {
+    if (event.key === 'j' || event.key === 'k')
+      moveFocus(event, [...document.querySelectorAll<HTMLElement>('.item:not([hidden]):has(> details)')], '.line')
+  })
 }
 
 /** Limits the selection to two profiles: the third one replaces the first. */

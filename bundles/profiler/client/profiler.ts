@@ -10,7 +10,7 @@ import {
   showCurrentTab,
 } from './controls.ts'
 import { enableFiltering, enhanceEventTree } from './filter.ts'
-import { enhanceList, enhanceRoutes } from './list.ts'
+import { enableItems, enhanceList, enhanceRoutes } from './list.ts'
 import { enableVerification, followSample, followSources } from './live.ts'
 import { enablePalette } from './palette.ts'
 import { enablePlaces } from './places.ts'
@@ -32,6 +32,7 @@ followSample(document.querySelector('[data-armed]'))
 enableFlameGraph(document.querySelector<SVGSVGElement>('svg.flame'))
 showLocalTimes()
 enhanceList()
+enableItems()
 enhanceRoutes()
 enhanceEventTree(document)
 enableValueTrees(document)

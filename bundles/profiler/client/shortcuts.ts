@@ -118,6 +118,8 @@ export const shortcuts: readonly Shortcut[] = [
   { key: 'j', label: 'Next profile with its preview, also ↓', part: 'list', selector: '#results tr' },
   { key: 'k', label: 'Previous profile, also ↑', part: 'list', selector: '#results tr' },
   { key: 'Enter', label: 'Open the profile', part: 'list', selector: '#results tr' },
+  { key: 'j', label: 'Next line', part: 'profile', selector: '.items summary' },
+  { key: 'k', label: 'Previous line', part: 'profile', selector: '.items summary' },
   { key: '[', label: 'Previous profile', part: 'profile' },
   { key: ']', label: 'Next profile', part: 'profile' },
   { key: 'l', label: 'Latest profile', part: 'profile' },

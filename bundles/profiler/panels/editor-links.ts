@@ -109,6 +109,12 @@ export class EditorLinks {
     return caller.isIn || caller.via !== undefined ? this.view(caller) : this.viewFile(formatPlace(caller))
   }
 
+  /** The text of a place without folders, for lines that cannot have a link; empty if it is not known. */
+  nameCaller(caller: CallerPlace | undefined): string {
+    const view = this.viewCaller(caller)
+    return view === false ? '' : view.place
+  }
+
   #viewFrame(place: Caller): PlaceView {
     return this.viewName(nameFrame(place), place)
   }

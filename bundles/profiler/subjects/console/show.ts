@@ -89,17 +89,42 @@ function toRow(
   viewer: TreeViewer,
 ) {
   const table = method === 'table' ? toTable(values[0]) : undefined
+  const level = levels[method]
   return {
+    id: `dump-${index}`,
     index,
-    time: `+${formatMicroseconds(at)}`,
-    method,
-    level: levels[method],
+    lead: `+${formatMicroseconds(at)}`,
+    mark: { text: method, tone: level },
+    tone: level === 'warning' || level === 'error' ? level : '',
     label,
+    text: shorten(writeValues(values, method), lineLimit),
     table,
     values: table === undefined ? values.map(value => toTreeView(value, method, viewer)) : [],
-    site: site === undefined ? undefined : editor.view(site),
+    where: editor.nameCaller(site),
+    site: site && editor.view(site),
     callers: callers.map(caller => editor.view(caller)),
   }
+}
+
+/** Characters of the line of a call. */
+const lineLimit = 300
+
+function writeValues(values: readonly ValueTree[], method: ConsoleMethod): string {
+  return values.map(value => toOneLine(isPrinted(value, method) ? value.text : writeInline(value))).join(' ')
+}
+
+/** Writes a value in one line, such as `{id: 7, roles: ["admin"]}`. Of an error, the message says it. */
+function writeInline({ entries, kind, text }: ValueTree): string {
+  if (entries === undefined) return kind === 'text' ? JSON.stringify(text) : text === 'Object' ? '{}' : text
+  if (entries.some(({ name }) => name === 'stack')) return text
+  const isList = entries.every(({ name }, index) => name === String(index))
+  const inner = entries.map(({ name, value }) => `${isList ? '' : `${name}: `}${writeInline(value)}`).join(', ')
+  return `${/^(?:Object$|Array\()/.test(text) ? '' : `${text} `}${isList ? `[${inner}]` : `{${inner}}`}`
+}
+
+/** A text of the console has no quotes. */
+function isPrinted({ kind }: ValueTree, method: ConsoleMethod): boolean {
+  return method !== 'dump' && kind === 'text'
 }
 
 /** The colours of levels of the log. */
@@ -115,10 +140,10 @@ const levels: Readonly<Record<ConsoleMethod, string>> = {
   dir: 'plain',
 }
 
-/** The outermost object of a value is open. A text of the console has no quotes. */
+/** The outermost object of a value is open. */
 function toTreeView(tree: ValueTree, method: ConsoleMethod, viewer: TreeViewer): TreeView {
   const view = viewer.view(tree, true)
-  return method !== 'dump' && tree.kind === 'text' ? { ...view, text: tree.text, start: '' } : view
+  return isPrinted(tree, method) ? { ...view, text: tree.text, start: '' } : view
 }
 
 const columnLimit = 20

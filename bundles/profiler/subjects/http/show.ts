@@ -34,10 +34,9 @@ export const callsView: SubjectView = {
     return {
       isEmpty: calls.length === 0,
       count: callWork.count(profile),
-      omitted,
+      omitted: omitted === 0 ? '' : formatNumber(omitted),
       failed: calls.filter(({ outcome }) => outcome.level === 'error').length + more.failed,
       unfinished: calls.length - ended.length + (more.ended === 0 ? 0 : omitted - more.ended),
-      repeated: calls.filter(({ twin }) => twin !== undefined).length,
       sum: formatDuration(ended.reduce((sum, call) => sum + workTime(call), more.total)),
       covered: formatDuration(coveredWorkTime([...ended, ...more.periods], readStops(profile))),
       from: formatDuration(whole.start),
@@ -97,20 +96,28 @@ function describe(call: StoredCall) {
 }
 
 function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
-  const { client, index, method, outcome, start, twin } = call
+  const { client, index, method, outcome, start, twin, url } = call
   const phases = phasesOf(call)
   const known = phases.length > 0 ? phases : [{ name: 'whole', ...periodOf(call) }]
+  const facts = describe(call)
   return {
+    ...facts,
+    id: `call-${index}`,
     index,
+    lead: facts.number,
+    tone: ['error', 'warning'].includes(outcome.level) ? outcome.level : '',
+    mark: { text: outcome.text, tone: outcome.level },
     client,
     method,
-    ...foldUrl(call.url),
-    ...describe(call),
-    level: outcome.level,
+    url,
+    // A line has no room for more.
+    target: shorten(url.replace(/^https?:\/\//, ''), urlLimit),
     twinIndex: twin,
     start: formatDuration(start),
-    bars: known.map(({ name, ...period }) => ({ name, ...toBar(period, whole) })),
-    caller: editor.view(call.caller),
+    where: editor.nameCaller(call.caller),
+    site: editor.view(call.caller),
+    facts: [{ text: facts.bytes, isMinor: true }, { text: facts.time }],
+    bars: known.map(({ name, ...period }) => ({ kind: name, ...toBar(period, whole) })),
     command: createCallCurl(call),
   }
 }
@@ -123,11 +130,6 @@ function viewCalled(called: CalledProfile | undefined) {
 }
 
 const urlLimit = 160
-
-/** A long URL is folded. */
-function foldUrl(url: string): { readonly url: string; readonly lead: string } {
-  return { url, lead: url.length <= urlLimit ? '' : shorten(url, urlLimit) }
-}
 
 /** Characters of a text in a message of a call on a page: the table of the calls has pages of rows. */
 const contentLimit = 4_000

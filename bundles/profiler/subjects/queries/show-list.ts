@@ -1,27 +1,12 @@
-import { formatSql } from '../../../../lib/sql/format.ts'
-import { isDocumentStore } from '../../../../lib/sql/tokens.ts'
 import type { Caller, CallerPlace } from '../../../../lib/stack/callers.ts'
-import { highlightSql, type Token } from '../../../../lib/stack/highlight.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { resolveLocated } from '../../../../lib/stack/stack-frames.ts'
-import { TextMemo } from '../../../../lib/text/text-memo.ts'
-import { HtmlFragment, type View } from '../../../../lib/view/view.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { viewSource } from '../../panels/exceptions.ts'
 import { toBar } from '../../panels/parts.ts'
 import type { PanelModel, PanelProfile, PanelServices } from '../../panels/subject-view.ts'
 import { nameFrame } from '../../profile/callers.ts'
-import {
-  formatCount,
-  formatDuration,
-  formatNumber,
-  formatShare,
-  formatValue,
-  type Row,
-  shorten,
-  toOneLine,
-  toOption,
-} from '../../profile/format.ts'
+import { formatCount, formatDuration, formatNumber, formatValue, type Row } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -39,8 +24,10 @@ import {
   type StoredQuery,
   shapeOf,
   slowQuery,
+  timeOf,
   toSets,
 } from './read.ts'
+import { type StatementView, viewLine, viewStatements } from './show-statement.ts'
 
 /** Databases and caches have a panel each. */
 export type Kind = StoredQuery['kind']
@@ -52,13 +39,12 @@ export async function viewQueries(
   { directory, editor, redactor, view }: PanelServices,
 ): Promise<PanelModel> {
   const group = readQueries(profile)[kind]
-  const { covered, duplicates, queries } = group
+  const { queries } = group
   const sets = toQuerySets(kind, group)
-  const repeated = toDuplicateSets(group)
   const views = await viewStatements(kind, [...queries, ...sets], view)
   const link = profileLink(profile.summary.token, kind)
   const filter = readQueryFilter(query, sets)
-  const tables = { kind, views, editor, link, whole: covered, chosen: filter.shape }
+  const tables = { kind, views, editor, link, whole: timeOf(queries), chosen: filter.shape }
   const sources = new SourceExcerpts(directory, redactor)
   const findLines = ({ file = '', line = 0 }: Caller) => {
     const path = resolveLocated(file, directory)
@@ -66,7 +52,8 @@ export async function viewQueries(
     return viewSource(excerpt && { ...excerpt, file, line }).filter(({ number }) => Math.abs(number - line) <= 1)
   }
   const unfolded = query.get('code') ?? ''
-  const list = createList(group, { profile, views, editor, sets, filter, link, unfolded, findLines })
+  const all = createList(group, { profile, views, editor, sets, filter, link, unfolded, findLines })
+  const list = filter.shape === '' ? all : all.filter(({ shape }) => String(shape) === filter.shape)
   return {
     isEmpty: queries.length === 0,
     isCache: kind === 'cache',
@@ -75,17 +62,14 @@ export async function viewQueries(
     table: `${kind}-queries`,
     action: profileLink(profile.summary.token),
     metrics: listMetrics(kind, profile),
-    connections: connectionsOf(queries),
-    omitted: countOmitted(kind, profile),
+    connections: connectionsOf(queries).join('; '),
+    sample: countOmitted(kind, profile) > 0 && partOf(queries.length, countQueries(kind, profile)),
     sets: sets.length > 1 && sets.length < queries.length ? splitRows(sets.map(set => toSetRow(set, tables))) : false,
-    repeated: repeated.length > 0 ? splitRows(repeated.map(set => toSetRow(set, tables))) : false,
-    duplicates: duplicates.length,
-    duplicatesLink: `${link}&show=duplicate#${kind}-queries`,
     choices: toChoices(list, filter),
-    shapes: sets.map(({ id, text }) => toOption(String(id), shortName(text), filter.shape)),
+    shape: filter.shape,
+    allLink: `${link}#${kind}-queries`,
     text: filter.text,
     rows: list,
-    hasRows: queries.some(({ rows }) => rows !== undefined),
     whole: formatDuration(wholeOf(profile, queries).duration),
   }
 }
@@ -97,16 +81,11 @@ function splitRows(rows: readonly PanelModel[]): PanelModel {
   return { first: rows.slice(0, tableLimit), more: rows.slice(tableLimit), left: Math.max(0, rows.length - tableLimit) }
 }
 
-/** An option of a menu has no room for a long statement. */
-function shortName(text: string): string {
-  return shorten(toOneLine(text), 60)
-}
-
 /** Lists the numbers of all queries. */
 export function listMetrics(kind: Kind, profile: Profile): Row[] {
   const { covered, duplicates, more, queries, shapes } = readQueries(profile)[kind]
   const count = countQueries(kind, profile)
-  const part = count > queries.length ? ` (${formatNumber(queries.length)} of ${formatNumber(count)})` : ''
+  const part = count > queries.length ? ` (${partOf(queries.length, count)})` : ''
   const failed = queries.filter(({ error }) => error !== '').length + more.failed
   const lookups = queries.flatMap(query => marksOf(query, new Set()).filter(mark => mark === 'hit' || mark === 'miss'))
   const hits = lookups.filter(mark => mark === 'hit').length
@@ -133,6 +112,10 @@ export function listMetrics(kind: Kind, profile: Profile): Row[] {
     ...(isCache ? some('Commands in batches', batched) : []),
     ...(failed === 0 ? [] : [{ name: 'Errors', value: formatNumber(failed) }]),
   ]
+}
+
+function partOf(recorded: number, count: number): string {
+  return `${formatNumber(recorded)} of ${formatNumber(count)}`
 }
 
 /** How many queries were only counted. The summary counts all, and the limit is that of databases and caches together. */
@@ -173,7 +156,7 @@ function connectionsOf(queries: readonly StoredQuery[]): string[] {
   return [...new Set(queries.map(connectionOf))]
 }
 
-/** What the tables of sets are made with. */
+/** What the lines of sets are made with. */
 interface TableParts {
   readonly kind: Kind
   readonly views: ReadonlyMap<string, StatementView>
@@ -193,26 +176,31 @@ function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: T
   const known = [...places.values()].filter(({ place }) => place !== '')
   const rows = rowsOf(queries)
   return {
+    id: `shape-${id}`,
+    isPlain: true,
     line: views.get(shapeOf(set))?.line,
-    number: id + 1,
-    rowLink: `#query-${id}`,
-    link: `${link}&shape=${id}#${kind}-queries`,
+    link: `${link}${chosen === String(id) ? '' : `&shape=${id}`}#${kind}-queries`,
     isChosen: chosen === String(id),
-    count: formatNumber(queries.length),
-    total: formatDuration(total),
-    average: formatDuration(total / queries.length),
-    slowest: formatDuration(slowestOf(queries)),
-    rows: rows === undefined ? '' : formatNumber(rows),
-    bar: toBar({ start: 0, duration: total }, { start: 0, duration: whole }),
-    share: formatShare(total, whole),
     places: known.slice(0, placeLimit),
     morePlaces: Math.max(0, known.length - placeLimit),
+    facts: [
+      { text: `${formatNumber(queries.length)} ×` },
+      { text: formatDuration(total), title: 'in total' },
+      {
+        text: queries.length === 1 ? '' : `≤ ${formatDuration(slowestOf(queries))}`,
+        title: 'the slowest',
+        isMinor: true,
+      },
+      { text: rows === undefined ? '' : formatCount(rows, 'row'), isMinor: true },
+    ],
+    bars: [{ kind, ...toBar({ start: 0, duration: total }, { start: 0, duration: whole }) }],
   }
 }
 
 /** A row of the list of queries. */
 interface QueryRow extends PanelModel {
   readonly marks: readonly Mark[]
+  readonly shape: number
 }
 
 /** What the list is made with. */
@@ -238,7 +226,7 @@ function createList(
   const hasOneConnection = connectionsOf(queries).length === 1
   const firsts = new Map<string, number>()
   return queries.map(query => {
-    const { code = '', end, index, start, text, transaction, twin } = query
+    const { code = '', end, index, start, text, twin } = query
     const first = firsts.get(shapeOf(query)) ?? index
     firsts.set(shapeOf(query), first)
     const statement = views.get(shapeOf(query))
@@ -250,16 +238,20 @@ function createList(
     const isUnfolded = unfolded === String(index)
     const names = () => parameters.map(({ name }) => name)
     const words = () => [text, place.place, place.call, connection, error, code, ...names()].join(' ')
+    const transactionStart = transactions.get(index)
     return {
-      index,
       ...facts,
-      line: statement?.line,
-      isAgain: first !== index,
+      id: `query-${index}`,
+      index,
+      lead: facts.number,
+      tone: error === '' ? '' : 'error',
+      ...viewLine(statement, query, first !== index),
       // The first query of a statement has the whole of it; others lead there.
       whole: first === index ? statement?.whole : false,
-      firstLink: first !== index && statement?.isCut ? `#statement-${first}` : '',
+      firstLink: first === index ? '' : `#query-${first}`,
       firstNumber: first + 1,
-      ...place,
+      where: editor.nameCaller(query.caller),
+      site: place,
       codeLink:
         place.place === '' ? '' : `${link}${isUnfolded ? '' : `&code=${index}&find=query-${index}`}#query-${index}`,
       isUnfolded,
@@ -270,14 +262,16 @@ function createList(
           call: '',
           lines: findLines(call),
         })),
-      parameterCount: formatCount(parameters.length, 'parameter'),
-      slowness: slownessOf(query),
-      isOpen: end === undefined,
+      facts: [
+        { text: facts.rows === '' ? '' : formatCount(Number(query.rows), 'row'), isMinor: true },
+        { text: facts.time, tone: slownessOf(query), title: `at ${facts.start}` },
+      ],
+      isOpen: isUnfolded,
+      isUnended: end === undefined,
       late: start < since ? '' : hasClientLeft(profile) ? 'after the client had left' : 'after the response',
       twinIndex: twin,
-      isOdd: (transaction ?? 0) % 2 === 1,
-      transactionStart: toTransactionLine(transactions.get(index)),
-      bar: toBar(periodOf(query), whole),
+      transactionStart: toTransactionLine(transactionStart),
+      bars: [{ kind: query.kind, ...toBar(periodOf(query), whole) }],
       marks,
       show: marks.join(' '),
       shape,
@@ -308,12 +302,6 @@ function toQuerySets(kind: StoredQuery['kind'], { queries, shapes }: QueryGroup)
   if (kind === 'database') return shapes
   const sets = toSets(queries, ({ operation }) => operation).map(set => ({ ...set, text: operationOf(set.text) }))
   return sets.sort((a, b) => b.total - a.total)
-}
-
-/** Groups the duplicates: the queries with the same text and the same values, those that occur most often first. */
-function toDuplicateSets({ duplicates }: QueryGroup): QuerySet[] {
-  const sets = toSets(duplicates, ({ index, twin = index }) => String(twin))
-  return sets.sort((a, b) => b.queries.length - a.queries.length)
 }
 
 /** The longest duration of some queries, in milliseconds. */
@@ -461,107 +449,4 @@ function toChoices(queries: readonly Pick<FilteredQuery, 'marks'>[], filter: Que
   const all = { value: '', label: 'All', count: queries.length, isSelected: filter.mark === undefined }
   const choices = counted.filter(({ count, isSelected }) => count > 0 || isSelected)
   return choices.some(({ count }) => count < queries.length) ? [all, ...choices] : []
-}
-
-/** A statement or a command as a page shows it. */
-interface StatementView {
-  /** One line, with as much of it as there is room for. */
-  readonly line: HtmlFragment
-  /** Whether the line does not show all of it. */
-  readonly isCut: boolean
-  /** All of it; SQL is laid out. */
-  readonly whole: HtmlFragment
-}
-
-/** Characters of the line. */
-const lineLimit = 160
-
-/** Further different statements of a page have no colours. */
-const colourLimit = 60
-
-/** A longer statement has no colours: the time of the highlighter may grow with the square of its length. */
-const longestColoured = 5000
-
-const kept = {
-  database: new TextMemo<StatementView>(300, longestColoured),
-  cache: new TextMemo<StatementView>(300, longestColoured),
-}
-
-/**
- * Shows the different statements of a page, by their shapes: the colours depend on the system. The texts are masked. The views
- * are kept for the next page.
- */
-export async function viewStatements(
-  kind: Kind,
-  statements: Iterable<Statement>,
-  view: View,
-): Promise<ReadonlyMap<string, StatementView>> {
-  const views = new Map<string, StatementView>()
-  let coloured = 0
-  for (const statement of statements) {
-    const { text } = statement
-    const shape = shapeOf(statement)
-    if (views.has(shape)) continue
-    const known = kept[kind].get(shape)
-    const hasColours = known === undefined && coloured < colourLimit && text.length <= longestColoured
-    const found = known ?? (await viewStatement(statement, hasColours ? coloursOf(kind, statement) : plain, view))
-    views.set(shape, found)
-    if (!hasColours) continue
-    coloured++
-    kept[kind].set(shape, found)
-  }
-  return views
-}
-
-async function viewStatement(
-  { system, text }: Statement,
-  { layOut, split }: Colours,
-  view: View,
-): Promise<StatementView> {
-  const folded = toOneLine(text)
-  const render = async (lines: readonly (readonly Token[])[]) => {
-    const tokens = lines.flatMap((line, index) => (index === 0 ? line : [lineBreak, ...line]))
-    return new HtmlFragment(await view.render('profiler/tokens', { tokens }))
-  }
-  return {
-    line: await render(split(shorten(folded, lineLimit).toWellFormed(), system)),
-    isCut: folded.length > lineLimit,
-    whole: await render(split(layOut(text, system), system)),
-  }
-}
-
-const lineBreak: Token = { kind: '', text: '\n' }
-
-/** A statement, and the system whose words it has. */
-type Statement = Pick<StoredQuery, 'system' | 'text'>
-
-/** How a kind of text is laid out and coloured. */
-interface Colours {
-  readonly layOut: (text: string, system: string) => string
-  readonly split: (text: string, system: string) => Token[][]
-}
-
-const plain: Colours = { layOut: text => text, split: text => [[{ kind: '', text }]] }
-
-const colours: Readonly<Record<StoredQuery['kind'], Colours>> = {
-  database: { layOut: formatSql, split: highlightSql },
-  cache: { layOut: text => text, split: splitCommand },
-}
-
-/** A command of MongoDB has a name and a collection, as one of a cache has a name and a key. */
-function coloursOf(kind: StoredQuery['kind'], { system }: Statement): Colours {
-  return isDocumentStore(system) ? colours.cache : colours[kind]
-}
-
-/** Splits a command of a cache into its name, its key, and the rest. */
-function splitCommand(text: string): Token[][] {
-  const end = (from: number) => from + text.slice(from).search(/\s|$/)
-  const afterName = end(0)
-  const afterKey = end(Math.min(afterName + 1, text.length))
-  const tokens: Token[] = [
-    { kind: 'keyword', text: text.slice(0, afterName) },
-    { kind: 'name', text: text.slice(afterName, afterKey) },
-    { kind: '', text: text.slice(afterKey) },
-  ]
-  return [tokens.filter(({ text }) => text !== '')]
 }

@@ -17,16 +17,8 @@ import {
   type StoredQuery,
   shapeOf,
 } from './read.ts'
-import {
-  countOmitted,
-  type Kind,
-  listMetrics,
-  rowsOf,
-  slowestOf,
-  toQueryFacts,
-  viewQueries,
-  viewStatements,
-} from './show-list.ts'
+import { countOmitted, type Kind, listMetrics, rowsOf, slowestOf, toQueryFacts, viewQueries } from './show-list.ts'
+import { viewStatements } from './show-statement.ts'
 
 /** The queries of databases: their statement shapes, then each of them. */
 export const databaseView: SubjectView = {

@@ -360,7 +360,7 @@ t.test('the panel, the toolbar, the list and the exports show dumps', async t =>
   const profile = await kernel.profileOf(response)
   const token = profile.summary.token
   const html = plainEquals(await kernel.show('console', profile))
-  t.match(html, /<p class="dump-label">a &lt;label&gt;<\/p>/)
+  t.match(html, '<strong>a &lt;label&gt;</strong> <code>{list: [1, &quot;&lt;b&gt;&quot;], empty: {}}</code>')
   t.match(html, '<details class="value-tree" open><summary><span class="value-object">Object</span></summary>')
   t.match(html, '<span class="value-name">1</span>: <span class="value-text">&quot;&lt;b&gt;&quot;</span>')
   t.match(html, '<span class="value-text">said &lt;i&gt;</span>', 'a text of the console has no quotes')
@@ -419,9 +419,9 @@ t.test('a dump without a place, and calls that were left out', async t => {
   ]
   const browser = { errors: [{ kind: 'console', message: 'x', at: 0, times: 1 }], omitted: 2 }
   const profile = createProfile({ console: { entries, omitted: 5 }, browser }, { dumps: 8 })
-  const html = await kernel.show('console', profile)
+  const html = plainEquals(await kernel.show('console', profile))
   t.match(html, '5 more calls were over the limit')
-  t.match(html, '<td class="called-at full"></td>')
+  t.match(toText(html), /\+0\.001 ms log\s+\+0\.001 ms dump Set\(1000\) \["said"\]/, 'each is a line')
   t.match(html, '… 999 more')
   const markdown = toMarkdown(createShown({}, { profile }))
   t.match(markdown, /\+0\.001 ms log\n\n\+0\.001 ms dump[^+]+\+0\.002 ms trace\n\n```text\nsaid\nat a\.ts:3\n```/)

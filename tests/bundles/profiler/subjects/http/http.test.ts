@@ -456,7 +456,7 @@ for (const [path, status, text, said] of [
     t.strictSame([calls.length, omitted, more.ended, more.failed], [201, 399, 399, 0])
     t.hasStrict(calls.at(-1), { url: `${url}/${path}`, status, index: 200 })
     t.equal(countBadCalls(profile).text, text)
-    t.match(textOf(await kernel.show('http', profile)), /Calls600 .*399 more calls: counted, but not recorded/s)
+    t.match(textOf(await kernel.show('http', profile)), /Calls600 .*399 more calls were counted and timed/s)
     const [finding] = findFindings(profile).filter(({ rule }) => rule === 'repeated-calls')
     t.match(finding?.problem, ' was sent 200 times among 201 of 600, at least ')
     const { sentence } = summarizeProfile({ profile, earlier: [], findings: [] })
@@ -524,20 +524,19 @@ t.test('the panel shows each call, its phases and its caller', async t => {
     '<dt>Elapsed (overlap removed)</dt><dd>19 ms</dd>',
     '<dt>Failed</dt><dd>3</dd>',
     '<dt>Unfinished</dt><dd>1</dd>',
-    '2 more calls: counted, but not recorded.',
+    '2 more calls were counted and timed',
     'http://neighbour/&lt;b&gt;',
     '<ul class="phases"><li>queued 1.0 ms</li><li>waiting 10 ms</li><li>receiving 3.0 ms</li></ul>',
-    '<td class="number" data-label="got">2.0 KiB</td>',
-    '<td class="number" data-label="got">≈ 10 B</td>',
+    '>2.0 KiB</span>',
+    '>≈ 10 B</span>',
     '>bundles/site/site-bundle.ts:7</span>',
     'in <span class="call">ask</span>',
     '>/elsewhere/x.js</span>',
     '<span class="empty">Caller unknown</span>',
-    '<tr id="call-0">',
-    '<a class="badge badge-warning" href="#call-0">same as 1</a>',
-    '<dt>Repeated</dt><dd>5</dd>',
-    '<rect class="phase-queued" x="0" width="52.6" height="8"/>',
-    '<rect class="phase-waiting" x="52.6" width="526.3" height="8"/>',
+    ' id="call-0"',
+    '<a href="#call-0">same as 1</a>',
+    '<rect class="bar-queued" x="0" width="52.6" height="8"/>',
+    '<rect class="bar-waiting" x="52.6" width="526.3" height="8"/>',
     'curl &#x27;http://neighbour/&lt;b&gt;&#x27;',
     '<span class="badge badge-ok">200</span>',
     '<span class="badge badge-warning">404</span>',

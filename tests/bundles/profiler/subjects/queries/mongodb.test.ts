@@ -77,7 +77,7 @@ t.test('commands have their documents without values, their place, their rows, a
   t.match(byName.get('delete'), { rows: 1 })
   t.match(byName.get('aggregate'), { rows: 1, isRead: true })
   t.notMatch(JSON.stringify(profile), 'mongo-secret')
-  t.match(await kernel.show('database', profile), /find items/)
+  t.match(await kernel.show('database', profile), /find<\/span><span class="hl-name"> items/)
   t.match(
     databaseWork.list(profile).map(({ name }) => name),
     ['insert items'],
