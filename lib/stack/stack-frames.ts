@@ -134,9 +134,9 @@ function evaluatorOf(location: string): string {
   return place.slice(0, place.indexOf(end) + end.length)
 }
 
-/** The name of a function that is a property of a plain object, without the class of the object, which says nothing. */
+/** The name of a function without the class of a plain object, and without the property by which the kernel calls it: they say nothing. */
 function shorten(name: string): string {
-  return name.replace(/^Object\.(?!call$)(.+?)(?: \[as call\])?$/, '$1')
+  return name.replace(/^(?:Object\.(?!call$))?(.+?)(?: \[as call\])?$/, '$1')
 }
 
 function parseLocation(location: string): Pick<StackFrame, 'file' | 'line' | 'column'> {

@@ -157,6 +157,8 @@ function viewPrevious(found: PreviousComparison | undefined, { profile, sinceEdi
   if (found === undefined || found.previous.token === sinceEdit?.before.token) return false
   const { likeness, previous, verdict } = found
   const { changes, title } = verdict
+  // Of another time, the sentence says more: it compares it with all earlier ones.
+  if (changes.length === 0) return false
   const link = compareLink(previous.token, profile.summary.token)
   return {
     title,

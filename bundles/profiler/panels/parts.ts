@@ -1,6 +1,7 @@
 import type { Occurrences } from '../insight/relatives.ts'
 import { planReplay } from '../insight/replay/replay.ts'
 import { type BodyData, type ContentData, writeContent } from '../profile/content.ts'
+import { findThrowFrame } from '../profile/exceptions.ts'
 import {
   type FormattedTime,
   formatCount,
@@ -161,9 +162,13 @@ interface VerificationView {
   readonly isElsewhere: boolean
 }
 
-/** Creates the view of the button that verifies a fix; `false` for a request that cannot be replayed. */
+/**
+ * Creates the view of the button that verifies a fix; `false` for a request that cannot be replayed, or for an exception without a
+ * place that could be changed, such as that of a missing page.
+ */
 export function viewVerification(profile: Profile, flaw: string): VerificationView | false {
   const { time, token } = profile.summary
+  if (flaw === 'exception' && findThrowFrame(profile) === undefined) return false
   const plan = planReplay(profile)
   if (!plan.isPossible) return false
   const isElsewhere = plan.address !== undefined

@@ -37,7 +37,7 @@ t.test('the overview begins with the sentence, and divides the time', async t =>
   t.match(html, '<a href="/_profiler/abc123?panel=events#controller">Controller</a>')
   t.match(html, 'class="part-database" x="0.0" width="700.0"')
   t.notMatch(text, 'Findings', 'there are none')
-  t.match(text, 'No earlier request like this one is stored, or only the first ones of a process.')
+  t.notMatch(text, 'Usual time', 'there is none')
 })
 
 t.test('the overview says what has changed since the previous request', async t => {
@@ -55,9 +55,10 @@ t.test('the overview says what has changed since the previous request', async t 
   const link = '/_profiler/compare?a=00000a&amp;b=abc123'
   t.match(html, `<a href="${link}#part-responseHeaders">1 response header (etag)</a>`)
   t.match(html, `<a href="${link}">Compare with <code>00000a</code></a>`)
-  t.match(
+  t.notMatch(
     textOf(await show(header('a'), { ...of(5), duration: 101 })),
-    'Since the previous request Only timings changed, within the usual range. Compare with',
+    'Since the previous request',
+    'only its time',
   )
   const more = { contentType: 'a/b', warnings: 1, cacheCalls: 2, controller: 'c', outcome: 'aborted' } as const
   t.match(await show(header('b'), { ...of(5), ...more }), `, <a href="${link}">1 more</a>`)
@@ -125,7 +126,11 @@ t.test('an exception comes first, with its place in the application', async t =>
     { exception: { exceptions: [{ name: 'E', message: '', frames: [] }], excerpts: [] } },
     init,
   )
-  t.match(textOf(foreign), /Exception\s+E\s+Stack trace\s+Verify\s+Copy prompt\s+Where/)
+  t.match(
+    textOf(foreign),
+    /Exception\s+E\s+Stack trace\s+Copy prompt\s+Where/,
+    'nothing can be fixed in a place that is not known',
+  )
 })
 
 t.test('logged errors and findings are listed, five of each', async t => {
