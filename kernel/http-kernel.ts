@@ -37,7 +37,6 @@ import type { RequestContext } from './request-context.ts'
 import { after, attempt, type Eventual } from './steps.ts'
 import { Termination } from './termination.ts'
 
-/** The services of a kernel. */
 interface HttpKernelServices {
   readonly dispatcher: EventDispatcher
   readonly controllers: ControllerResolver
@@ -172,7 +171,6 @@ export class HttpKernel implements RequestKernel {
   readonly #changeArguments = ({ controller, request }: ControllerEvent, values: unknown[]): Eventual<Response> =>
     this.#dispatch(new ControllerArgumentsEvent(this, request, controller, values), this.#callController)
 
-  /** Calls the controller. */
   readonly #callController = (event: ControllerArgumentsEvent): Eventual<Response> =>
     after(event.controller.call(...event.arguments), event.request, this.#useResult)
 

@@ -31,7 +31,6 @@ import { checkRoutes } from './mistakes/check-routes.ts'
 import { createAnswerReport } from './mistakes/lost-answers.ts'
 import { RequestContext } from './request-context.ts'
 
-/** The options of a kernel. */
 interface KernelOptions {
   /** The values of all settings. `config` has those of the kernel; the kernel declares the settings of the bundles. */
   readonly settings: Settings

@@ -12,7 +12,6 @@ import { FinishedRequest, type RequestKernel, type ResponseEnd, TerminateEvent, 
 import type { RequestContext } from './request-context.ts'
 import { after, type Eventual } from './steps.ts'
 
-/** The services of a {@link Termination}. */
 interface TerminationServices {
   readonly dispatcher: EventDispatcher
   readonly context: RequestContext

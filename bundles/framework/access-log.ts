@@ -5,7 +5,6 @@ import { AccessEntry, AccessKind } from '../../lib/log/access-entry.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 
-/** The services of the access log. */
 type AccessLogServices = Pick<Application, 'logger' | 'redactor' | 'signals'>
 
 /**

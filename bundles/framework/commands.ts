@@ -64,7 +64,6 @@ function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
   }
 }
 
-/** The name of the controller of a route. */
 function controllerOf({ controller, name }: Route): string {
   return nameOfController(controller, name)
 }

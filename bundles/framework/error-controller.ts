@@ -18,7 +18,6 @@ import { asInteger } from '../../lib/text/conversion.ts'
 import { escapeLines, toVisibleJson } from '../../lib/text/escapes.ts'
 import { findPlainTemplate, type View } from '../../lib/view/view.ts'
 
-/** The services of the error controller. */
 interface ErrorControllerServices {
   readonly view: View
   readonly debugGate: DebugGate
@@ -289,7 +288,6 @@ interface ReportedFrame {
   readonly isApplication: boolean
 }
 
-/** The options of a report. */
 interface ErrorReportOptions {
   /** The request that has failed, not the sub-request of its error page. */
   readonly failed: Request

@@ -198,7 +198,6 @@ const asAccelRedirect: Conversion<AccelRedirect> = {
   },
 }
 
-/** The settings of the framework bundle. */
 const frameworkSettings: BundleSettings<FrameworkSettings> = defineSettings({
   /** It does not depend on `LOG_LEVEL`: see docs/guides/operation.md#the-access-log. */
   ACCESS_LOG: {

@@ -20,7 +20,6 @@ import { FRAMEWORK_HEALTH_TIMEOUT } from './errors.ts'
 /** After invalid requests are refused, and before listeners that may wait or fail. */
 const priority = 255
 
-/** The services of {@link HealthListener}. */
 interface HealthListenerServices {
   readonly signals: Signals
   readonly checks: HealthChecks

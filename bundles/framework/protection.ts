@@ -124,7 +124,6 @@ const crossOriginPriority = 30
 /** Milliseconds between two warnings about one kind of refused requests. */
 const warningInterval = 60_000
 
-/** The services and options of the listener. */
 interface CrossOriginListenerServices {
   /** Origins whose pages may send requests to all routes. */
   readonly origins: readonly string[]

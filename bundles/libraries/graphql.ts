@@ -46,7 +46,6 @@ function prototypeOf(exports: unknown, name: string): object | undefined {
   return found?.prototype
 }
 
-/** The message of a call of a resolver. */
 interface ResolveMessage {
   readonly fieldName: string
   readonly parentType: string

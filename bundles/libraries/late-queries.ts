@@ -13,7 +13,6 @@ import { readClock } from '../../lib/own-globals.ts'
 import { systemAttributes } from '../../lib/sql/tokens.ts'
 import type { Callers } from '../../lib/stack/callers.ts'
 
-/** The services of {@link LateQueries}. */
 interface LateQueryServices {
   readonly context: Pick<RequestContext, 'current'>
   readonly queries: Pick<Queries, 'begin' | 'observe'>

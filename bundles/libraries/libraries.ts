@@ -275,7 +275,6 @@ interface Configured {
   setConfig(config: object): void
 }
 
-/** The library of an instrumentation. */
 function libraryOf(instrumentation: string): Library | undefined {
   return libraries.find(library => instrumentation.endsWith(`/${instrumentationOf(library)}`))
 }

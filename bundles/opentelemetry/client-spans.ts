@@ -12,7 +12,6 @@ import { isInstrumented } from './instrumentations.ts'
 import type { Packages } from './load-packages.ts'
 import type { ClientEnd, RequestSpans } from './request-spans.ts'
 
-/** The services of {@link QuerySpans}. */
 interface QuerySpanServices {
   readonly spans: RequestSpans
   readonly context: Pick<RequestContext, 'current'>
@@ -111,7 +110,6 @@ function queryAttributes(system: string, { operation, summary, text }: QueryText
   }
 }
 
-/** The services of {@link CallSpans}. */
 interface CallSpanServices {
   readonly packages: Packages
   readonly spans: RequestSpans

@@ -21,7 +21,6 @@ import { instrumentations, ownScope } from './instrumentations.ts'
 import type { Packages } from './load-packages.ts'
 import { findEndpoint, type OpenTelemetrySettings } from './settings.ts'
 
-/** The parts of a provider. */
 interface ProviderOptions {
   readonly packages: Packages
   readonly settings: OpenTelemetrySettings

@@ -16,7 +16,6 @@ import { describeException, describeRequest, errorType, nameSpan } from './attri
 import { requestKey, requestOf } from './instrumentations.ts'
 import type { Packages } from './load-packages.ts'
 
-/** The services of {@link RequestSpans}. */
 interface RequestSpanServices {
   readonly packages: Packages
   readonly tracer: Tracer

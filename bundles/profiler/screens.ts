@@ -22,7 +22,6 @@ export interface ShownRecording {
   readonly armFile: ArmFile
 }
 
-/** The options of the screens. */
 interface ScreenOptions {
   /** Whether the profiles are those of other servers: there are no routes and no console commands of an application. */
   readonly isViewer: boolean

@@ -12,7 +12,6 @@ export type PatternMatch =
   | (Variables & { readonly failed?: never })
   | { readonly failed: Requirement; readonly names?: never }
 
-/** The options of a pattern. */
 interface PatternOptions {
   /** The character that no `:variable` contains: `/` in a path (the default), `.` in a host. */
   readonly delimiter?: '/' | '.'

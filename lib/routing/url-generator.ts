@@ -23,7 +23,6 @@ export interface UrlOptions {
 /** The page of a URL. A variable `_locale` of a route has the value of the page by default. */
 type UrlContext = Pick<Request, 'scheme' | 'hostname' | 'origin'> & Partial<Pick<Request, 'basePath' | 'attributes'>>
 
-/** The options of a URL generator. */
 interface UrlGeneratorOptions {
   /** The address of the application, for URLs without a request: `https://example.org/shop`, without a slash at its end. */
   readonly address?: string | undefined

@@ -35,7 +35,6 @@ export function createRedisSessionStore(options: RedisSessionStoreOptions): Crea
   return ({ logger }) => new RedisSessionStore({ ...options, logger })
 }
 
-/** The options and services of the store. */
 interface RedisSessionStoreServices extends RedisSessionStoreOptions {
   readonly logger: Pick<Logger, 'info' | 'warning'>
   /** Milliseconds since 1970. */

@@ -83,7 +83,6 @@ export function checkTemplates(
   throw addFrames(new VIEW_TEMPLATE_INVALID([mistakes.map(({ text }) => text).join('\n')]), mistakes)
 }
 
-/** A mistake in a template, and its place. */
 interface Mistake extends TemplatePlace {
   /** The message, with the file and the line. */
   readonly text: string

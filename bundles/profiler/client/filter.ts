@@ -63,7 +63,6 @@ function updateUrl(form: HTMLFormElement): void {
   history.replaceState(history.state, '', url)
 }
 
-/** The result of a filter. */
 interface FilterResult {
   readonly found: number
   readonly total: number

@@ -419,7 +419,6 @@ export function findPageErrors(): PageErrors | undefined {
   return (window as { [key]?: PageErrors })[key]
 }
 
-/** The most rows. */
 const rowLimit = 5
 
 /** The toolbar item that lists the errors of the page. */

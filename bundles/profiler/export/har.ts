@@ -34,7 +34,6 @@ interface HarPair {
   readonly value: string
 }
 
-/** A request of a HAR. */
 interface HarRequest extends HarMessage {
   readonly method: string
   readonly url: string
@@ -49,7 +48,6 @@ interface HarParam extends Omit<HarPair, 'value'> {
   readonly contentType?: string
 }
 
-/** A response of a HAR. */
 interface HarResponse extends HarMessage {
   readonly status: number
   readonly statusText: string

@@ -34,7 +34,6 @@ export interface FrameView extends PlaceView {
   readonly lines: readonly SourceLine[]
 }
 
-/** A line of source. */
 interface SourceLine {
   readonly number: number
   readonly isMarked: boolean

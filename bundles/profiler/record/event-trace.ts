@@ -175,7 +175,6 @@ export class EventTrace {
     return Math.round((time - this.#actor.start) * 1000)
   }
 
-  /** Ends a call. */
   endCall(span: CallSpan): void {
     if (this.#calls.at(-1) === span) this.#calls.pop()
     else this.#calls = this.#calls.filter(other => other !== span)
@@ -183,7 +182,6 @@ export class EventTrace {
     if (changes !== undefined) span.addChanges(changes)
   }
 
-  /** Ends a dispatch. */
   endDispatch(span: DispatchSpan): void {
     if (this.#dispatches.at(-1) === span) this.#dispatches.pop()
     else this.#dispatches = this.#dispatches.filter(other => other !== span)

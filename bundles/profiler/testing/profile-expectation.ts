@@ -197,7 +197,6 @@ function toExcerpt(markdown: string): string[] {
   return rest <= 0 ? lines : [...lines.slice(0, excerptLimit), `… and ${rest} more lines: toMarkdown() gives them all.`]
 }
 
-/** The parts of a failure. */
 interface ProfileFailure {
   readonly message: string
   readonly expected: unknown

@@ -203,7 +203,6 @@ export function createFindOwnPage(routes: RouteCollection, controllers: Readonly
   }
 }
 
-/** The state of the application. */
 interface ApplicationState {
   /** When its code came into use, in milliseconds since 1970: the start of the process, or its last read of templates. */
   readonly version: number

@@ -469,7 +469,6 @@ interface AnswerOptions {
 /** An answer in both forms; only the requested one is made. */
 type AnswerForms = Readonly<Record<DataForm, () => unknown>>
 
-/** The forms of a profile, or of a panel of it. */
 function formsOf(shown: ShownProfile, panel?: string): AnswerForms {
   return { json: () => toJson(shown, panel), md: () => toMarkdown(shown, panel) }
 }

@@ -9,7 +9,6 @@ import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { OtherPrograms } from '../../store/united-storage.ts'
 import { createReplayMessage, type PossibleReplay, type ReplayInput, type ReplayResult } from './replay.ts'
 
-/** The services of a {@link ServerReplayer}. */
 interface ServerReplayerServices {
   readonly profiler: Pick<Profiler, 'whenStored'>
   readonly storage: Pick<ProfileStorage, 'find'> & Pick<OtherPrograms, 'ownerOf'>

@@ -18,7 +18,6 @@ export interface ReadProfile extends FoundProfile {
   readonly version: string
 }
 
-/** The options of the profiles. */
 interface RedisProfilesOptions {
   readonly run: RunScript
   readonly limits: StoreLimits

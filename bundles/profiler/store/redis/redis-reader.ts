@@ -3,7 +3,6 @@ import { coalesce, type ReportProblem } from '../base-profile-storage.ts'
 import { type AppendReply, type ListedProfile, type ListReply, readListReply } from './redis-commands.ts'
 import { listScript, type RunScript } from './scripts.ts'
 
-/** The options of the reader. */
 interface RedisReaderOptions {
   readonly index: RedisIndex
   readonly run: RunScript

@@ -11,7 +11,6 @@ import {
   placeOfBrowserError,
 } from './data.ts'
 
-/** The services of {@link BrowserErrors}. */
 interface BrowserErrorServices extends AmendServices {
   readonly logger: Logger
   /** Milliseconds; it never goes back. */

@@ -148,7 +148,6 @@ class ConsoleTrace {
   }
 }
 
-/** The calls of a trace. */
 const consolePart = new TracePart(() => new ConsoleTrace())
 
 /** Describes the value of a dump, masked and within bounds. Files are shown as seen from the directory. */

@@ -89,7 +89,6 @@ export interface SampledRequest {
   readonly isCut: boolean
 }
 
-/** Options of a recording. */
 interface CpuRecordingOptions {
   /** The number of other requests in flight at the start. */
   readonly others: number

@@ -134,7 +134,6 @@ const urlLimit = 160
 /** Characters of a text in a message of a call on a page: the table of the calls has pages of rows. */
 const contentLimit = 4_000
 
-/** The request and the response of a call. */
 function viewMessages({ index, request, response }: StoredCall) {
   return [
     { title: 'Request', name: 'request', message: request },

@@ -301,7 +301,6 @@ export class QueryTrace {
   }
 }
 
-/** The queries of a trace. */
 const queryPart: TracePart<QueryTrace> = new TracePart(() => new QueryTrace())
 
 const errorLength = 500

@@ -564,7 +564,6 @@ export const duplicateQueriesRule: FindingRule<Profile> = {
   },
 }
 
-/** The queries with the statement of a finding. */
 function findByStatement({ values }: RuleFinding, queries: readonly StoredQuery[]): readonly StoredQuery[] {
   return queries.filter(({ text }) => shortenStatement(text) === values?.statement)
 }

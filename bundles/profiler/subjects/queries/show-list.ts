@@ -382,7 +382,6 @@ function slownessOf(query: StoredQuery): 'plain' | 'warning' | 'error' {
   return duration >= slowQuery.error ? 'error' : duration >= slowQuery.warning ? 'warning' : 'plain'
 }
 
-/** The marks of a query. */
 function marksOf(query: StoredQuery, duplicates: ReadonlySet<number>): Mark[] {
   const { error, index, isRead, kind, operation, rows } = query
   const isDatabase = kind === 'database'

@@ -318,7 +318,6 @@ function durationOf(timing: Timing | undefined): number {
   return timing?.duration ?? 0
 }
 
-/** Writes microseconds. */
 function writeTime(microseconds: number): string {
   return formatDuration(microseconds / 1000)
 }

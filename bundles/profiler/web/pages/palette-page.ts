@@ -23,7 +23,6 @@ import type { StoredProfile } from '../../store/profile-storage.ts'
 import { type ProfilerApplication, protect } from '../page.ts'
 import { createMenu } from './render-panel.ts'
 
-/** An entry of the palette. */
 interface PaletteEntry extends Omit<SearchEntry, 'anchor'> {
   readonly link: string
   /** `post` sends a form to the link, `copy` copies the text at the link. By default the link is opened. */

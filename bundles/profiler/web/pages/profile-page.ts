@@ -182,7 +182,6 @@ const exports: Readonly<Record<ExportKind, Export>> = {
   json: { label: 'JSON', note: 'All data', extension: 'json', type: json, missing: 'json' },
 }
 
-/** Lists the exports of a profile. */
 function listExports(profile: Profile) {
   const { token } = profile.summary
   return [

@@ -20,7 +20,6 @@ import { hasPart, unitOf } from '../../profile/units.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../page.ts'
 
-/** A rendered panel. */
 interface RenderedPanel {
   readonly content: HtmlFragment
   /** Whether the panel has nothing to show. */
