@@ -13,7 +13,7 @@ import {
   type Table,
   withoutEmpty,
 } from '#lib/console/document.ts'
-import { createProgress, formatProgress, hasColours, Output } from '#lib/console/output.ts'
+import { hasColours, Output } from '#lib/console/output.ts'
 import { displayWidth, paintColours, paintNothing } from '#lib/console/terminal-text.ts'
 import { createFakeStream } from '#tests/support/fake-terminal.ts'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
@@ -220,33 +220,7 @@ t.test('no control character of Markdown reaches the terminal, and no line is wi
   t.doesNotThrow(() => fc.assert(fc.property(texts, fc.integer({ min: 40, max: 120 }), check), { numRuns: 500 }))
 })
 
-t.test('a bar shows the progress of long work', async t => {
-  t.equal(formatProgress('Reading', 50, 200, 80), 'Reading  ██████░░░░░░░░░░░░░░░░░░  25 %  50 of 200')
-  t.equal(formatProgress('Reading', 0, 0, 80), `Reading  ${'░'.repeat(24)}   0 %  0 of 0`)
-  t.equal(formatProgress('Reading', 3, 2, 20), 'Reading 100 %')
-  t.equal(formatProgress('Reading', 1, 2, 8), 'Reading…')
-})
-
-t.test('a bar is shown only if the work takes long, and removed at its end', async t => {
-  let now = 0
-  const texts: string[] = []
-  const progress = createProgress({ label: 'Reading', width: 80, clock: () => now, write: text => texts.push(text) })
-  progress.update(1, 10)
-  progress.end()
-  t.strictSame(texts, [], 'it was too short')
-  now = 200
-  progress.update(2, 10)
-  progress.update(3, 10)
-  now = 260
-  progress.update(4, 10)
-  progress.end()
-  progress.end()
-  t.equal(texts.length, 3)
-  t.ok(texts[0]?.startsWith(`\rReading  `) && texts[0].endsWith(`2 of 10\u001b[K`))
-  t.equal(texts[2], '\r\u001b[K')
-})
-
-t.test('only a terminal gets colours, cut texts and progress bars', async t => {
+t.test('only a terminal gets colours, and cut texts', async t => {
   const terminal = createFakeStream(40)
   t.ok(hasColours(terminal, {}))
   t.ok(hasColours(terminal, { NO_COLOR: '' }))
@@ -260,28 +234,15 @@ t.test('only a terminal gets colours, cut texts and progress bars', async t => {
   t.equal(stdout.text, `${'x'.repeat(100)}\n`)
   output.note('one\ntwo\u001b')
   t.equal(stderr.text, '\u001b[90mone\u001b[39m\n\u001b[90mtwo\\u001b\u001b[39m\n')
-  const progress = output.progress('Reading')
-  progress.update(1, 2)
-  progress.end()
-
-  const quiet = new Output({ stdout, stderr: createFakeStream(), env: {} })
-  const none = quiet.progress('Reading')
-  none.update(1, 2)
-  none.end()
 
   // Some terminals do not report their width.
   const unknown = { ...createFakeStream(), isTTY: true }
-  let now = 0
-  const wide = new Output({ stdout: unknown, stderr: unknown, env: { NO_COLOR: '1' }, clock: () => now })
+  const wide = new Output({ stdout: unknown, stderr: unknown, env: { NO_COLOR: '1' } })
   wide.print({
     blocks: [{ kind: 'table', table: { columns: [{ title: 'A' }], rows: [['x'.repeat(100)]] } }],
     json: null,
   })
   t.equal(unknown.text, `A\n${'x'.repeat(79)}…\n`)
-  const bar = wide.progress('Reading')
-  now = 500
-  bar.update(1, 2)
-  t.match(unknown.text, /Reading .* 1 of 2/)
 })
 
 t.test('rows can be added to a table that is shown', async t => {
