@@ -160,7 +160,7 @@ function noteCall(message: object, layer: ExpressLayer, isForError: boolean) {
     const route = readExpressRoute(message)
     if (route !== undefined) work.noteRoute(route)
     const called = readCall(message, layer, layer.handle, isForError)
-    work.begin(called)
+    work.begin(called, true)
     return {
       after(result: unknown) {
         work.leave(called)

@@ -1,7 +1,8 @@
 import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { followHook, followLast, mountedAt, nameOf } from './framework-calls.ts'
+import { readProperty } from '../../lib/text/describe-value.ts'
+import { followHandler, followHook, followLast, mountedAt, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** Fastify publishes each new application. */
@@ -17,15 +18,22 @@ export const fastify: Library = {
         const { raw, request } = self as FastifyReply
         // Fastify only logs that, by default nowhere.
         if (raw.writableEnded) noteError(request, payload instanceof Error ? payload : describeRepetition(again))
+        // The hooks of a response are not done: if this is a second one, it fails behind them, where nothing says what has sent it.
+        else if (sendingPhases.includes(report(raw, work => work.running?.phase))) {
+          repetitions.set(self as object, describeRepetition(again))
+        }
         return undefined
       })
     },
     'lib/error-handler.js'(exports) {
       if (typeof Object(exports).buildErrorHandler !== 'function') return
       isChanged = true
-      observeMethod(Object(exports), 'handleError', (_, [reply, error]) =>
-        noteError((reply as { readonly request: FastifyRequest }).request, error),
-      )
+      observeMethod(Object(exports), 'handleError', (_, [reply, error]) => {
+        const { request } = reply as FastifyReply
+        const repetition = readProperty(error, 'code') === 'ERR_HTTP_HEADERS_SENT' && repetitions.get(reply as object)
+        if (repetition) noteError(request, repetition)
+        return noteError(request, error)
+      })
     },
   },
   listen() {
@@ -36,6 +44,12 @@ export const fastify: Library = {
     })
   },
 }
+
+/** The phases in which a response is being sent. */
+const sendingPhases: readonly (string | undefined)[] = ['preSerialization', 'onSend']
+
+/** What may be second responses, until these fail. */
+const repetitions = new WeakMap<object, Error>()
 
 let isListening = false
 
@@ -59,8 +73,8 @@ function watchFastify(fastify: FastifyApplication): void {
       // The hooks `preSerialization` and `onSend` have the request first, too.
       const request = args[0] as FastifyRequest
       noteRoute(request)
-      report(request.raw, work => work.begin(called))
-      return phase === 'handler' ? undefined : followHook(request.raw, called, args)
+      report(request.raw, work => work.begin(called, true))
+      return phase === 'handler' ? followHandler(request.raw, called) : followHook(request.raw, called, args)
     })
   }
   const watchRoute = (options: Record<string, unknown>) => {

@@ -35,10 +35,16 @@ export function followHook(
   args: unknown[],
 ): { after(result: unknown): unknown } {
   const following = followDone(args, () => void report(message, work => work.end(called)))
+  const { after } = followHandler(message, called)
+  return { after: result => following.after(after(result)) }
+}
+
+/** A handler ends with the response. */
+export function followHandler(message: object, called: FrameworkFunction): { after(result: unknown): unknown } {
   return {
     after(result) {
       report(message, work => work.leave(called))
-      return following.after(result)
+      return result
     },
   }
 }
@@ -130,7 +136,7 @@ export function followCall(
         }),
     }))
   }
-  report(message, work => work.begin(called))
+  report(message, work => work.begin(called, true))
   const finish = (failure?: { readonly thrown: unknown }) => {
     const error = failure === undefined ? findError?.() : failure.thrown
     if (error !== undefined) failed(error)

@@ -25,11 +25,13 @@ export interface FrameworkRoute {
 /** Receives what a framework does for one request. */
 export interface FrameworkWork {
   readonly route: FrameworkRoute | undefined
+  /** The function that was called last, and is not done. */
+  readonly running: FrameworkFunction | undefined
   /** The name of the handler, if the function of the route is that of the framework. */
   handler: string
   noteRoute(route: FrameworkRoute): void
-  /** The framework calls a function of the application. */
-  begin(called: FrameworkFunction): void
+  /** The framework calls a function of the application. `isFollowed`: {@link leave} is called in the same turn, so what it starts is known as its own. */
+  begin(called: FrameworkFunction, isFollowed?: boolean): void
   /**
    * A function has returned: what it has done since the functions behind it have returned is its own work, also if these are not done. What
    * follows a promise that it has returned is not seen.

@@ -1,6 +1,6 @@
 import { get } from 'node:http'
 import { t } from 'tap'
-import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 
 /** Each page has a function that is at work, or waits, for this time, in milliseconds. */
 const long = 120
@@ -117,6 +117,95 @@ for (const [name, [source, pages]] of Object.entries(applications)) {
       // A busy machine may stop any other function for a moment.
       if ((times.get(expected.replace('!', '')) ?? 0) > long - 5 === isOther)
         wrong.push(`${page}: ${expected} of ${[...times].join(' ')}`)
+    }
+    t.strictSame(wrong, [])
+    await stop()
+  })
+}
+
+/** Applications whose functions go on while the handler waits: of each page, the function that blocks the event loop; empty for what is not known. */
+const blockers: Readonly<Record<string, readonly [source: string, pages: Readonly<Record<string, string>>]>> = {
+  express: [
+    `
+    import express from 'express'
+    const app = express()
+    const use = (path, code) => app.use(path, code)
+    use('/after-next', async function audit(request, response, next) { await next(); toil() })
+    use('/after-timer', async function audit(request, response, next) { next(); await sleep(1); toil() })
+    use('/callback', function audit(request, response, next) { setTimeout(toil, 1); next() })
+    use('/microtask', async function audit(request, response, next) { next(); await null; toil() })
+    use('/thread', function audit(request, response, next) { next(); stat('.', toil) })
+    use('/at-once', function audit(request, response, next) { toil(); next() })
+    use('/of-two', async function first(request, response, next) { next(); await sleep(1); toil() })
+    use('/of-two', async function second(request, response, next) { next(); await sleep(5) })
+    use('/own', async function audit(request, response, next) { next(); await sleep(1) })
+    use('/finish', function audit(request, response, next) { response.on('finish', toil); next() })
+    app.get('/:page', async function show(request, response) { await sleep(30); if (request.params.page === 'own') toil(); response.send('ok') })
+    const server = app.listen(0, '127.0.0.1', ready)`,
+    {
+      ...{ 'after-next': 'audit', 'after-timer': 'audit', callback: 'audit', microtask: 'audit', thread: 'audit' },
+      ...{ 'at-once': 'audit', 'of-two': 'first', own: 'show', finish: '' },
+    },
+  ],
+  fastify: [
+    `
+    import Fastify from 'fastify'
+    const app = Fastify()
+    app.addHook('onRequest', async function audit(request) { if (request.url === '/timer') setTimeout(toil, 1) })
+    app.addHook('preHandler', function guard(request, reply, done) { done(); if (request.url === '/done') sleep(1).then(toil) })
+    for (const path of ['/timer', '/done', '/own'])
+      app.get(path, async function show() { await sleep(30); if (path === '/own') toil(); return 'ok' })
+    app.listen({ port: 0, host: '127.0.0.1' }).then(ready)
+    const { server } = app`,
+    { timer: 'audit', done: 'guard', own: 'show' },
+  ],
+  koa: [
+    `
+    import Koa from 'koa'
+    const app = new Koa()
+    app.use(async function audit(context, next) {
+      const following = next()
+      if (context.path === '/meanwhile') { await sleep(1); toil() }
+      await following
+      if (context.path === '/behind') { await sleep(1); toil() }
+    })
+    app.use(async function show(context) { await sleep(30); if (context.path === '/own') toil(); context.body = 'ok' })
+    const server = app.listen(0, '127.0.0.1', ready)`,
+    { meanwhile: 'audit', behind: 'audit', own: 'show' },
+  ],
+}
+
+for (const [name, [source, pages]] of Object.entries(blockers)) {
+  t.test(`${name}: a block belongs to the function that has started it, and has one finding`, async t => {
+    const { stop, url, viewer } = await startProfiled(
+      t,
+      `import { setTimeout as sleep } from 'node:timers/promises'
+      import { stat } from 'node:fs'
+      const spent = () => { const { system, user } = process.cpuUsage(); return (system + user) / 1000 }
+      const toil = () => { const end = spent() + 220; while (spent() < end); }
+      const ready = () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n')
+      process.stdin.on('end', () => process.exit()).resume()
+      ${source}`,
+      {},
+      t.testdir({
+        node_modules: {},
+        'package.json': JSON.stringify({ dependencies: { express: '*', koa: '*', fastify: '*' } }),
+      }),
+    )
+    const wrong: string[] = []
+    for (const [page, expected] of Object.entries(pages)) {
+      await (await fetch(`${url}/${page}`)).text()
+      const { findings, summary } = (await findProfile(viewer, `/${page}`)) as ProfileData & {
+        readonly findings: readonly { readonly rule: string; readonly problem: string }[]
+      }
+      const [, found = ''] = / in `?(\w+)`?\.$/.exec(findings[0]?.problem ?? '') ?? []
+      const rules = findings.map(({ rule }) => rule).join()
+      const text = await (await fetch(`${viewer}/_profiler/${summary.token}.md`)).text()
+      const other = ['audit', 'guard', 'first', 'second', 'show'].find(
+        each => each !== expected && text.split('\n')[0]?.includes(each),
+      )
+      if (found !== expected || rules !== 'blocked-loop' || other !== undefined)
+        wrong.push(`${page}: ${rules} in ${found}, not in ${expected}; ${text.split('\n')[0]}`)
     }
     t.strictSame(wrong, [])
     await stop()

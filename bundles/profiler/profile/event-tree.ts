@@ -65,13 +65,25 @@ export const readEventTree: (profile: Profile) => EventTree = oncePerProfile(col
   return { roots, nodes, dropped, isOfServer: places !== undefined && !roots.some(isKernelDispatch) }
 })
 
-/** The time of a span outside of its children and of delays, in microseconds; overlapping children count once. Delays are in milliseconds. */
-export function ownTime({ children, duration = 0, start }: EventNode, delays: readonly Period[] = []): number {
+/**
+ * The time of a span outside of its children and of delays, in microseconds; overlapping children count once. `more` are times of it that are
+ * not between its start and its end. Delays and `more` are in milliseconds.
+ */
+export function ownTime(
+  { children, duration = 0, start }: EventNode,
+  delays: readonly Period[] = [],
+  more: readonly Period[] = [],
+): number {
+  const own = [{ start, duration }, ...more.map(toMicroseconds)]
   const others = [
     ...children.map(child => ({ start: child.start, duration: child.duration ?? 0 })),
-    ...delays.map(delay => ({ start: delay.start * 1000, duration: delay.duration * 1000 })),
+    ...delays.map(toMicroseconds),
   ]
-  return totalOf(subtractPeriods([{ start, duration }], joinPeriods(others)))
+  return totalOf(subtractPeriods(joinPeriods(own), joinPeriods(others)))
+}
+
+function toMicroseconds({ duration, start }: Period): Period {
+  return { start: start * 1000, duration: duration * 1000 }
 }
 
 interface GrowingNode extends EventNode {

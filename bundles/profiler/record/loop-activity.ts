@@ -1,4 +1,4 @@
-import { createHook } from 'node:async_hooks'
+import { AsyncLocalStorage, createHook } from 'node:async_hooks'
 import { performance } from 'node:perf_hooks'
 import { guard } from '../../../lib/guard.ts'
 import { readClock } from '../../../lib/own-globals.ts'
@@ -19,6 +19,8 @@ export interface Gap {
   readonly by: string
   /** Whether both were in the same turn of the event loop: all of the time is its own work. */
   readonly isOwn: boolean
+  /** The function of a framework in whose context the activity at its end was; `undefined` if it is not known. */
+  readonly code: object | undefined
 }
 
 /** The main request of recorded work. */
@@ -47,18 +49,27 @@ const gaps: Gap[] = []
 let latest = 0
 let latestToken = ''
 
+/** The functions of frameworks, as contexts of what they start. While callbacks are not followed, there is none: it makes each `await` slower on Node 20. */
+const functions = new AsyncLocalStorage<object | undefined>()
+const findFunction = () => functions.getStore()
+
 /** Records activity. It is called some dozen times per request, and must cost next to nothing. */
 export function noteActivity(now: number, actor: Actor): void {
   if (ended !== undefined) noteEnd()
   note(now, actor, now - latest >= leastPause ? readLoop() : eventLoop)
 }
 
-function note(now: number, { start, token }: Actor, { idle, turn }: typeof eventLoop): void {
+function note(
+  now: number,
+  { start, token }: Actor,
+  { idle, turn }: typeof eventLoop,
+  findCode: () => object | undefined = findFunction,
+): void {
   if (now - latest >= leastBlock) {
     // Of two requests, the first may have gone on after its activity, or the second may have worked before its own.
     const by = start <= latest && token === latestToken ? token : ''
     const isOwn = by !== '' && turn === eventLoop.turn
-    gaps.push({ start: latest, end: now, idle: idle - eventLoop.idle, by, isOwn })
+    gaps.push({ start: latest, end: now, idle: idle - eventLoop.idle, by, isOwn, code: findCode() })
     if (gaps.length > gapLimit) gaps.shift()
   }
   eventLoop.turn = turn
@@ -72,12 +83,19 @@ function readLoop(): typeof eventLoop {
 }
 
 /** The end of the latest callback, until it is known that the next one is of another request, or begins later. */
-let ended: { readonly at: number; readonly actor: Actor; readonly loop: typeof eventLoop } | undefined
+let ended:
+  | {
+      readonly at: number
+      readonly actor: Actor
+      readonly loop: typeof eventLoop
+      readonly code: object | undefined
+    }
+  | undefined
 
 function noteEnd(): void {
   const end = ended
   ended = undefined
-  if (end !== undefined && end.at > latest) note(end.at, end.actor, end.loop)
+  if (end !== undefined && end.at > latest) note(end.at, end.actor, end.loop, () => end.code)
 }
 
 /**
@@ -99,20 +117,34 @@ export function searchOwners(find: FindActor): () => void {
   searches.add(find)
   return () => {
     searches.delete(find)
-    if (searches.size === 0) hook.disable()
+    if (searches.size === 0) ignoreCallbacks()
   }
 }
 
 let callbacksLeft = callbackLimit
 
+let isFollowing = false
+
 /** Starts to follow callbacks, if there are any left. */
 export function watchCallbacks(): void {
-  if (callbacksLeft > 0 && searches.size > 0) hook.enable()
+  if (callbacksLeft <= 0 || searches.size === 0) return
+  isFollowing = true
+  hook.enable()
 }
 
-/** No request is in flight. */
+/** No request is in flight, or no callback is left. */
 export function ignoreCallbacks(): void {
+  isFollowing = false
   hook.disable()
+  functions.disable()
+}
+
+/** The rest of the running code is that of a function of a framework, until the returned function is called; `undefined` if callbacks are not followed. */
+export function enterFunction(code: object): (() => void) | undefined {
+  if (!isFollowing) return undefined
+  const outer = functions.getStore()
+  functions.enterWith(code)
+  return () => functions.enterWith(outer)
 }
 
 /** A block had no known owner: a next one like it has. */
@@ -123,20 +155,23 @@ export function watchMoreCallbacks(): void {
 
 const hook = createHook({
   before: guard('callbacks', () => {
-    if (callbacksLeft-- <= 0) hook.disable()
+    if (callbacksLeft-- <= 0) ignoreCallbacks()
     const now = readClock()
     const actor = findOwner()
     // Callbacks of one request without a pause are one block, also in several turns.
-    if (ended !== undefined && actor.token === ended.actor.token && now - ended.at < leastPause) ended = undefined
+    const isSame = actor.token === ended?.actor.token && functions.getStore() === ended.code
+    if (ended !== undefined && isSame && now - ended.at < leastPause) ended = undefined
     else {
       noteEnd()
-      note(now, actor, readLoop())
+      // Its own function has not run yet.
+      note(now, actor, readLoop(), () => undefined)
     }
     eventLoop.turn = nodeTiming.uvMetricsInfo.loopCount
   }),
   after: guard('callbacks', () => {
     const at = readClock()
-    ended = { at, actor: findOwner(), loop: at - latest >= leastPause ? readLoop() : { ...eventLoop } }
+    const loop = at - latest >= leastPause ? readLoop() : { ...eventLoop }
+    ended = { at, actor: findOwner(), loop, code: functions.getStore() }
   }),
 })
 
@@ -159,7 +194,7 @@ export function readIdleTime(): number {
  */
 export function findBlocks(from: number, now: number, idle: number): Gap[] {
   if (ended !== undefined) noteEnd()
-  const open = { start: latest, end: now, idle: readIdleTime() - eventLoop.idle, by: '', isOwn: false }
+  const open = { start: latest, end: now, idle: readIdleTime() - eventLoop.idle, by: '', isOwn: false, code: undefined }
   return [...gaps, open]
     .map(gap => ({ ...gap, start: Math.max(from, gap.start) + Math.min(idle, gap.idle) }))
     .filter(({ end, start }) => end - start >= leastBlock)

@@ -7,6 +7,7 @@ import {
 } from '../../../kernel/contracts/functions.ts'
 import type { CodePlace, StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
+import { enterFunction } from './loop-activity.ts'
 import { RegistrationLines } from './registration-lines.ts'
 import { type Trace, TracePart } from './trace.ts'
 
@@ -69,6 +70,8 @@ export class MiddlewareTrace implements FrameworkWork {
   readonly #measured: { readonly index: number }[] = []
   /** When a function has returned that is not behind another one which still runs; `undefined` since the last call. */
   #left: number | undefined
+  /** The functions that have not returned, with what ends their context. */
+  readonly #entered: { readonly called: FrameworkFunction; readonly exit: () => void }[] = []
   /** The parameters that were noted last. */
   #noted: unknown
   /** Ends a call that is only counted. */
@@ -85,13 +88,15 @@ export class MiddlewareTrace implements FrameworkWork {
   }
 
   /** A framework calls a function. */
-  begin(called: FrameworkFunction): void {
+  begin(called: FrameworkFunction, isFollowed = false): void {
     if (this.#trace.duration !== undefined) return
     const now = this.#trace.events.now()
     this.#noteParameters(called.parameters)
     this.#endCall(now)
     this.#left = undefined
     this.#resume(called, now)
+    const exit = isFollowed ? enterFunction(called.code) : undefined
+    if (exit !== undefined) this.#entered.push({ called, exit })
   }
 
   /** The function that was called last, and is not done; `undefined` if there is none. */
@@ -126,6 +131,8 @@ export class MiddlewareTrace implements FrameworkWork {
 
   /** A function has returned. */
   leave(called: FrameworkFunction): void {
+    const at = this.#entered.findLastIndex(entered => entered.called === called)
+    if (at !== -1) this.#entered.splice(at)[0]?.exit()
     if (this.#trace.duration !== undefined) return
     const now = this.#trace.events.now()
     const since = this.#left ?? now
@@ -188,6 +195,11 @@ export class MiddlewareTrace implements FrameworkWork {
     const now = this.#trace.events.now()
     this.#endCall(now)
     this.#endPhase(now)
+  }
+
+  /** The row of the last call of a function; `undefined` if it has none. */
+  indexOf(code: object): number | undefined {
+    return [...this.#functions].findLast(([, each]) => each === code)?.[0]
   }
 
   /** The places of the calls, by the index of their rows. */

@@ -3,6 +3,7 @@ import { slowListenerRule } from '../insight/findings/listener-rules.ts'
 import {
   failedCallRule,
   failedQueryRule,
+  idleTransactionRule,
   lateWorkRule,
   templateQueriesRule,
   transactionCallRule,
@@ -49,6 +50,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   openTransactionRule,
   lostSessionChangeRule,
   transactionCallRule,
+  idleTransactionRule,
   starvedPoolRule,
   blockedLoopRule,
   synchronousCallRule,

@@ -1,8 +1,9 @@
 import type { FindingRule } from '../../../../kernel/contracts/collectors.ts'
-import { type EventNode, ownTime, readEventTree } from '../../profile/event-tree.ts'
+import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatShare } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readDelays } from '../../subjects/memory/read.ts'
+import { listenerTime } from '../../subjects/memory/read.ts'
+import { findLongBlocks } from '../../subjects/memory/rules.ts'
 import { findCode, isAwaited } from './finding.ts'
 
 /** Limit of `slow-listener`: ms of a listener. Users notice a tenth of a second. */
@@ -38,10 +39,10 @@ export const slowListenerRule: FindingRule<Profile> = {
   },
 }
 
-/** The calls of listeners that delay the response, with their own milliseconds. */
+/** The calls of listeners that delay the response, with their own milliseconds, without blocks that have a finding of their own. */
 function readListenerTimes(profile: Profile): { readonly node: EventNode; readonly time: number }[] {
-  const delays = readDelays(profile)
+  const blocks = findLongBlocks(profile)
   return readEventTree(profile)
     .nodes.filter(node => isAwaited(node, profile))
-    .map(node => ({ node, time: ownTime(node, delays) / 1000 }))
+    .map(node => ({ node, time: listenerTime(node, profile, blocks) / 1000 }))
 }

@@ -8,7 +8,7 @@ import { formatCount, formatDuration, shorten, toOneLine } from '../../profile/f
 import { groupBy } from '../../profile/group-by.ts'
 import type { CollectorTypes, Profile } from '../../profile/profile.ts'
 import { unitOf } from '../../profile/units.ts'
-import { hasClientLeft } from '../../profile/work.ts'
+import { hasClientLeft, joinPeriods, periodOf, readStops, subtractPeriods, totalOf } from '../../profile/work.ts'
 import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs, type StoredLog } from '../../subjects/logs/read.ts'
 import { endsTransaction, readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
@@ -161,6 +161,48 @@ function findHeldTransactions(profile: Profile) {
     })
     const [first] = held
     return first === undefined ? [] : [{ calls: held, first, held: sumOfTimes(held) }]
+  })
+}
+
+/** Limit of `idle-transaction`: ms without a query, a call or a block of the event loop. As long as users notice. */
+const leastIdle = 100
+
+/** Finds transactions that waited for what is neither a query nor a call: their connections and their locks are held meanwhile. */
+export const idleTransactionRule: FindingRule<Profile> = {
+  name: 'idle-transaction',
+  title: 'Idle in a transaction',
+  find: profile =>
+    findIdleTransactions(profile)
+      .filter(({ idle }) => idle >= leastIdle)
+      .map(({ before, idle }) => ({
+        severity: 'warning',
+        problem: `A transaction was open for ${formatDuration(idle)} without a query: it waited after {statement}.`,
+        ...describePlaces(
+          [before],
+          { statement: shortenStatement(before.text) },
+          'Wait before BEGIN or after COMMIT: meanwhile it holds its locks and a connection of the pool',
+        ),
+        place: toQueryPlace(before),
+        evidence: { time: idle },
+      })),
+  measure: { unit: 'ms', read: (_, profile) => Math.max(0, ...findIdleTransactions(profile).map(({ idle }) => idle)) },
+}
+
+/** The idle time of each transaction, and the query before the longest part of it. An omitted query may be one of the transaction. */
+function findIdleTransactions(profile: Profile): { readonly before: StoredQuery; readonly idle: number }[] {
+  const { database, omitted, queries } = readQueries(profile)
+  if (omitted > 0) return []
+  const work = joinPeriods([...[...queries, ...readCalls(profile).calls].map(periodOf), ...readStops(profile)])
+  const transactions = groupBy(database.queries, ({ transaction }) => transaction)
+  transactions.delete(undefined)
+  return [...transactions.values()].flatMap(all => {
+    const gaps = all.slice(0, -1).map((before, at) => {
+      const [start, until] = [before.end ?? Infinity, all[at + 1]?.start ?? 0]
+      return { before, idle: totalOf(subtractPeriods([{ start, duration: Math.max(0, until - start) }], work)) }
+    })
+    const longest = gaps.toSorted((one, other) => other.idle - one.idle)[0]
+    const idle = gaps.reduce((sum, gap) => sum + gap.idle, 0)
+    return longest === undefined ? [] : [{ before: longest.before, idle }]
   })
 }
 

@@ -1,4 +1,4 @@
-import { type EventNode, findBundle, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
+import { type EventNode, findBundle, findSite, readEventTree } from '../../profile/event-tree.ts'
 import {
   formatCount,
   formatDuration,
@@ -14,7 +14,7 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { nameOfUnit, unitOf } from '../../profile/units.ts'
 import { coveredWorkTime, readStops, type Work, type WorkKind, workTime } from '../../profile/work.ts'
-import { readDelays } from '../../subjects/memory/read.ts'
+import { listenerTime } from '../../subjects/memory/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import type { CalledProfile } from '../called.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
@@ -264,8 +264,7 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
     .nodes.filter(({ kind, parent }) => kind === 'call' && parent?.name === event)
     // The listeners of the profiler are a part of their own.
     .filter(call => findBundle(call, profile) !== 'profiler')
-  const delays = readDelays(profile)
-  const timeOf = (call: EventNode) => ownTime(call, delays)
+  const timeOf = (call: EventNode) => listenerTime(call, profile)
   const whole = calls.reduce((sum, call) => sum + timeOf(call), 0)
   const longest = calls.find(call => timeOf(call) > whole / 2)
   const isOfFramework = calls.some(call => call.isOfFramework)

@@ -14,7 +14,7 @@ import {
   subtractPeriods,
   type WorkKind,
 } from '../../profile/work.ts'
-import { type CausedBlock, readBlocks, readPauses } from '../../subjects/memory/read.ts'
+import { type CausedBlock, findBlocker, readBlocks, readPauses } from '../../subjects/memory/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
 import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
 
@@ -88,6 +88,8 @@ export function divideTime(profile: Profile): TimePart[] {
 /** A period in which a part was at work, in microseconds since the request began. */
 interface Claim {
   readonly part: Omit<TimePart, 'time'>
+  /** By default the kind of the part. */
+  readonly rank?: PartKind | undefined
   readonly depth: number
   readonly start: number
   readonly end: number
@@ -96,8 +98,8 @@ interface Claim {
 function listClaims(profile: Profile, whole: number): Claim[] {
   const { isOfServer, nodes, roots } = readEventTree(profile)
   const claims: Claim[] = []
-  const add = (part: Claim['part'], start: number, end = whole, depth = 0) => {
-    claims.push({ part, depth, start: clamp(start, whole), end: clamp(end, whole) })
+  const add = (part: Claim['part'], start: number, end = whole, depth = 0, rank?: PartKind) => {
+    claims.push({ part, rank, depth, start: clamp(start, whole), end: clamp(end, whole) })
   }
   const inMilliseconds = (part: Claim['part'], start: number, end: number | undefined) =>
     add(part, start * 1000, end === undefined ? whole : end * 1000)
@@ -150,6 +152,10 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   for (const block of blocks) {
     // When the process did not run is not known, but for how long.
     inMilliseconds(blockedBy(block, profile), block.start, endOf(block) - block.away)
+    const blocker = block.by === profile.summary.token ? findBlocker(block, profile) : undefined
+    const worker = blocker === 'unknown' ? own : blocker && functionsOf(blocker)
+    // It was not the function that was called last.
+    if (worker !== undefined) add(worker, block.start * 1000, (endOf(block) - block.away) * 1000, 0, 'client')
     inMilliseconds(stopped, endOf(block) - block.away, endOf(block))
   }
   return claims
@@ -250,7 +256,11 @@ function assign(claims: readonly Claim[], periods: readonly WaitingPeriod[], who
 }
 
 function compareRanks(one: Claim, other: Claim): number {
-  return kinds.indexOf(other.part.kind) - kinds.indexOf(one.part.kind) || other.depth - one.depth
+  return rankOf(other) - rankOf(one) || other.depth - one.depth
+}
+
+function rankOf({ part, rank = part.kind }: Claim): number {
+  return kinds.indexOf(rank)
 }
 
 /** A time in which the event loop waited, in microseconds since the request began. */

@@ -1,14 +1,7 @@
+import { type EventNode, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { formatBytes, formatDuration, formatShare, type Row } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import {
-  endOf,
-  isAwaitedSystem,
-  joinPeriods,
-  type Period,
-  periodOf,
-  readDrains,
-  readReceived,
-} from '../../profile/work.ts'
+import { endOf, isAwaitedSystem, type Period, periodOf, readDrains, readReceived } from '../../profile/work.ts'
 import type { LoopBlock, SyncCallData } from './data.ts'
 
 /** Lists the CPU time, the idle time and the memory of the process during a request: those that are known. */
@@ -74,22 +67,51 @@ export function listOwnBlocks(profile: Profile): CausedBlock[] {
   })
 }
 
+/**
+ * The function of another framework that was at work at the end of a block: `undefined` if none was, `unknown` if several have begun. A
+ * function goes on after the next one has begun, and nothing says which of them a callback belongs to, unless it is recorded.
+ */
+export function findBlocker(block: CausedBlock, profile: Profile): EventNode | 'unknown' | undefined {
+  const { nodes } = readEventTree(profile)
+  // Times are rounded.
+  const moment = endOf(block) * 1000 - precision
+  const begun = nodes.filter(node => node.kind === 'call' && node.isOfFramework && node.start <= moment)
+  const isOpenAt = (time: number) => (node: EventNode) => node.start + (node.duration ?? Infinity) > time
+  // Listeners of the response run in the context of the function that has ended it.
+  if (!begun.some(isOpenAt(block.start * 1000 + precision))) return undefined
+  const recorded = block.span === undefined ? undefined : nodes[block.span]
+  const last = begun.findLast(isOpenAt(moment))
+  if (recorded !== undefined || last === undefined) return recorded
+  const codeOf = (node: EventNode) => `${node.name} ${findSite(node, profile)}`
+  const isOnly = begun.every(node => codeOf(node) === codeOf(last))
+  return isOnly || last.start >= block.start * 1000 - precision ? last : 'unknown'
+}
+
+/** Microseconds. */
+const precision = 100
+
 function isMostOf(call: Period, block: LoopBlock): boolean {
   const overlap = Math.min(endOf(block), endOf(call)) - Math.max(block.start, call.start)
   return overlap > block.duration / 2
 }
 
 /**
- * The periods in which the code of a request could not go on, in milliseconds since it began: it waited for its client to send the body or to
- * read the response, another request blocked the event loop, the process did not run, or garbage was collected.
+ * The time in which a listener or a function was at work or waited, in microseconds: without the times in which it could not go on, and
+ * those of others. It waits for its client to send the body or to read the response, for another request that blocks the event loop, for a
+ * process that does not run, and for the garbage collector.
  */
-export function readDelays(profile: Profile): readonly Period[] {
+export function listenerTime(node: EventNode, profile: Profile, without: readonly Period[] = []): number {
   const { events, memory } = profile.collectors
   const { token } = profile.summary
-  const blocks = readBlocks(profile).map(({ away, by, duration, start }) => {
-    const isOfOther = by !== '' && by !== token
+  const delays: Period[] = [...readReceived(events), ...readDrains(events), ...(memory?.pauses.first ?? []), ...without]
+  const own: Period[] = []
+  for (const block of readBlocks(profile)) {
+    const { away, by, duration, start } = block
+    const blocker = findBlocker(block, profile)
+    const isOfOther = (by !== '' && by !== token) || (blocker !== undefined && blocker !== node)
+    if (blocker === node) own.push({ start, duration })
     // When the process did not run is not known, but for how long.
-    return isOfOther ? { start, duration } : { start: start + duration - away, duration: away }
-  })
-  return joinPeriods([...readReceived(events), ...readDrains(events), ...blocks, ...(memory?.pauses.first ?? [])])
+    delays.push(isOfOther ? { start, duration } : { start: start + duration - away, duration: away })
+  }
+  return ownTime(node, delays, own)
 }

@@ -147,7 +147,7 @@ export class UsageTrace {
     start: number,
     duration: number,
     cpu: number,
-    { by, isAlone, isOwn }: Pick<LoopBlock, 'by' | 'isOwn' | 'isAlone'>,
+    { by, isAlone, isOwn, span }: Pick<LoopBlock, 'by' | 'isOwn' | 'isAlone' | 'span'>,
   ): void {
     if (this.blocks.length === blockLimit) return
     this.blocks.push({
@@ -157,6 +157,7 @@ export class UsageTrace {
       by,
       isOwn,
       isAlone,
+      ...(span !== undefined && { span }),
     })
   }
 }
@@ -275,7 +276,8 @@ export class LoopWatch {
     for (const block of blocks) {
       const share = (cpuNow - cpu) * ((block.end - block.start) / total)
       // Other programs of a busy machine are no callbacks.
-      if (!block.isOwn && share >= leastBlock / 2) watchMoreCallbacks()
+      const isKnown = block.isOwn && (block.code !== undefined || !traces.some(trace => middlewarePart.find(trace)))
+      if (!isKnown && share >= leastBlock / 2) watchMoreCallbacks()
       for (const trace of traces) noteBlock(trace, { ...block, isAlone }, share)
     }
   }
@@ -294,7 +296,10 @@ function noteBlock(trace: Trace, gap: Gap & Pick<LoopBlock, 'isAlone'>, cpu: num
   const duration = Math.min(usage.end, gap.end) - from
   // In several turns, the request may have been active without having blocked.
   const by = gap.isOwn ? gap.by : ''
-  if (duration >= leastBlock) usage.addBlock(from - trace.start, duration, Math.min(cpu, duration), { ...gap, by })
+  if (duration < leastBlock) return
+  const code = by === trace.token ? gap.code : undefined
+  const span = code && middlewarePart.find(trace)?.indexOf(code)
+  usage.addBlock(from - trace.start, duration, Math.min(cpu, duration), { ...gap, by, span })
 }
 
 /** An entry of the type `gc`; the types of node leave its details open. */

@@ -6,7 +6,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { endOf, totalOf } from '../../profile/work.ts'
 import type { SyncCallData } from './data.ts'
-import { type CausedBlock, readBlocks } from './read.ts'
+import { type CausedBlock, findBlocker, readBlocks } from './read.ts'
 
 /** Limit of `blocked-loop`: ms without a pause. Work that a process does only once, such as loading code, takes half of that. */
 const leastBlock = 200
@@ -15,7 +15,7 @@ const leastBlock = 200
 const leastWork = 100
 
 /** The blocks that are long enough for a finding, and those in which the process did not run. */
-function findLongBlocks(profile: Profile): CausedBlock[] {
+export function findLongBlocks(profile: Profile): CausedBlock[] {
   return readBlocks(profile).filter(
     ({ call, cpu, duration, hasRun }) => duration >= leastBlock && (call !== undefined || !hasRun || cpu >= leastWork),
   )
@@ -110,12 +110,14 @@ function findWorker(block: CausedBlock, profile: Profile): Worker {
       ...describePlaces(work, values, 'Await the asynchronous function instead'),
     }
   }
+  const blocker = findBlocker(block, profile)
+  if (blocker === 'unknown') return { name: '', place: { panel: 'time' } }
   const { nodes, roots } = readEventTree(profile)
   // A block ends with the listener or the controller that blocked; times are rounded.
   const moment = endOf(block) * 1000 - 100
   const isAt = ({ duration = Infinity, start }: { readonly start: number; readonly duration?: number | undefined }) =>
     start <= moment && start + duration > moment
-  const listener = nodes.findLast(node => node.kind === 'call' && isAt(node))
+  const listener = blocker ?? nodes.findLast(node => node.kind === 'call' && isAt(node))
   if (listener !== undefined) {
     const place = { panel: 'events', anchor: `span-${listener.index}` }
     return { name: listener.name, ...findCode(listener, profile), place }
