@@ -123,7 +123,7 @@ for (const [name, [source, pages]] of Object.entries(applications)) {
   })
 }
 
-/** Applications whose functions go on while the handler waits: of each page, the function that blocks the event loop; empty for what is not known. */
+/** Applications whose functions go on while the handler waits: of each page, the function that blocks the event loop; empty if it is not known. */
 const blockers: Readonly<Record<string, readonly [source: string, pages: Readonly<Record<string, string>>]>> = {
   express: [
     `

@@ -43,10 +43,6 @@ const pages: Readonly<Record<string, readonly [rule: string, code: string]>> = {
     `const c = await pool.connect(); await c.query('BEGIN'); await c.query('SELECT 1'); await sleep(150); await c.query('COMMIT'); c.release()`,
   ],
   'tx-timer-begin': ['idle-transaction', `await tx(() => sleep(150))`],
-  'tx-file': [
-    'idle-transaction',
-    `await tx(async c => { await c.query('SELECT 1'); await promisify(execFile)('sleep', ['0.15']) })`,
-  ],
   'tx-timers': [
     'idle-transaction',
     `await tx(async c => { for (let i = 0; i < 4; i++) { await sleep(40); await c.query('SELECT $1::int', [i]) } })`,
@@ -159,8 +155,6 @@ import pg from 'pg'
 import { Redis } from 'ioredis'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer, get } from 'node:http'
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 const pool = new pg.Pool(${JSON.stringify(postgres)})
 const leaked = () => new pg.Pool({ ...${JSON.stringify(postgres)}, max: 1, connectionTimeoutMillis: 400 })
 const redis = new Redis(${JSON.stringify({ host: redis.host, port: redis.port })})

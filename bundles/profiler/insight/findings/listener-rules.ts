@@ -2,8 +2,7 @@ import type { FindingRule } from '../../../../kernel/contracts/collectors.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatShare } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { listenerTime } from '../../subjects/memory/read.ts'
-import { findLongBlocks } from '../../subjects/memory/rules.ts'
+import { findLongBlocks, listenerTime } from '../../subjects/memory/read.ts'
 import { findCode, isAwaited } from './finding.ts'
 
 /** Limit of `slow-listener`: ms of a listener. Users notice a tenth of a second. */

@@ -59,6 +59,19 @@ export function readBlocks({ collectors }: Pick<Profile, 'collectors'>): CausedB
   })
 }
 
+/** Limit of `blocked-loop`: ms without a pause. Work that a process does only once, such as loading code, takes half of that. */
+const leastBlock = 200
+
+/** Limit of `blocked-loop`: ms of CPU time, without a synchronous call. With less, other programs have the machine. */
+const leastWork = 100
+
+/** The blocks that are long enough for a finding, and those in which the process did not run. */
+export function findLongBlocks(profile: Profile): CausedBlock[] {
+  return readBlocks(profile).filter(
+    ({ call, cpu, duration, hasRun }) => duration >= leastBlock && (call !== undefined || !hasRun || cpu >= leastWork),
+  )
+}
+
 /** The blocks that a request has caused, as far as that is known: no other request was in flight, or its own work was seen. */
 export function listOwnBlocks(profile: Profile): CausedBlock[] {
   return readBlocks(profile).filter(({ by, call, hasRun, isAlone }) => {

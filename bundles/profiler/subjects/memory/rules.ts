@@ -6,20 +6,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { endOf, totalOf } from '../../profile/work.ts'
 import type { SyncCallData } from './data.ts'
-import { type CausedBlock, findBlocker, readBlocks } from './read.ts'
-
-/** Limit of `blocked-loop`: ms without a pause. Work that a process does only once, such as loading code, takes half of that. */
-const leastBlock = 200
-
-/** Limit of `blocked-loop`: ms of CPU time, without a synchronous call. With less, other programs have the machine. */
-const leastWork = 100
-
-/** The blocks that are long enough for a finding, and those in which the process did not run. */
-export function findLongBlocks(profile: Profile): CausedBlock[] {
-  return readBlocks(profile).filter(
-    ({ call, cpu, duration, hasRun }) => duration >= leastBlock && (call !== undefined || !hasRun || cpu >= leastWork),
-  )
-}
+import { type CausedBlock, findBlocker, findLongBlocks, readBlocks } from './read.ts'
 
 /** The synchronous calls that `blocked-loop` reports. */
 export function findBlockingCalls(profile: Profile): readonly (SyncCallData | undefined)[] {
