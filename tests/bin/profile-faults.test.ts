@@ -106,6 +106,7 @@ const pages: Readonly<Record<string, readonly [rule: string, code: string]>> = {
   streamed: ['', `reply.write('a'); await sleep(5); reply.write('b'); reply.end('c')`],
   asked: ['', `reply.send('a'); if (!reply.headersSent) reply.send('b')`],
   'rejection-late': ['late-error', `reply.send('a'); setTimeout(() => Promise.reject(new Error('too late')), 10)`],
+  'throw-late': ['late-error', `reply.send('a'); setTimeout(() => { throw new Error('too late') }, 10)`],
   'rejection-caught': ['', `reply.send('a'); setTimeout(() => Promise.reject(new Error('x')).catch(() => {}), 10)`],
   left: ['', `await sleep(60); throw new Error('The client has left.')`],
   'error-late': ['late-error', `reply.send('a'); await sleep(20); throw new Error('too late')`],
@@ -175,7 +176,7 @@ async function tx(work) {
     client.release()
   }
 }
-process.on('unhandledRejection', () => {})
+process.on('unhandledRejection', () => {}).on('uncaughtException', () => {})
 const app = express()
 for (const [path, page] of Object.entries({
 ${names.map(name => `  ${JSON.stringify(name)}: async reply => { ${inline(pages[name]?.[1] ?? '')} },`).join('\n')}

@@ -13,7 +13,7 @@ import { unitOf } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { FileEdit } from '../subjects/config/data.ts'
 import { addCalledWork } from './called.ts'
-import { isAlikeRequest, readResponseHeaders } from './compare/comparison.ts'
+import { isAlikeRequest, isCountKnown, readResponseHeaders } from './compare/comparison.ts'
 import {
   describeAmounts,
   type FixVerdict,
@@ -256,6 +256,7 @@ function takeWarm(profiles: Versions): Versions | undefined {
 
 function compareCounts(versions: ComparedVersions, { field, one, many = `${one}s` }: SummaryCount): EditChange[] {
   const { before, current, now, profiles } = versions
+  if ([profiles[0], current[0]].some(profile => !isCountKnown(profile, field))) return []
   const [old, latest] = [profiles[0].summary[field], current[0].summary[field]]
   const difference = compareRanges(
     before.map(summary => summary[field]).concat(old),

@@ -9,6 +9,7 @@ import type { Pairs } from '../../profile/schema.ts'
 import { workTime } from '../../profile/work.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
 import { type ListenerUse, readFunctionUses, readListenerUses } from '../../subjects/events/read.ts'
+import { readOperation } from '../../subjects/exchange/read.ts'
 import { readCallOutcomes } from '../../subjects/http/read.ts'
 import { type LogUse, readLogUses } from '../../subjects/logs/read.ts'
 import { type QueryUse, readQueryUses } from '../../subjects/queries/read.ts'
@@ -168,8 +169,16 @@ const summaryFields = [
   ...summaryCounts.filter(({ isCompared }) => isCompared).map(({ field }) => field),
 ] satisfies readonly (keyof ProfileSummary)[]
 
-function readSummary({ summary }: Profile): Map<string, string | number> {
-  return new Map(summaryFields.map(field => [field, summary[field] ?? '']))
+function readSummary(profile: Profile): Map<string, string | number> {
+  const { summary } = profile
+  return new Map(
+    summaryFields.map(field => [field, isCountKnown(profile, field) ? (summary[field] ?? '') : 'not known']),
+  )
+}
+
+/** Whether a count of a summary is known: errors of an operation are read from the response, of which only a part may be stored. */
+export function isCountKnown(profile: Profile, field: keyof ProfileSummary): boolean {
+  return field !== 'operationErrors' || readOperation(profile)?.areErrorsKnown !== false
 }
 
 function isSameTimes(one: { readonly times: number }, other: { readonly times: number }): boolean {

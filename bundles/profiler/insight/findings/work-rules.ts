@@ -59,7 +59,8 @@ function describeLateWork(profile: Profile, { hasClientLeft: isAbout, since }: C
   // Work that is under way cannot end when the client leaves. The first recorded moment after that may be the beginning of work.
   const isAfter = ({ start }: { readonly start: number }) => hasAnswered || start >= since
   const calls = readCalls(profile).calls.filter(call => isLate(call, since) && isAfter(call))
-  const logs = readLogs(profile).logs.filter(({ at }) => at / 1000 > since)
+  // The profiler itself reports an uncaught exception.
+  const logs = readLogs(profile).logs.filter(({ at, channel }) => at / 1000 > since && channel !== 'profiler')
   const renders = readRenders(profile).all.filter(({ start }) => start > since)
   const queries = readQueries(profile).queries.filter(query => (query.end ?? Infinity) > since && isAfter(query))
   const kinds = [

@@ -17,6 +17,8 @@ export interface Operation {
   readonly count: number
   /** Errors in the response, whatever its status. */
   readonly errors: readonly OperationError[]
+  /** Whether the whole response was read for errors: a large or a binary one is not stored. */
+  readonly areErrorsKnown: boolean
 }
 
 /** An error of an operation. */
@@ -36,7 +38,7 @@ export interface StoredExchange {
   readonly response: ResponseData | undefined
 }
 
-type Found = Omit<Operation, 'count' | 'names'> & { readonly all: readonly string[] }
+type Found = Omit<Operation, 'areErrorsKnown' | 'count' | 'names'> & { readonly all: readonly string[] }
 
 /** Finds the operation of a request. Never throws: stored data has any shape. */
 export function findOperation(exchange: StoredExchange): Operation | undefined {
@@ -46,7 +48,14 @@ export function findOperation(exchange: StoredExchange): Operation | undefined {
   if (isPlain || (method !== 'GET' && method !== 'POST')) return undefined
   const found =
     readGraphql(exchange) ?? readJsonRpc(exchange) ?? readTrpc(exchange) ?? readRpc(exchange) ?? readSoap(exchange)
-  return found && { ...found, names: [...new Set(found.all)], count: found.all.length }
+  const areErrorsKnown = found?.protocol === 'gRPC' || isRead(response)
+  return found && { ...found, areErrorsKnown, names: [...new Set(found.all)], count: found.all.length }
+}
+
+function isRead(response: ResponseData | undefined): boolean {
+  const content = response?.content
+  if (content === undefined) return response?.size === 0
+  return content.json !== undefined || (content.text !== undefined && content.isCut !== true) || content.length === 0
 }
 
 /** The name of an operation for people: `query Books`, `tools/call search`, `user.byId and 2 more`. */
@@ -57,9 +66,6 @@ export function nameOperation({ count, names }: Pick<Operation, 'count' | 'names
 }
 
 const namesShown = 3
-
-/** The most operations of a batch, and the most errors of one, that are read. */
-const itemLimit = 100
 
 /** GraphQL over HTTP (its draft of 2025), batches, persisted documents, and the specification of multipart requests. */
 function readGraphql({ method, request, response, status }: StoredExchange): Found | undefined {
@@ -134,7 +140,7 @@ function readTrpc({ method, request, response, url }: StoredExchange): Found | u
   const isKnown = isNamed || (results.length > 0 && results.length === answers.length)
   if (!isKnown && !(folder !== '' && isStream)) return undefined
   const kind = method === 'POST' ? 'mutation' : isStream && !isBatch ? 'subscription' : 'query'
-  const procedures = (isBatch ? decode(last).split(',') : [decode(last)]).slice(0, itemLimit)
+  const procedures = isBatch ? decode(last).split(',') : [decode(last)]
   const errors = results.flatMap(({ error }, index) => {
     if (!isObject(error)) return []
     // A transformer, such as superjson, wraps the error.
@@ -209,15 +215,14 @@ function readAnswers(content: ContentData | undefined): JsonObject[] {
   if (content?.json !== undefined) return readItems(content.json[0])
   const lines = (content?.text ?? '').matchAll(/^(?:data: ?)?([[{].*)$/gm)
   // A batch of tRPC has its results in lists within lists.
-  return readItems([...lines].slice(0, lineLimit).flatMap(([, line]) => [parse(line)].flat(nesting)))
+  return readItems([...lines].flatMap(([, line]) => [parse(line)].flat(nesting)))
 }
 
-const lineLimit = 1000
 const nesting = 5
 
 /** The objects of a batch, or the only one. */
 function readItems(value: unknown): JsonObject[] {
-  return (Array.isArray(value) ? value.slice(0, itemLimit) : [value]).filter(isObject)
+  return (Array.isArray(value) ? value : [value]).filter(isObject)
 }
 
 function parse(text: unknown): unknown {

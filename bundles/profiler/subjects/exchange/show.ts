@@ -198,6 +198,7 @@ function viewOperation(profile: Profile) {
   return {
     protocol: operation.protocol,
     name: nameOperation(operation),
+    isUnread: !operation.areErrorsKnown,
     pairs,
     errors: toPairRows(pairs).map(toValueRow),
   }

@@ -100,6 +100,20 @@ t.test('the time of a block belongs to the code that was at work, not to what it
   t.end()
 })
 
+t.test(
+  'a block by a synchronous call is that of the request that has made it, also if nothing else names its owner',
+  t => {
+    const syncCalls = [{ name: 'child_process.execSync', start: 10, duration: 400 }]
+    const memory = { ...memoryOf({ ...blockOf(10, 400, ''), isOwn: false }), syncCalls }
+    const profile = createProfile({ events, memory }, { duration: 470 })
+    const { parts } = summarizeProfile({ profile, earlier: [], findings: [] })
+    const times = Object.fromEntries(parts.map(({ label, time }) => [label, time / 1000]))
+    t.ok(Number(times.Controller) > 400)
+    t.notOk(parts.some(({ kind }) => kind === 'blocked'))
+    t.end()
+  },
+)
+
 t.test('the own times of random work are those without blocks and garbage, added up moment by moment', t => {
   const period = fc.record({ start: fc.nat(300), duration: fc.nat(120) })
   const periods = fc.array(period, { maxLength: 5 })

@@ -1,5 +1,6 @@
 import { Response } from 'sinfonietta'
 import { t } from 'tap'
+import { compareProfiles } from '#bundles/profiler/insight/compare/comparison.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
 import { findRelatives } from '#bundles/profiler/insight/relatives.ts'
@@ -454,3 +455,29 @@ t.test('under load, the errors of an operation are known, though the content of 
 })
 
 const json = { 'content-type': 'application/json' }
+
+t.test('all errors of an operation count, and none is denied where the response is not stored as a whole', t => {
+  const answered = (content: object, operationErrors = 0) => {
+    const type = 'application/json'
+    const body = { type, length: 20, state: 'read', json: [{ query: '{ books { title } }' }] }
+    const response = {
+      headers: [['content-type', type]],
+      size: 100_000,
+      content: { type, length: 100_000, ...content },
+    }
+    return createProfile({ request: { headers: [], body }, response }, { method: 'POST', operationErrors })
+  }
+  const errors = Array.from({ length: 150 }, (_, index) => ({ message: 'None.', path: [index] }))
+  const whole = answered({ json: [{ errors }] }, 150)
+  t.match(readOperation(whole), { areErrorsKnown: true, errors: { length: 150 } })
+  for (const content of [{ text: '{"data":', isCut: true }, { note: 'It is too large.' }, { digest: 'a'.repeat(32) }]) {
+    const part = answered(content)
+    t.match(readOperation(part), { areErrorsKnown: false, names: ['query { books }'] })
+    const { summary } = compareProfiles(whole, part)
+    t.match(
+      summary.find(({ key }) => key === 'operationErrors'),
+      { first: 150, second: 'not known' },
+    )
+  }
+  t.end()
+})
