@@ -386,28 +386,3 @@ t.test('the overview has the parts of the time, and the usual time before and si
   t.match(edited, '- `Queries` `51` → `2`: `49 queries fewer`\n')
   t.match(toMarkdown({ ...shown, sinceEdit: { ...sinceEdit, isSameUrl: true } }), 'of the same URL before')
 })
-
-t.test('damaged profiles can be written', async t => {
-  const json = fc.jsonValue()
-  const names = [
-    'request',
-    'response',
-    'session',
-    'redirects',
-    'events',
-    'logger',
-    'exception',
-    'router',
-    'templates',
-    'http',
-    'time',
-    'memory',
-    'queries',
-  ]
-  const data = fc.record(Object.fromEntries(names.map(name => [name, json])))
-  const property = fc.property(data, data => {
-    const markdown = toMarkdown(createShown(data, { isPinned: true }))
-    assert.doesNotMatch(markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`]*`/g, ''), /NaN|undefined|\[object/)
-  })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: provenRuns(200) }))
-})

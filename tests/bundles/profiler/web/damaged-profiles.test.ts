@@ -2,8 +2,13 @@ import assert from 'node:assert'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
+import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
+import { linkToFinding, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
+import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { Profile, ProfileDocument } from '#bundles/profiler/profile/profile.ts'
+import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import { connectAgent } from '#tests/support/agent.ts'
+import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { type Json, mergeTrees } from '#tests/support/json-tree.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
@@ -22,6 +27,26 @@ interface Stored {
 
 /** Where a value is: names and indexes from the root. */
 type Path = readonly (string | number)[]
+
+/** Random values in some places of stored data: as often for each collector, and half of them in whole collectors, lists and items. */
+function damageOf(stored: Stored, most: number): fc.Arbitrary<Stored> {
+  const tree = stored as unknown as Json
+  const collectors = new Map<string, Path[]>()
+  for (const path of pathsOf(tree)) {
+    const [, collector] = path
+    // The items of a list have the same fields.
+    if (collector === undefined || path.some(name => Number(name) > 3)) continue
+    collectors.set(String(collector), [...(collectors.get(String(collector)) ?? []), path])
+  }
+  const placeOf = (paths: readonly Path[]) =>
+    fc.oneof(fc.constantFrom(...paths.filter(({ length }) => length <= 4)), fc.constantFrom(...paths))
+  const place = fc.oneof(...[...collectors.values()].map(placeOf))
+  const value = fc.jsonValue() as fc.Arbitrary<Json>
+  const damage = fc.array(fc.tuple(place, value), { minLength: 1, maxLength: most, size: 'max' })
+  return damage.map(
+    damages => damages.reduce((tree, [path, value]) => replace(tree, path, value), tree) as unknown as Stored,
+  )
+}
 
 /** The stored data of requests that use all parts of the profiler, in one profile. */
 async function createExhibition(t: Test) {
@@ -68,9 +93,9 @@ function* pathsOf(tree: Json, path: Path = []): Generator<Path> {
 /** The tree with another value at a path, as far as the path still exists. */
 function replace(tree: Json, [name, ...rest]: Path, value: Json): Json {
   if (name === undefined) return value
-  if (typeof tree !== 'object' || tree === null || !(name in tree)) return tree
+  if (typeof tree !== 'object' || tree === null || !Object.hasOwn(tree, name)) return tree
   const old = (tree as { readonly [key: string | number]: Json })[name] ?? null
-  if (Array.isArray(tree)) return tree.with(Number(name), replace(old, rest, value))
+  if (Array.isArray(tree)) return typeof name === 'number' ? tree.with(name, replace(old, rest, value)) : tree
   return { ...tree, [name]: replace(old, rest, value) }
 }
 
@@ -129,14 +154,8 @@ t.test('with any damage in a profile, every page, export and tool answers', asyn
   }
 
   t.strictSame(await findOffenders(), [], 'all is well as long as nothing is damaged')
-  const places = [...pathsOf(stored as unknown as Json)].filter(({ length }) => length > 1)
-  // Half of the damage is near the root: whole collectors, lists and items.
-  const shallow = places.filter(path => path.length <= 4)
-  const place = fc.oneof(fc.constantFrom(...shallow), fc.constantFrom(...places))
-  const damage = fc.array(fc.tuple(place, fc.jsonValue() as fc.Arbitrary<Json>), { minLength: 1, maxLength: 30 })
-  const property = fc.asyncProperty(damage, async damages => {
-    const damaged = damages.reduce((tree, [path, value]) => replace(tree, path, value), stored as unknown as Json)
-    keep(token, damaged as unknown as Stored)
+  const property = fc.asyncProperty(damageOf(stored, 30), async damaged => {
+    keep(token, damaged)
     assert.deepStrictEqual(await findOffenders(), [])
     const { text } = await client.get(`${whole}.json`, { headers: { 'x-profiler': 'off' } })
     // JSON has no -0.
@@ -144,4 +163,32 @@ t.test('with any damage in a profile, every page, export and tool answers', asyn
     assert.deepStrictEqual(JSON.parse(text).data, data, 'data is what is stored')
   })
   await t.resolves(fc.assert(property, { numRuns: provenRuns(12) }))
+})
+
+t.test('with any damage, what a profile shows and says has no value that is none', async t => {
+  const { kernel, stored } = await createExhibition(t)
+  const toTexts = async ({ data, process }: Stored) => {
+    const profile = createProfile(data as Profile['data'], { processData: process as Profile['processData'] })
+    const findings = findFindings(profile)
+    const shown = { ...createShown({}), profile, findings }
+    const texts = new Map([
+      ['toolbar', await kernel.app.view.render('profiler/toolbar', toToolbarView(shown))],
+      ['Markdown', toMarkdown(shown)],
+      ['findings', findings.map(finding => writeProblem(finding) + linkToFinding(finding, token)).join('\n')],
+    ])
+    for (const panel of kernel.panels()) {
+      panel.badge(profile)
+      texts.set(panel.name, panel.hasContent(profile) ? await kernel.show(panel, shown) : '')
+    }
+    return texts
+  }
+  const signs = ['NaN', 'undefined', '[object', 'This check failed']
+  const whole = await toTexts(stored)
+  const property = fc.asyncProperty(damageOf(stored, 100), async damaged => {
+    for (const [name, text] of await toTexts(damaged)) {
+      const found = signs.filter(sign => text.includes(sign) && !whole.get(name)?.includes(sign))
+      assert.deepStrictEqual(found, [], `${name}: ${text}`)
+    }
+  })
+  await t.resolves(fc.assert(property, { numRuns: provenRuns(200) }))
 })

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import type { FindingRule } from 'sinfonietta/profiler'
 import { t } from 'tap'
 import { judgeFix, listFlaws } from '#bundles/profiler/insight/compare/judge-fix.ts'
@@ -443,29 +442,4 @@ t.test('the most severe finding is first; an error of a rule becomes a finding',
   t.equal(toBadge([]), undefined)
   t.equal(findings.map(writeProblem).at(-1), 'This check failed: it is broken.')
   t.equal(first && linkToFinding(first, 'abc123'), '/_profiler/abc123?panel=findings')
-})
-
-t.test('the findings of damaged profiles are sentences', async t => {
-  const json = fc.jsonValue()
-  const list = (item: fc.Arbitrary<unknown>) => fc.oneof(json, fc.array(fc.oneof(json, item)))
-  const call = fc.record({ method: fc.constant('GET'), url: json, start: json, end: fc.double(), status: fc.nat(600) })
-  const pair = fc.tuple(fc.constantFrom('set-cookie', 'cache-control', 'vary'), fc.oneof(json, fc.string()))
-  const data = fc.record({
-    request: fc.oneof(json, fc.record({ headers: list(pair) })),
-    response: fc.oneof(json, fc.record({ headers: list(pair), size: json })),
-    http: fc.oneof(json, fc.record({ calls: list(call) })),
-    events: fc.oneof(json, fc.record({ spans: list(fc.tuple(json, json, json, json)) })),
-    templates: fc.oneof(json, fc.record({ renders: list(json) })),
-    memory: fc.oneof(json, fc.record({ blocks: list(fc.record({ cpu: fc.nat(500), by: json, start: json })) })),
-    session: fc.oneof(json, fc.record({ uses: list(json), metadata: json })),
-    logger: fc.oneof(json, fc.record({ records: list(json) })),
-    late: fc.oneof(json, fc.record({ since: fc.double() })),
-  })
-  const property = fc.property(data, data => {
-    for (const finding of find(data)) {
-      const text = writeProblem({ ...finding, values: {} })
-      if (/NaN|undefined|\[object|has failed/.test(text + linkToFinding(finding, 'abc123'))) t.fail(text)
-    }
-  })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
 })

@@ -227,33 +227,8 @@ t.test('an error that a listener has replaced is recorded once', async t => {
   t.match(toText(await show('exception', forgotten)), /Error first .*Thrown later HttpError/)
 })
 
-t.test('stored data of any shape can be shown', async t => {
-  const { panel, show } = await createProfiledKernel(t)
-  const circular = {
-    name: 1,
-    message: {},
-    code: { toString: 1 },
-    status: 'x',
-    note: [],
-    frames: [1, null, { call: 7 }],
-  }
-  for (const exception of [
-    undefined,
-    null,
-    1,
-    'text',
-    [],
-    { exceptions: 'x' },
-    { exceptions: [] },
-    { exceptions: [null], excerpts: [null, { lines: 'x' }] },
-    { exceptions: [{ ...circular, cause: circular, errors: [circular, 7] }], excerpts: {} },
-    { exceptions: [{ frames: [{ file: 'a', line: 1 }] }], excerpts: [{ file: 'a', line: 1, lines: [7] }] },
-    { exceptions: Array(200).fill({ message: 'm', code: 7 }) },
-  ]) {
-    const profile = createProfile({ exception })
-    const text = toText(await show('exception', profile))
-    t.match(text, panel('exception').hasContent(profile) ? 'Exceptions' : 'No exceptions.')
-  }
+t.test('the error of a crash is said to have ended the process', async t => {
+  const { show } = await createProfiledKernel(t)
   const crashed = createProfile({ exception: { exceptions: [{ name: 'Error' }] } }, { outcome: 'crashed' })
   t.match(toText(await show('exception', crashed)), 'Uncaught: the process exited.')
 })

@@ -562,14 +562,6 @@ t.test('without calls the panel has a message; successful calls are only counted
   t.same(panel.badge?.(one), { text: '1', level: 'plain' })
 })
 
-t.test('profiles of any shape can be shown', async t => {
-  const kernel = await createProfiledKernel(t)
-  const calls = [1, null, { caller: 7, start: 'x' }, { start: 5, end: 1, status: {} }]
-  for (const http of [1, null, [], { calls: {} }, { calls }]) {
-    t.type(await kernel.show('http', createProfile({ http })), 'string')
-  }
-})
-
 /** A server that answers with what it was sent, compressed, and with headers of its own. */
 const echo: RequestListener = (request, response) => {
   const chunks: Buffer[] = []

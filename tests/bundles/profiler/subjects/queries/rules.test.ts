@@ -1,6 +1,5 @@
-import fc from 'fast-check'
 import { t } from 'tap'
-import { linkToFinding, writeAdvice, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
+import { writeAdvice, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { describeDump } from '#bundles/profiler/subjects/console/record.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
@@ -366,39 +365,4 @@ t.test('of a response that was broken off, only work that began afterwards is la
     ])
     t.strictSame(find(queries.slice(0, 1), { outcome }, { late: { since: 10 } }), [], 'it was under way')
   }
-})
-
-t.test('the findings of damaged queries are sentences', async t => {
-  const json = fc.jsonValue()
-  const query = fc.record({
-    system: fc.constantFrom('sqlite', 'redis'),
-    text: fc.constantFrom('SELECT 1', 'INSERT', '', '{statement}'),
-    start: fc.oneof(json, fc.double()),
-    end: fc.oneof(json, fc.nat(2000)),
-    rows: fc.oneof(json, fc.nat(5000)),
-    twin: fc.oneof(json, fc.nat(5)),
-    parameters: fc.oneof(json, fc.array(fc.tuple(fc.string(), json))),
-    caller: fc.oneof(json, fc.record({ file: json, line: json })),
-  })
-  const data = fc.record({
-    queries: fc.oneof(json, fc.record({ queries: fc.array(query, { maxLength: 60 }), omitted: json })),
-    router: fc.oneof(json, fc.record({ outcome: fc.constant('match'), parameters: json })),
-    templates: fc.record({ renders: fc.array(fc.record({ name: fc.string(), start: json, duration: json })) }),
-    late: fc.oneof(json, fc.record({ since: fc.double() })),
-  })
-  const property = fc.property(data, data => {
-    for (const finding of findFindings(createProfile(data))) {
-      const text = writeProblem({ ...finding, values: {} })
-      if (/NaN|undefined|\[object|failed/.test(text + linkToFinding(finding, 'abc123'))) t.fail(text)
-    }
-  })
-  const run = { system: 'sqlite', text: 'SELECT 1', start: 0, end: 30, rows: 0, twin: 0, caller: 0 }
-  const unprintable = { ...run, parameters: [['', { toString: '' }]] }
-  const known = {
-    queries: { queries: [unprintable], omitted: 0 },
-    router: null,
-    templates: { renders: [] },
-    late: null,
-  }
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 500, examples: [[known]] }))
 })

@@ -299,12 +299,6 @@ t.test('the panel distinguishes the template that threw from its callers', async
   t.match(page, 'Waiting for sub-requests')
 })
 
-t.test('profiles of any shape can be shown', async t => {
-  const kernel = await createProfiledKernel(t)
-  const shapes = [1, null, [], { renders: 1 }, { renders: [1, { parent: 0, keys: 'x' }, { parent: 7.5, keys: [1] }] }]
-  for (const templates of shapes) t.type(await kernel.show('templates', createProfile({ templates })), 'string')
-})
-
 t.test('an error in a partial is shown with the place, the source and a link to the editor', async t => {
   const directory = t.testdir({
     templates: { shop: { 'page.hbs': '<ul>\n{{> shop/row}}\n</ul>', 'row.hbs': '<li>\n  {{price (tax 7)}}\n</li>' } },
