@@ -2,6 +2,7 @@ import { formatCount, formatDuration, formatNumber, formatShare } from '../profi
 import { groupBy } from '../profile/group-by.ts'
 import { isOwnRoute } from '../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../profile/profile.ts'
+import { type UnitType, unitOf } from '../profile/units.ts'
 import { workTime } from '../profile/work.ts'
 import type { ProfileFilter, ProfileStorage, SummaryField } from '../store/profile-storage.ts'
 import { readQueries, shapeOf } from '../subjects/queries/read.ts'
@@ -45,6 +46,7 @@ export interface RouteStatistics {
 /** A reference to a slow or failed profile. */
 interface WorstProfile {
   readonly token: string
+  readonly type: UnitType
   readonly status: number
   readonly outcome: Outcome
   readonly duration: number
@@ -81,7 +83,7 @@ export function describeStatistics(statistics: RouteStatistics) {
   const orEmpty = (number: number, text = formatNumber(number)) => (number === 0 ? '' : text)
   return {
     count: formatNumber(count),
-    requests: formatCount(count, 'request'),
+    requests: formatCount(count, unitOf(worst).noun),
     total: formatDuration(total),
     p50,
     p95,
@@ -142,8 +144,8 @@ function summarize(group: readonly ProfileSummary[]): RouteStatistics {
   }
 }
 
-function toWorst({ duration, outcome, status, token }: ProfileSummary): WorstProfile {
-  return { token, status, outcome, duration }
+function toWorst({ duration, outcome, status, token, type }: ProfileSummary): WorstProfile {
+  return { token, type, status, outcome, duration }
 }
 
 /** Statistics of all routes. */

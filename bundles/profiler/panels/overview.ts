@@ -23,7 +23,7 @@ import {
 } from '../profile/format.ts'
 import { compareLink, profileLink, routeLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import { unitOf } from '../profile/units.ts'
+import { inWordsOf, unitOf } from '../profile/units.ts'
 import { isReportOf, readLogs } from '../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from './exceptions.ts'
@@ -77,10 +77,10 @@ export const overviewView: SubjectView = {
     const { before, since, start } = usual
     const whole = shown.profile.summary.duration * 1000
     const times = [
-      ...(usual.count === 0 ? [] : [`Usual: ${describe(usual)}`]),
+      ...(usual.count === 0 ? [] : [`Usual: ${describe(usual, shown.profile)}`]),
       ...(start === undefined ? [] : [`The process started at ${formatMoment(start)}`]),
-      ...(before === undefined ? [] : [`Before the start: ${describe(before)}`]),
-      ...(since === undefined ? [] : [`Since the start: ${describe(since)}`]),
+      ...(before === undefined ? [] : [`Before the start: ${describe(before, shown.profile)}`]),
+      ...(since === undefined ? [] : [`Since the start: ${describe(since, shown.profile)}`]),
     ]
     return [
       '## Overview',
@@ -330,7 +330,7 @@ function writeSinceEdit({ sinceEdit }: ShownProfile): string[] {
   const { before, changes, files, isSameUrl, time, times } = sinceEdit
   const lines = [
     `Edited: ${files.map(toSpan).join(', ')}, at ${formatMoment(time)}`,
-    `Compared with ${toSpan(before.token)}, the last request of the same ${isSameUrl ? 'URL' : 'route'} before`,
+    `Compared with ${toSpan(before.token)}, ${inWordsOf(before, `the last request of the same ${isSameUrl ? 'URL' : 'route'}`)} before`,
     ...[describeTimes(times), ...changes].map(
       ({ before, name, now, text }) => `${toSpan(name)} ${toSpan(before)} → ${toSpan(now)}: ${toSpan(text)}`,
     ),
@@ -338,6 +338,6 @@ function writeSinceEdit({ sinceEdit }: ShownProfile): string[] {
   return ['### Since your edit', lines.map(line => `- ${line}`).join('\n')]
 }
 
-function describe({ count, median, p95 }: Durations): string {
-  return `median ${formatDuration(median)}, 95 % within ${formatDuration(p95)}, ${formatCount(count, 'earlier request')}`
+function describe({ count, median, p95 }: Durations, { summary }: Profile): string {
+  return `median ${formatDuration(median)}, 95 % within ${formatDuration(p95)}, ${formatCount(count, `earlier ${unitOf(summary).noun}`)}`
 }

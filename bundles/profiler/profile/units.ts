@@ -25,6 +25,13 @@ export function unitOf({ type }: { readonly type: UnitType }): Unit {
   return units[type]
 }
 
+/** Writes a sentence about a request for a unit of any kind: `This request blocked …` is `This job blocked …`. */
+export function inWordsOf(unit: { readonly type: UnitType }, sentence: string): string {
+  const { isExchange, noun } = unitOf(unit)
+  if (isExchange) return sentence
+  return sentence.replace(/\b(the|this) request\b/gi, `$1 ${noun}`).replace(/\bafter the response$/, 'after the end')
+}
+
 /** The panel of work that is no request. */
 const unitPanel = 'unit'
 

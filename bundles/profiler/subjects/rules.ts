@@ -5,6 +5,7 @@ import {
   failedQueryRule,
   idleTransactionRule,
   lateWorkRule,
+  pendingWorkRule,
   templateQueriesRule,
   transactionCallRule,
 } from '../insight/findings/work-rules.ts'
@@ -39,11 +40,13 @@ import {
   starvedPoolRule,
 } from './queries/rules.ts'
 import { repeatedTemplateRule } from './templates/rules.ts'
+import { failedJobRule, repeatedJobRule, waitingJobRule } from './unit/rules.ts'
 
 /** The rules of the profiler. Each has an entry in `docs/reference/findings.md`. */
 export const profilerRules: readonly FindingRule<Profile>[] = [
   failedQueryRule,
   failedCallRule,
+  failedJobRule,
   secondResponseRule,
   lateErrorRule,
   wrongLengthRule,
@@ -68,6 +71,9 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   templateQueriesRule,
   repeatedTemplateRule,
   lateWorkRule,
+  pendingWorkRule,
+  repeatedJobRule,
+  waitingJobRule,
   listenerLeakRule,
   manyLogsRule,
   manyConsoleCallsRule,

@@ -1,6 +1,7 @@
 import type { FindingRule, RuleFinding, Severity } from '../../../../kernel/contracts/collectors.ts'
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { inWordsOf } from '../../profile/units.ts'
 import { profilerRules } from '../../subjects/rules.ts'
 import type { Finding } from './finding.ts'
 
@@ -69,8 +70,13 @@ export function findFindings(
 ): readonly Finding[] {
   const findings: Finding[] = []
   for (const rule of rules) {
-    const { name, title } = rule
-    for (const finding of ask(rule, profile)) findings.push({ rule: name, title, ...finding })
+    const { name } = rule
+    const say = (sentence: string) => inWordsOf(profile.summary, sentence)
+    const title = say(rule.title)
+    for (const finding of ask(rule, profile)) {
+      const [problem, advice] = [say(finding.problem), say(finding.advice)]
+      findings.push({ rule: name, title, ...finding, problem, advice })
+    }
   }
   return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity))
 }

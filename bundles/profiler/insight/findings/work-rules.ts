@@ -81,7 +81,9 @@ function describeLateWork(profile: Profile, { hasClientLeft: isAbout, since }: C
   const ends = [...[...calls, ...queries].flatMap(({ end = since }) => end), ...logs.map(({ at }) => at / 1000)]
   const time = Math.max(since, ...ends, ...renders.map(({ start }) => start)) - since
   const what = kinds.map(({ count, many, one }) => formatCount(count, one, many)).join(', ')
-  const afterAnswer = `continued after the response was ${hasAnswered ? 'sent' : 'broken off'}`
+  const { isExchange } = unitOf(profile.summary)
+  const ofUnit = 'continued after the end of the request'
+  const afterAnswer = isExchange ? `continued after the response was ${hasAnswered ? 'sent' : 'broken off'}` : ofUnit
   const afterWhat = hasLeft ? 'began after the client had left' : afterAnswer
   return [
     {
@@ -97,11 +99,41 @@ function describeLateWork(profile: Profile, { hasClientLeft: isAbout, since }: C
 
 /** Only a kernel has an event after the response. */
 function adviceForLate(profile: Profile, hasAnswered: boolean): string {
+  if (!unitOf(profile.summary).isExchange)
+    return 'Await it: work that is not awaited loses its errors, and the request counts as done before it is'
   if (!hasAnswered) return 'No client waits for it, so end it with the connection, such as by an AbortSignal'
   const later = readEventTree(profile).isOfServer
     ? ' before the response, or give it to a queue of jobs that reports its errors'
     : ', or do it in a listener of kernel.terminate'
   return `Await it${later}; work that is not awaited loses its errors, and is lost when the process stops`
+}
+
+/** Finds work that a command has not waited for: it ends with the process. */
+export const pendingWorkRule: FindingRule<Profile> = {
+  name: 'pending-work',
+  title: 'Command ended with work pending',
+  find(profile) {
+    const { outcome, type } = profile.summary
+    if (type !== 'command' || outcome !== 'complete') return []
+    const isPending = ({ end }: { readonly end?: number | undefined }) => end === undefined
+    const queries = readQueries(profile).queries.filter(isPending)
+    const calls = readCalls(profile).calls.filter(isPending)
+    const [call] = calls
+    const kinds = [
+      ...(queries.length === 0 ? [] : [formatCount(queries.length, 'query', 'queries')]),
+      ...(calls.length === 0 ? [] : [formatCount(calls.length, 'HTTP client call')]),
+    ]
+    if (kinds.length === 0) return []
+    return [
+      {
+        severity: 'warning',
+        problem: `The command ended before ${kinds.join(' and ')} had ended: what they do is not known.`,
+        ...describePlaces([...queries, ...calls], {}, 'Await them before the program exits'),
+        place: queries[0] === undefined ? { panel: 'http', anchor: `call-${call?.index}` } : toQueryPlace(queries[0]),
+        evidence: { queries: queries.length, calls: calls.length },
+      },
+    ]
+  },
 }
 
 /** Work that may have failed. */
@@ -341,7 +373,7 @@ function describe(
   const often = failed.length === 1 ? '' : ` ${formatCount(failed.length, 'time')}`
   return {
     severity: 'error',
-    problem: `${work} failed${often} ({error}), and the error was caught: the request was answered without it.`,
+    problem: `${work} failed${often} ({error}), and the error was caught: the request went on without it.`,
     ...describePlaces(
       failed,
       { ...values, error: shorten(toOneLine(error), textLength) },

@@ -12,7 +12,7 @@ import {
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { nameOfUnit, unitOf } from '../../profile/units.ts'
+import { inWordsOf, nameOfUnit, unitOf } from '../../profile/units.ts'
 import { coveredWorkTime, readStops, type Work, type WorkKind, workTime } from '../../profile/work.ts'
 import { listenerTime } from '../../subjects/memory/read.ts'
 import { workKinds } from '../../subjects/work.ts'
@@ -137,7 +137,7 @@ function describePart(
         text: `the client took ${time} to ${part.label === reader.label ? 'read the response' : 'send the body'}`,
       }
     case 'own':
-      return { subject: [], text: `this request blocked the event loop for ${time}` }
+      return { subject: [], text: inWordsOf(profile.summary, `this request blocked the event loop for ${time}`) }
     case 'blocked':
       if (part.label === stopped.label) return { subject: [], text: `the process did not run for ${time}` }
       return {

@@ -3,7 +3,7 @@ import { type EventNode, findBundle, findKernelGaps, readEventTree, readHandledT
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { unitOf } from '../../profile/units.ts'
+import { inWordsOf, unitOf } from '../../profile/units.ts'
 import {
   endOf,
   joinPeriods,
@@ -82,7 +82,9 @@ export function divideTime(profile: Profile): TimePart[] {
       .filter(({ by, isOwn }) => isOwn && by === profile.summary.token)
       .map(({ away, duration, start }) => ({ start: start * 1000, end: (start + duration - away) * 1000 })),
   })
-  return sumUp(parts.filter(({ time }) => time > 0)).sort((one, other) => other.time - one.time)
+  return sumUp(parts.filter(({ time }) => time > 0))
+    .map(part => ({ ...part, label: inWordsOf(profile.summary, part.label) }))
+    .sort((one, other) => other.time - one.time)
 }
 
 /** A period in which a part was at work, in microseconds since the request began. */

@@ -74,9 +74,9 @@ function describeBlock(by: string | undefined, time: string): Description {
       place: { panel: 'time' },
     }
   return {
-    problem: `This request waited ${time} for another request, {token}, that blocked the event loop.`,
+    problem: `This request waited ${time} for other work, {token}, that blocked the event loop.`,
     values: { token: by },
-    advice: 'Look at the other request: it delayed all concurrent requests.',
+    advice: 'Look at the other work: it delayed all that ran at the same time.',
     place: { panel: 'time', token: by },
   }
 }

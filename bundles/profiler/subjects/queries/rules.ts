@@ -103,7 +103,7 @@ export const manyRowsRule: FindingRule<Profile> = {
       ...describePlaces(
         [query],
         { statement: shortenStatement(query.text) },
-        'Read only the rows that the response shows (LIMIT), or let the database count and sum them',
+        'Read only the rows that are needed (LIMIT), or let the database count and sum them',
       ),
       place: toQueryPlace(query),
       evidence: { count: others + 1, rows: worst },

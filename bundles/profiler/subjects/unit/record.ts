@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { exchangeOf } from '../../../../kernel/contracts/servers.ts'
 import {
   type JobKey,
@@ -9,6 +10,7 @@ import {
 import type { RequestContext } from '../../../../kernel/request-context.ts'
 import { guard } from '../../../../lib/guard.ts'
 import { Request } from '../../../../lib/http/request.ts'
+import { readClock } from '../../../../lib/own-globals.ts'
 import type { CopyBounds } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { describeTree, type ValueTree } from '../../../../lib/redact/value-tree.ts'
@@ -76,6 +78,10 @@ const enqueuedLimit = 20
 
 const bounds: CopyBounds = { depth: 6, entries: 500, text: 1024, total: 16_384 }
 
+/** Milliseconds in which jobs with the same data are counted, and how many data and jobs are known. */
+const sameSpan = 60_000
+const sameLimit = 200
+
 /** The services that record work. */
 interface UnitServices {
   readonly profiler: Profiler
@@ -96,6 +102,8 @@ class UnitRecorder {
   readonly #services: UnitServices
   /** The trace of the command that the process runs. */
   #command: Trace | undefined
+  /** The ids of the latest jobs, by their names and data. */
+  readonly #sameJobs = new Map<string, { readonly since: number; readonly ids: Set<string> }>()
 
   constructor(services: UnitServices) {
     this.#services = services
@@ -121,6 +129,7 @@ class UnitRecorder {
       const masked = { queue: redactor.text(queue), id: redactor.text(id) }
       part.data.job = { ...job, ...masked, ...(waited !== undefined && { waited: roundTime(waited) }) }
     }
+    if (type === 'job') this.#noteSame(name, job, part.data)
     if (message !== undefined) {
       const { bytes, connection, event } = message
       part.data.message = {
@@ -142,6 +151,24 @@ class UnitRecorder {
       drop: () => this.#drop(trace),
       end: guard('the end of work', ending => this.#end(trace, ending)),
     }
+  }
+
+  /** A job without data, such as one of a schedule, is always the same. */
+  #noteSame(name: string, job: JobKey | undefined, data: UnitPart['data']): void {
+    const { entries = [] } = data.input ?? {}
+    if (job === undefined || entries.length === 0) return
+    const key = createHash('sha1')
+      .update(`${name}\n${JSON.stringify(data.input)}`)
+      .digest('base64')
+    const now = readClock()
+    const known = this.#sameJobs.get(key)
+    const same = known !== undefined && now - known.since < sameSpan ? known : { since: now, ids: new Set<string>() }
+    if (same.ids.size < sameLimit) same.ids.add(job.id)
+    this.#sameJobs.delete(key)
+    this.#sameJobs.set(key, same)
+    const [oldest] = this.#sameJobs.keys()
+    if (this.#sameJobs.size > sameLimit && oldest !== undefined) this.#sameJobs.delete(oldest)
+    if (same.ids.size > 1) data.sameJobs = same.ids.size
   }
 
   readonly findToken = (message?: object): string | undefined => {

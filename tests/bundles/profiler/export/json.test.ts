@@ -65,6 +65,8 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
   const { url } = await serveKernel(t, kernel)
   const job = { queue: 'mail', id: '1', attempt: 1 }
   beginUnit({ type: 'job', name: 'mail ship', input: { to: 'Ada' }, job })?.end({ result: 'sent' })
+  const message = { connection: '1', event: 'ask', bytes: 7 }
+  beginUnit({ type: 'message', name: '/chat ask', input: { to: 'Ada' }, message })?.end({ error: new Error('no') })
   const form = new URLSearchParams({ path: '/rich', method: 'POST' })
   await fetch(`${url}/_profiler/cpu/arm`, { method: 'POST', body: form, headers: { origin: url } })
   await askRichly(url)

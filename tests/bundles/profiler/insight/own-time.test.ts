@@ -163,7 +163,7 @@ const turns: Readonly<Record<string, readonly [block: object | undefined, part: 
   serves: [
     { by: 'fedcba', isOwn: true },
     'Blocked by other work',
-    /^This request waited (\S+ m?s) for another request,/,
+    /^This request waited (\S+ m?s) for other work,/,
   ],
   computes: [{ by: '' }, 'Blocked by unknown work', /blocked for (\S+ m?s)\. Whose work it was is not known\.$/],
   stops: [{ by: 'abc123', isOwn: true, cpu: 0 }, 'Process did not run', /^The process did not run for (\S+ m?s):/],

@@ -139,6 +139,28 @@ t.test('work of the same name has statistics, and a usual time', async t => {
   t.match(overview.sentence, /^The task tick took /)
 })
 
+t.test('a task has the findings of its queries, and of equal jobs', async t => {
+  const { app, client, find } = await boot(t)
+  await profile('seed', async () => {
+    for (let id = 0; id < 20; id++)
+      app.queries.measure('postgresql', 'SELECT name FROM shelves WHERE id = $1', [id], () => [])
+  })
+  const rulesOf = async (name: string) => {
+    const { token } = (await find(name)).summary
+    const { findings } = JSON.parse((await client.get(`/_profiler/${token}.json`)).text)
+    return findings.map(({ rule }: { rule: string }) => rule)
+  }
+  t.strictSame(await rulesOf('task seed'), ['repeated-queries'])
+  const work = (name: string, id: string, input: object) =>
+    beginUnit({ type: 'job', name, input, job: { queue: 'mail', id } })?.end({})
+  for (const id of ['1', '2', '3']) work('mail', id, { to: 7 })
+  for (const id of ['4', '4', '4']) work('retried', id, { to: 7 })
+  for (const id of ['5', '6', '7']) work('others', id, { to: id })
+  for (const id of ['8', '9', '10']) work('schedule', id, {})
+  t.strictSame(await rulesOf('job mail'), ['repeated-job'])
+  for (const name of ['retried', 'others', 'schedule']) t.strictSame(await rulesOf(`job ${name}`), [], name)
+})
+
 t.test('without the profiler, work is only called', async t => {
   t.equal(
     profile('nothing', () => 3),

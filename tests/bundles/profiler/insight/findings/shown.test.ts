@@ -141,7 +141,7 @@ t.test('the console shows the findings of a profile, and optionally of a list', 
       load: async () => [{ name: 'same', register: ({ commands }) => void commands.push(...app.commands) }],
     })
   const { stdout: shown } = await run('profiler:show f1f1f1')
-  t.match(shown, /## Findings\n\n- warning, `blocked-loop`: This request waited .*\n?.* Look at the other request/)
+  t.match(shown, /## Findings\n\n- warning, `blocked-loop`: This request waited .*\n?.* Look at the other work/)
   const only = (await run('profiler:show f1f1f1 --panel findings')).stdout
   t.match(only, /^- warning, `blocked-loop`: /m)
   t.match((await run('profiler:show a0a0a0 --panel findings')).stdout, 'No issues found.')
