@@ -160,11 +160,7 @@ const turns: Readonly<Record<string, readonly [block: object | undefined, part: 
   waits: [undefined, '', undefined],
   collects: [undefined, 'Garbage collection', undefined],
   works: [{ by: 'abc123', isOwn: true }, '', /^This request blocked the event loop for (\S+ m?s), in/],
-  serves: [
-    { by: 'fedcba', isOwn: true },
-    'Blocked by other work',
-    /^This request waited (\S+ m?s) for other work,/,
-  ],
+  serves: [{ by: 'fedcba', isOwn: true }, 'Blocked by other work', /^This request waited (\S+ m?s) for other work,/],
   computes: [{ by: '' }, 'Blocked by unknown work', /blocked for (\S+ m?s)\. Whose work it was is not known\.$/],
   stops: [{ by: 'abc123', isOwn: true, cpu: 0 }, 'Process did not run', /^The process did not run for (\S+ m?s):/],
 }
