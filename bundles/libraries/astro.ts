@@ -1,8 +1,6 @@
-import path from 'node:path'
 import { currentMessage, report } from '../../kernel/contracts/functions.ts'
-import { observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { completeEvaluated } from './declarations.ts'
-import { failWith, loadPrototype, measureCall } from './framework-calls.ts'
+import { observeCalls } from '../../lib/observe-calls.ts'
+import { failWith, measureCall } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** It calls the middleware of the application, or its own, with the context of each route; another function gets errors that are answered. */
@@ -12,7 +10,6 @@ export const astro: Library = {
   seenBy: 'patch',
   from: '5',
   node: '22.15',
-  opens: { vite: openRunner },
   declares: {
     callMiddleware: code => observeCalls(code, (_, args) => void noteRoute(args[1] as AstroContext)),
     renderEndpoint: code =>
@@ -25,15 +22,6 @@ export const astro: Library = {
       observeCalls(code, (_, args) => measureCall('rendering', String(Object(args[5]).route ?? 'page'))),
     renderErrorFromState: code => observeCalls(code, (_, args) => failWith(Object(args[2]).error)),
   },
-}
-
-/** In development, modules of Astro are evaluated. */
-async function openRunner(folder: string): Promise<void> {
-  const evaluator = await loadPrototype(path.join(folder, 'dist/node/module-runner.js'), 'ESModulesEvaluator')
-  observeMethod(evaluator, 'runInlinedModule', (_, args) => {
-    args[1] = completeEvaluated(String(args[1]))
-    return undefined
-  })
 }
 
 interface AstroContext {

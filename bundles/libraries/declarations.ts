@@ -1,7 +1,9 @@
 import Module from 'node:module'
+import path from 'node:path'
 import { noteFailure } from '../../lib/guard.ts'
-import type { AnyFunction } from '../../lib/observe-calls.ts'
+import { type AnyFunction, observeMethod } from '../../lib/observe-calls.ts'
 import { noteCompleted } from '../../lib/stack/source-maps.ts'
+import { loadPrototype } from './framework-calls.ts'
 
 /** Take functions and classes that ES modules declare at their top level, by their names. What is returned takes their place. */
 export type ModuleDeclarations = Readonly<Record<string, (declared: AnyFunction) => AnyFunction | undefined>>
@@ -73,10 +75,15 @@ function toBuffer(source: ArrayBuffer | NodeJS.TypedArray): Buffer {
   return 'buffer' in source ? Buffer.from(source.buffer, source.byteOffset, source.byteLength) : Buffer.from(source)
 }
 
-/** Takes declarations of modules that a runner of Vite evaluates: it loads those of Node. */
-export function completeEvaluated(code: string): string {
-  const passed = passAll(code)
-  return passed === '' ? code : `${code}\nconst ${imported(':')} = await import(${url});${passed}`
+/** Takes declarations of modules that a runner of Vite evaluates in development: it loads those of Node. */
+export async function openRunner(folder: string): Promise<void> {
+  const evaluator = await loadPrototype(path.join(folder, 'dist/node/module-runner.js'), 'ESModulesEvaluator')
+  observeMethod(evaluator, 'runInlinedModule', (_, args) => {
+    const code = String(args[1])
+    const passed = passAll(code)
+    if (passed !== '') args[1] = `${code}\nconst ${imported(':')} = await import(${url});${passed}`
+    return undefined
+  })
 }
 
 const url = JSON.stringify(import.meta.url)

@@ -14,7 +14,7 @@ import { astro } from './astro.ts'
 import { bullmq } from './bullmq.ts'
 import { nodeConsole } from './console.ts'
 import { croner } from './croner.ts'
-import { takeDeclarations } from './declarations.ts'
+import { openRunner, takeDeclarations } from './declarations.ts'
 import { express } from './express.ts'
 import { fastify } from './fastify.ts'
 import { nodeFetch } from './fetch.ts'
@@ -99,10 +99,11 @@ export async function openLibraries(
 /** The names of the libraries whose declarations are taken. */
 const taken = new Set<string>()
 
-function openDeclarations({ beside, declares, name }: Library): void {
+async function openDeclarations({ beside, declares, name }: Library, places: readonly string[]): Promise<void> {
   if (declares === undefined || taken.has(name)) return
   taken.add(name)
   takeDeclarations(declares, beside)
+  for (const place of places) await openOnce(findPackage(place, 'vite'), openRunner)
 }
 
 /** Whether it is changed only where the application depends on it. */
@@ -130,7 +131,7 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
   for (const framework of frameworks) {
     if (everywhere.every(place => findPackage(place, framework.name) === undefined)) continue
     openFiles(framework)
-    openDeclarations(framework)
+    await openDeclarations(framework, everywhere)
   }
   listenToFrameworks()
   const openers = frameworks.flatMap(({ opens = {} }) => Object.entries(opens))

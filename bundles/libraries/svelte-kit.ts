@@ -10,7 +10,6 @@ export const svelteKit: Library = {
   seenBy: 'patch',
   from: '2.31',
   node: '22.15',
-  notSeen: 'in development, errors of components',
   declares: {
     record_span: code => observeCalls(code, (_, [given]) => measureSpan(given as KitSpan)),
     // The error is its last argument.

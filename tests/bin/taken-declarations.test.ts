@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Test, t } from 'tap'
-import { completeEvaluated, type Hooks, takeDeclarations } from '#bundles/libraries/declarations.ts'
+import { type Hooks, openRunner, takeDeclarations } from '#bundles/libraries/declarations.ts'
 import { libraries } from '#bundles/libraries/libraries.ts'
 import { type FrameworkWork, observeFrameworks } from '#kernel/contracts/functions.ts'
 
@@ -219,11 +219,22 @@ function sendError() {}
 })
 
 t.test('a module that a runner of Vite evaluates', async t => {
-  const code =
-    'const exports = {}\nfunction renderErrorFromState(a, b, c) { return c }\nexports.run = (...a) => renderErrorFromState(...a)'
-  t.equal(completeEvaluated('const a = 1'), 'const a = 1')
-  const AsyncFunction = (async () => {}).constructor as new (code: string) => () => Promise<Module>
-  const module = await new AsyncFunction(`${completeEvaluated(code)}\nreturn exports`)()
+  const folder = t.testdir({
+    dist: {
+      node: {
+        'module-runner.js': `
+const AsyncFunction = (async () => {}).constructor
+export class ESModulesEvaluator { runInlinedModule(context, code) { return new AsyncFunction(code + '\\nreturn exports')() } }`,
+      },
+    },
+  })
+  await openRunner(folder)
+  const { ESModulesEvaluator } = await import(path.join(folder, 'dist/node/module-runner.js'))
+  const evaluate = (code: string) => new ESModulesEvaluator().runInlinedModule({}, `const exports = {}\n${code}`)
+  t.strictSame(await evaluate(''), {})
+  const module = await evaluate(
+    'function renderErrorFromState(a, b, c) {}\nexports.run = (...a) => renderErrorFromState(...a)',
+  )
   const work = new Work()
   const stop = observeFrameworks(() => work as unknown as FrameworkWork)
   module.run?.({}, {}, { error: broken })
