@@ -322,7 +322,6 @@ t.test('control characters in a profile do not reach the terminal', async t => {
     'show latest --md',
     'show latest --panel request',
     'export latest --curl',
-    'export latest --fetch',
     'export latest --har',
     'export latest --json',
     'export latest --md',
