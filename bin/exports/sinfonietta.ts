@@ -29,6 +29,7 @@ export type { ExplainConnection, Explainer } from '../../kernel/contracts/collec
 export { dump } from '../../kernel/contracts/dump.ts'
 export type { Guard } from '../../kernel/contracts/guard.ts'
 export type { HealthCheck } from '../../kernel/contracts/health-check.ts'
+export { type Mail, type MailAttachment, recordMail } from '../../kernel/contracts/mails.ts'
 export type {
   Queries,
   QueryEnd,

@@ -38,6 +38,7 @@ import { nitro } from './nitro.ts'
 import { nodeCron } from './node-cron.ts'
 import { nodeHttp } from './node-http.ts'
 import { nodeRedis } from './node-redis.ts'
+import { nodemailer } from './nodemailer.ts'
 import { nuxt } from './nuxt.ts'
 import { pg } from './pg.ts'
 import { pgBoss } from './pg-boss.ts'
@@ -65,6 +66,7 @@ export const libraries: readonly Library[] = [
   ...[nitro, nuxt, svelteKit, astro, reactRouter],
   ...[bullmq, pgBoss, graphileWorker, nodeCron, croner],
   ...[ws, socketIo],
+  nodemailer,
 ]
 
 /** The folders of changed packages, and the names of those whose files are changed wherever they are. */
@@ -78,7 +80,7 @@ function openFiles({ changes, name }: Library): void {
 }
 
 /**
- * Lets libraries report their queries and jobs, which they do not do by themselves, and mysql2 its pools: their classes are changed
+ * Lets libraries report their queries, jobs and mails, which they do not do by themselves, and mysql2 its pools: their classes are changed
  * when they are loaded, so it must be called before the application is imported. Their exports stay the same objects. Nothing
  * happens without the library in a folder `node_modules` of the directory or above it, and for a library that is `excluded`,
  * because something else reports its queries.

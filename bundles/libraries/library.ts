@@ -16,10 +16,10 @@ export interface Library {
   /** Its package, or its module of Node. */
   readonly name: string
   /**
-   * Its queries, its HTTP client calls, the functions that a framework calls, with the route, the resolvers of fields, its jobs or other units, or calls of functions
+   * Its queries, its HTTP client calls, the functions that a framework calls, with the route, the resolvers of fields, its jobs or other units, its mails, or calls of functions
    * of the process: by the contract of that name in `kernel/contracts/`.
    */
-  readonly reports: 'queries' | 'calls' | 'functions' | 'fields' | 'units' | 'process'
+  readonly reports: 'queries' | 'calls' | 'functions' | 'fields' | 'units' | 'mails' | 'process'
   /** Whether its queries are commands of a cache. */
   readonly isCache?: boolean
   /** By its own diagnostics channel, by a patch when it is loaded, or by the spans that it makes. */

@@ -1,6 +1,14 @@
 import { type BundleSettings, defineSettings, type Settings } from '../../lib/env/settings.ts'
 import { nameProgram } from '../../lib/find-package.ts'
-import { asFlag, asListOf, asMilliseconds, asRatio, asRedisUrl, type Conversion } from '../../lib/text/conversion.ts'
+import {
+  asFlag,
+  asListOf,
+  asMilliseconds,
+  asOneOf,
+  asRatio,
+  asRedisUrl,
+  type Conversion,
+} from '../../lib/text/conversion.ts'
 
 /** The settings of servers that do not record all requests. A request is recorded if it is drawn, and kept if it has an error or is slow. */
 export interface SamplingOptions {
@@ -18,6 +26,8 @@ interface ProfilerSettings {
   readonly EDITOR_URL: string | undefined
   /** The folders that have another path for the editor than for the process. */
   readonly EDITOR_PATHS: readonly PathMapping[]
+  /** `keep`: mails are recorded, and not sent. */
+  readonly PROFILER_MAILS: 'send' | 'keep'
   readonly PROFILER_MCP: boolean
   readonly PROFILER_MCP_REPLAY: boolean
   /** The name of the program in its profiles. */
@@ -99,6 +109,12 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     help: 'paths of the server and of the editor, if they differ: /srv/app=/home/me/app',
     schema: asListOf(asPathMapping),
     default: [],
+  },
+  /** See docs/guides/background-work.md#mails. */
+  PROFILER_MAILS: {
+    help: 'keep: mails are recorded and not sent, in development; their senders get a success',
+    schema: asOneOf('send', 'keep'),
+    default: 'send',
   },
   /** See docs/guides/coding-agents.md. */
   PROFILER_MCP: {

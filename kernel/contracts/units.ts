@@ -136,7 +136,7 @@ function runUnit<result>(unit: RecordedUnit, work: () => result): result {
 }
 
 /** Ends work with the result of its function, which is returned; if it is a promise, when that is settled. */
-function endWith<result>(unit: RecordedUnit, result: result): result {
+export function endWith<result>(unit: Pick<RecordedUnit, 'end'>, result: result): result {
   if (!isThenable(result)) {
     unit.end({ result })
     return result

@@ -1,4 +1,4 @@
-import { type Application, type Bundle, dump, HttpError, type Request } from 'sinfonietta'
+import { type Application, type Bundle, dump, HttpError, type Request, recordMail } from 'sinfonietta'
 import { encodeUpload } from 'sinfonietta/testing'
 import { checkedForm, jsonBody, queryValues } from '#kernel/argument-sources.ts'
 import { beginField } from '#kernel/contracts/fields.ts'
@@ -92,6 +92,25 @@ async function showMuch(
     run?.leave()
     run?.end(index === 1)
   }
+  const mail = {
+    ...{ from: 'Shop <shop@example.org>', to: [`${'ada'.repeat(40)}@example.org`], subject: 'order '.repeat(30) },
+    ...{ headers: [['x-long', 'h'.repeat(200)]] as const, text: 'Thanks. '.repeat(40), unread: ['HTML'] as const },
+    ...{
+      attachments: [{ name: `${'n'.repeat(100)}.pdf`, type: 'application/pdf', size: 10 }],
+      transport: 'SMTP mail:25',
+    },
+  }
+  const html = `<h1>Order</h1><p style="color: red">${'long'.repeat(60)} <a href="/reset?token=abcdefgh12345678">Reset</a></p>`
+  recordMail(
+    { ...mail, html },
+    () => 'sent',
+    () => 'kept',
+  )
+  await recordMail(
+    mail,
+    () => Promise.reject(new Error('550 no such user')),
+    async () => {},
+  ).catch(() => {})
   const origin = `http://${request.headers.get('host')}`
   const urls = [`${origin}/text?${'long='.repeat(60)}`, `${origin}/boom`, 'http://127.0.0.1:6/refused']
   await Promise.allSettled(urls.map(async url => (await fetch(url, { headers: { 'x-profiler': 'off' } })).text()))

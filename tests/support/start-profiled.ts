@@ -51,8 +51,9 @@ export async function startProfiled(
       output[name] += text
     })
   }
-  await until(() => output.stdout.includes('\n') && output.stderr.includes('\n'))
-  const [, viewer = ''] = /^Profiler: (http:\S+)\/_profiler\/\n/.exec(output.stderr) ?? []
+  const address = /^Profiler: (http:\S+)\/_profiler\/\n/m
+  await until(() => output.stdout.includes('\n') && address.test(output.stderr))
+  const [, viewer = ''] = address.exec(output.stderr) ?? []
   const ports: readonly number[] = JSON.parse(output.stdout.split('\n')[0] ?? '')
   /** Ends it, and waits until it has written its profiles and its coverage. */
   const stop = async () => {
@@ -63,8 +64,8 @@ export async function startProfiled(
 }
 
 /** Lists the profiles that a viewer has, the newest first. */
-export async function listProfiles(viewer: string): Promise<readonly ProfileData['summary'][]> {
-  const response = await fetch(`${viewer}/_profiler/search.json?limit=100`)
+export async function listProfiles(viewer: string, limit = 100): Promise<readonly ProfileData['summary'][]> {
+  const response = await fetch(`${viewer}/_profiler/search.json?limit=${limit}`)
   return ((await response.json()) as { readonly records: readonly ProfileData[] }).records.map(({ summary }) => summary)
 }
 

@@ -1,10 +1,11 @@
 import type { ListRequest } from '../insight/list-request.ts'
+import type { MailsReport, SentMail } from '../insight/mails.ts'
 import { describeStatistics, type RouteReport, type RoutesReport, type RoutesRequest } from '../insight/routes.ts'
 import { describeCount, type ListResult } from '../insight/search-list.ts'
 import { nameOfWork, outcomes } from '../insight/summary-view.ts'
 import { formatCount, formatDuration, formatMoment, formatShare } from '../profile/format.ts'
 import { schemaVersion } from '../profile/json.ts'
-import { listDataLink, listLink, profileDataLink, routesDataLink, routesLink } from '../profile/links.ts'
+import { listDataLink, listLink, mailsLink, profileDataLink, routesDataLink, routesLink } from '../profile/links.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { nameOfUnit, unitOf } from '../profile/units.ts'
 import { joinBlocks, toList, toSpan, writeCounts } from './markdown-text.ts'
@@ -166,4 +167,65 @@ function writeRoute(report: RouteReport): string {
     errors && `errors ${formatShare(errors.before, 1)} → ${formatShare(errors.since, 1)}`,
   ]
   return facts.filter(Boolean).join('; ')
+}
+
+/** The JSON of the list of mails; `docs/reference/profile.md` describes it. */
+interface PublicMails {
+  readonly schemaVersion: typeof schemaVersion
+  /** The number of mails of all stored profiles. */
+  readonly total: number
+  /** Sentences about what is missing. */
+  readonly notes: readonly string[]
+  readonly mails: readonly PublicMail[]
+  /** Paths on the server. */
+  readonly links: { readonly self: string; readonly html: string; readonly markdown: string }
+}
+
+/** A mail in the list. Its profile has its headers and its content. */
+interface PublicMail extends Pick<SentMail['mail'], 'attachments' | 'error' | 'from' | 'index' | 'subject' | 'to'> {
+  readonly token: string
+  readonly link: string
+  readonly outcome: string
+  /** Milliseconds since 1970. */
+  readonly time: number
+  /** Milliseconds; `null` if it was not over. */
+  readonly duration: number | null
+  /** The work that has sent it: `POST http://127.0.0.1/orders`. */
+  readonly sender: string
+}
+
+/** Creates the JSON of the list of mails. */
+export function mailsToJson({ mails, notes, total }: MailsReport): PublicMails {
+  return {
+    schemaVersion,
+    total,
+    notes,
+    mails: mails.map(({ mail, sender }) => {
+      const { attachments, end, error, from, index, outcome, start, subject, to } = mail
+      return {
+        token: sender.token,
+        link: profileDataLink(sender.token, 'json', 'mails'),
+        ...{ index, subject, from, to, attachments, error },
+        outcome: outcome.text,
+        time: sender.time + start,
+        duration: end === undefined ? null : end - start,
+        sender: nameOfUnit(sender),
+      }
+    }),
+    links: { self: `${mailsLink}.json`, html: mailsLink, markdown: `${mailsLink}.md` },
+  }
+}
+
+/** Writes the list of mails as Markdown. Recorded texts cannot become Markdown syntax. */
+export function mailsToMarkdown({ mails, notes, total }: PublicMails): string {
+  const lines = toList(mails, mails.length, ({ duration, error, outcome, sender, subject, time, to, token }) =>
+    [
+      `${toSpan(token)} ${toSpan(subject)} to ${toSpan(to.join(', '))}: ${outcome}`,
+      ...(error === '' ? [] : [toSpan(error)]),
+      ...(duration === null ? [] : [formatDuration(duration)]),
+      formatMoment(time),
+      `by ${toSpan(sender)}`,
+    ].join('; '),
+  )
+  return joinBlocks([`# ${formatCount(total, 'mail')}`, toList(notes, notes.length, toSpan), lines])
 }

@@ -3,7 +3,7 @@ import { escapeInvisible, escapeInvisibleLines } from '../../../lib/text/escapes
 import { formatCaller } from '../profile/callers.ts'
 import type { BodyData, ContentData } from '../profile/content.ts'
 import { formatDuration, formatNumber, formatPlace, formatSize } from '../profile/format.ts'
-import { type ProfileSummary, type SummaryCount, summaryCounts } from '../profile/profile.ts'
+import { type ProfileSummary, readCount, type SummaryCount, summaryCounts } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
 
 const spanLimit = 500
@@ -90,10 +90,10 @@ function longestRun(text: string): number {
 /** Writes the counts of a summary with a place, such as `queries: 51 in 38.0 ms`, without those that are 0. */
 export function writeCounts(summary: ProfileSummary, place: SummaryCount['after']): string[] {
   return summaryCounts
-    .filter(({ after, field }) => after === place && summary[field] > 0)
-    .map(({ field, name }) => {
-      const time = field === 'queries' ? ` in ${formatDuration(summary.queryTime)}` : ''
-      return `${name}: ${summary[field]}${time}`
+    .filter(count => count.after === place && readCount(summary, count) > 0)
+    .map(count => {
+      const time = count.field === 'queries' ? ` in ${formatDuration(summary.queryTime)}` : ''
+      return `${count.name}: ${readCount(summary, count)}${time}`
     })
 }
 

@@ -8,7 +8,7 @@ import {
   shorten,
 } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
-import { type Profile, type ProfileSummary, type SummaryCount, summaryCounts } from '../profile/profile.ts'
+import { type Profile, type ProfileSummary, readCount, type SummaryCount, summaryCounts } from '../profile/profile.ts'
 import { unitOf } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { FileEdit } from '../subjects/config/data.ts'
@@ -254,15 +254,13 @@ function takeWarm(profiles: Versions): Versions | undefined {
   return first === undefined || others.length + 1 < timedCount ? undefined : [first, ...others]
 }
 
-function compareCounts(versions: ComparedVersions, { field, one, many = `${one}s` }: SummaryCount): EditChange[] {
+function compareCounts(versions: ComparedVersions, count: SummaryCount): EditChange[] {
+  const { one, many = `${one}s` } = count
   const { before, current, now, profiles } = versions
-  if ([profiles[0], current[0]].some(profile => !isCountKnown(profile, field))) return []
-  const [old, latest] = [profiles[0].summary[field], current[0].summary[field]]
-  const difference = compareRanges(
-    before.map(summary => summary[field]).concat(old),
-    now.map(summary => summary[field]),
-    latest - old,
-  )
+  if ([profiles[0], current[0]].some(profile => !isCountKnown(profile, count.field))) return []
+  const read = (summary: ProfileSummary) => readCount(summary, count)
+  const [old, latest] = [read(profiles[0].summary), read(current[0].summary)]
+  const difference = compareRanges(before.map(read).concat(old), now.map(read), latest - old)
   if (difference === 0) return []
   return [
     {

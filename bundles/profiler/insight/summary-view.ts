@@ -12,7 +12,7 @@ import {
   toTarget,
 } from '../profile/format.ts'
 import { listLink, profileLink, routeLink } from '../profile/links.ts'
-import { type Outcome, type ProfileSummary, summaryCounts } from '../profile/profile.ts'
+import { type Outcome, type ProfileSummary, readCount, summaryCounts } from '../profile/profile.ts'
 import { nameOfUnit, unitOf } from '../profile/units.ts'
 
 /** The colour of a status, badge or finding. */
@@ -222,9 +222,11 @@ function badgesOf(summary: ProfileSummary): Badge[] {
   // Other work has it in the place of a status.
   if (outcome !== 'complete' && unitOf(summary).isExchange)
     badges.push({ text: outcome.replace('-', ' '), tone: outcomes[outcome].tone })
-  for (const { badge, field, panel } of summaryCounts) {
-    if (badge !== undefined && summary[field] > 0)
-      badges.push({ text: formatCount(summary[field], badge.one), tone: badge.tone, link: profileLink(token, panel) })
+  for (const count of summaryCounts) {
+    const { badge, panel } = count
+    const number = readCount(summary, count)
+    if (badge !== undefined && number > 0)
+      badges.push({ text: formatCount(number, badge.one), tone: badge.tone, link: profileLink(token, panel) })
   }
   return badges
 }

@@ -28,6 +28,7 @@ const lists: readonly (readonly [collector: string, list: string, field: string]
   ['queries', 'statements', 'caller'],
   ['http', 'calls', 'caller'],
   ['logger', 'records', 'site'],
+  ['mails', 'mails', 'caller'],
 ]
 
 /**

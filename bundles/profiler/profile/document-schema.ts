@@ -75,6 +75,8 @@ export const summarySchema = v.object({
   queryTime: v.optional(check.amount, 0),
   /** Queries of caches. */
   cacheCalls: laterCount,
+  /** Mails; absent without any. */
+  mails: v.optional(count),
   /** Sub-requests. */
   subRequests: count,
   /** Errors in the response of the operation, whatever its status. */

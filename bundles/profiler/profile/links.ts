@@ -126,6 +126,14 @@ export function contentLink(token: string): string {
   return `${home}${encode(token)}/content`
 }
 
+/** The HTML of a mail, as a preview. */
+export function mailLink(token: string, index: number): string {
+  return `${home}${encode(token)}/mail/${index}`
+}
+
+/** The page of all mails. */
+export const mailsLink: string = `${home}mails`
+
 /** The comparison of two profiles. */
 export function compareLink(first: string, second: string): string {
   return `${home}compare?a=${encode(first)}&b=${encode(second)}`

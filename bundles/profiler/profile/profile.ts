@@ -62,6 +62,8 @@ interface CountWords {
   readonly isCompared?: boolean
   /** The part of a comparison that contains the same difference. */
   readonly part?: 'calls' | 'queries'
+  /** Whether it is absent of a request without any, so that others are no longer. */
+  readonly isRare?: boolean
   /** Its place in Markdown: after the duration, or after the exception. Markdown does not list the other counts. */
   readonly after?: 'duration' | 'exception'
 }
@@ -133,6 +135,16 @@ const counts = [
     after: 'duration',
   },
   {
+    field: 'mails',
+    name: 'mails',
+    one: 'mail',
+    panel: 'mails',
+    badge: { one: 'mail', tone: 'plain' },
+    isCompared: true,
+    isRare: true,
+    after: 'duration',
+  },
+  {
     field: 'subRequests',
     name: 'sub-requests',
     one: 'sub-request',
@@ -160,9 +172,16 @@ export interface SummaryCount extends CountWords {
 /** The counts of a summary, in the order in which they are shown. */
 export const summaryCounts: readonly SummaryCount[] = counts
 
+/** A count of a profile; 0 where it is absent. */
+export function readCount(summary: ProfileSummary, { field }: Pick<SummaryCount, 'field'>): number {
+  return summary[field] ?? 0
+}
+
 /** The counts of a request in which nothing has happened. */
-// The entries have all names.
-export const noCounts = Object.fromEntries(counts.map(({ field }) => [field, 0])) as Readonly<Record<CountName, number>>
+// The entries have all names but the rare one.
+export const noCounts = Object.fromEntries(
+  summaryCounts.flatMap(({ field, isRare }) => (isRare ? [] : [[field, 0]])),
+) as Readonly<Record<Exclude<CountName, 'mails'>, number>>
 
 /**
  * Recorded data holds what was derived from it under this key. The values of a WeakMap would survive minor garbage

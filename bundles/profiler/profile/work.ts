@@ -42,7 +42,7 @@ export interface WithCalled extends Profile {
 
 /** A field of a request, of all of its sub-requests and, where they are known, of the requests that it has made. */
 export function sumWithin({ calledWork, collectors, summary }: WithCalled, field: (typeof workFields)[number]): number {
-  return summary[field] + (collectors.within?.[field] ?? 0) + (calledWork?.[field] ?? 0)
+  return (summary[field] ?? 0) + (collectors.within?.[field] ?? 0) + (calledWork?.[field] ?? 0)
 }
 
 /** The queries and calls of a request and its sub-requests, whatever they are for: a loop may ask a cache or an API instead. */
@@ -60,7 +60,7 @@ export interface WorkKind {
   /** The name of its panel. */
   readonly panel: string
   /** The name of its colour, and of its lane on the timeline. */
-  readonly category: 'database' | 'cache' | 'http' | 'template'
+  readonly category: 'database' | 'cache' | 'http' | 'mail' | 'template'
   /** For people, such as `Database queries`. */
   readonly label: string
   /** One of it, and several, such as `query` and `queries`. */

@@ -169,7 +169,7 @@ export class ContentCopier {
     const type = this.#redactor.knownSecrets(mediaTypeOf(sent.type))
     const { body, mayHaveErrors } = sent
     if (this.#left <= 0 && !(body.length <= resultLimit && mayHaveErrors?.()))
-      return { type, length: null, note: 'Not stored: too many responses in a short time.' }
+      return { type, length: null, note: 'Not stored: too much content in a short time.' }
     const length = sent.encoding === '' ? Math.max(Buffer.byteLength(sent.body), sent.whole ?? 0) : null
     const data = this.#copy(sent, type)
     this.#left -= this.#clock() - start

@@ -17,7 +17,7 @@ export interface StoredProfile {
 export type ProfileChange = (profile: Profile) => SerializedProfile | undefined
 
 /** The fields of a summary that all profiles have. */
-export type SummaryField = Exclude<keyof ProfileSummary, 'cause' | 'enqueued' | 'job'>
+export type SummaryField = Exclude<keyof ProfileSummary, 'cause' | 'enqueued' | 'job' | 'mails'>
 
 /**
  * A condition on a field. `contains` and `lacks` look for a text in the field as text (`null` is an empty text), and

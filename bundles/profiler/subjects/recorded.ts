@@ -9,6 +9,7 @@ import { exchangeSubject } from './exchange/record.ts'
 import { graphqlSubject } from './graphql/record.ts'
 import { httpSubject } from './http/record.ts'
 import { logsSubject } from './logs/record.ts'
+import { mailsSubject } from './mails/record.ts'
 import { memorySubject } from './memory/record.ts'
 import { queriesSubject } from './queries/record.ts'
 import { routerSubject } from './router/record.ts'
@@ -29,6 +30,7 @@ export const serverSubjects: readonly RecordedSubject[] = [
   routerSubject,
   queriesSubject,
   httpSubject,
+  mailsSubject,
   graphqlSubject,
   configSubject,
   unitSubject,

@@ -2,12 +2,14 @@ import type { FindingRule } from '../../../kernel/contracts/collectors.ts'
 import { slowListenerRule } from '../insight/findings/listener-rules.ts'
 import {
   failedCallRule,
+  failedMailRule,
   failedQueryRule,
   idleTransactionRule,
   lateWorkRule,
   pendingWorkRule,
   templateQueriesRule,
   transactionCallRule,
+  transactionMailRule,
 } from '../insight/findings/work-rules.ts'
 import type { Profile } from '../profile/profile.ts'
 import { missingAssetRule } from './assets/rules.ts'
@@ -27,6 +29,7 @@ import {
 } from './exchange/rules.ts'
 import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from './http/rules.ts'
 import { listenerLeakRule, manyLogsRule } from './logs/rules.ts'
+import { slowMailRule } from './mails/rules.ts'
 import { blockedLoopRule, synchronousCallRule } from './memory/rules.ts'
 import {
   duplicateQueriesRule,
@@ -47,12 +50,14 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   failedQueryRule,
   failedCallRule,
   failedJobRule,
+  failedMailRule,
   secondResponseRule,
   lateErrorRule,
   wrongLengthRule,
   openTransactionRule,
   lostSessionChangeRule,
   transactionCallRule,
+  transactionMailRule,
   idleTransactionRule,
   starvedPoolRule,
   blockedLoopRule,
@@ -61,6 +66,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   repeatedCallsRule,
   sequentialCallsRule,
   createUnlimitedCallRule(),
+  slowMailRule,
   repeatedQueriesRule,
   duplicateQueriesRule,
   repeatedCommandsRule,

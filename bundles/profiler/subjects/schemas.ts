@@ -9,6 +9,7 @@ import { redirectsSchema, requestSchema, responseSchema, sessionSchema } from '.
 import { graphqlSchema } from './graphql/data.ts'
 import { httpSchema } from './http/data.ts'
 import { loggerSchema } from './logs/data.ts'
+import { mailsSchema } from './mails/data.ts'
 import { memorySchema } from './memory/data.ts'
 import { queriesProcessSchema, queriesSchema } from './queries/data.ts'
 import { routerProcessSchema, routerSchema } from './router/data.ts'
@@ -37,6 +38,7 @@ export const collectorSchemas = {
   http: httpSchema,
   graphql: graphqlSchema,
   queries: queriesSchema,
+  mails: mailsSchema,
   validation: validationsSchema,
   memory: memorySchema,
   late: lateSchema,

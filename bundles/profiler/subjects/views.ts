@@ -14,6 +14,7 @@ import { exchangeView } from './exchange/show.ts'
 import { graphqlView } from './graphql/show.ts'
 import { callsView } from './http/show.ts'
 import { logsView } from './logs/show.ts'
+import { mailsView } from './mails/show.ts'
 import { memoryView } from './memory/show.ts'
 import { cacheView, databaseView } from './queries/show.ts'
 import { routerView } from './router/show.ts'
@@ -34,6 +35,7 @@ export const subjectViews: readonly SubjectView[] = [
   logsView,
   eventsView,
   callsView,
+  mailsView,
   cacheView,
   consoleView,
   validationView,

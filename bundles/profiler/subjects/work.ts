@@ -1,10 +1,11 @@
 import type { WorkKind } from '../profile/work.ts'
 import { callWork } from './http/read.ts'
+import { mailWork } from './mails/read.ts'
 import { cacheWork, databaseWork } from './queries/read.ts'
 import { renderWork } from './templates/read.ts'
 
 /** Work outside of the process: the code that starts it waits for it. */
-export const awaitedWork: readonly WorkKind[] = [databaseWork, cacheWork, callWork]
+export const awaitedWork: readonly WorkKind[] = [databaseWork, cacheWork, callWork, mailWork]
 
 /** Work of the process itself. */
 export const ownWork: readonly WorkKind[] = [renderWork]

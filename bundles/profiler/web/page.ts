@@ -10,7 +10,7 @@ import type { Replayer } from '../insight/replay/replay.ts'
 import type { EditorLinks } from '../panels/editor-links.ts'
 import type { SubjectView } from '../panels/subject-view.ts'
 import { formatCount } from '../profile/format.ts'
-import { type DataForm, home, latestLink, routesLink } from '../profile/links.ts'
+import { type DataForm, home, latestLink, mailsLink, routesLink } from '../profile/links.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { Profiler } from '../record/profiler.ts'
 import type { RecordingPolicy } from '../record/recording-policy.ts'
@@ -76,7 +76,7 @@ export async function renderPage(
   status = 200,
 ): Promise<Response> {
   // Node 20 gives each object whose literal begins with a spread a new hidden class, if more properties follow: 20 µs here.
-  const links = { home, latestLink: latestLink(), routesLink: routesLink(), ...filesOf(assets), ...model }
+  const links = { home, latestLink: latestLink(), routesLink: routesLink(), mailsLink, ...filesOf(assets), ...model }
   return protect(Response.html(await view.render(template, links, request), { status }))
 }
 
@@ -92,7 +92,7 @@ export function redirect(location: string, status: 302 | 303 = 302): Response {
 
 const headers = {
   'content-security-policy':
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   // Pages that open this page, or are opened by it, get no access to its window.
   'cross-origin-opener-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
@@ -168,6 +168,8 @@ const shortLine = 30
  *
  * `(profilerParts text)` has the parts of a long line, which breaks between them first: after commas, semicolons and slashes.
  *
+ * `(profilerFrame link)` is the address of a frame: none where nothing can be loaded.
+ *
  * `{{profilerCut text}}` is the beginning of a long text; `(profilerWhole text)` leads to all of it, if it is cut.
  */
 export function addSizeHelpers(view: Pick<View, 'addHelper'>): void {
@@ -184,6 +186,7 @@ export function addSizeHelpers(view: Pick<View, 'addHelper'>): void {
     const isCut = hasAddress(request) && String(text ?? '').length > valueLimit
     return isCut ? `${request.path}.json` : ''
   })
+  view.addHelper('profilerFrame', ({ positional: [link], request }) => (hasAddress(request) ? link : ''))
 }
 
 /** Whether a page is at an address of the profiler. An error page and a standalone file have nothing else to link to: they are whole. */

@@ -3,7 +3,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { SpanStatusCode, trace } from '@opentelemetry/api'
-import { type Application, type Bundle, dump, HttpError, type Request, RequestEvent, setCookie } from 'sinfonietta'
+import {
+  type Application,
+  type Bundle,
+  dump,
+  HttpError,
+  type Request,
+  RequestEvent,
+  recordMail,
+  setCookie,
+} from 'sinfonietta'
 import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import type { ClientRequestInit } from 'sinfonietta/testing'
 import { t } from 'tap'
@@ -188,6 +197,7 @@ async function leak({ logger, queries }: Application, request: Request): Promise
   await leakQueries(queries)
   leakSpan()
   leakDumps(request)
+  leakMails()
   const { body, session } = request
   await Promise.allSettled([body.formData(), body.json(), body.text()])
   const call = `/lookup?q=${encodeURIComponent(JSON.stringify({ password: `${canary}-call` }))}&token=${canary}-call`
@@ -250,6 +260,32 @@ function createPage(): string {
     <a href="/reset?token=${canary}-link">${escaped}</a>
     <script>window.token = "${canary}-script"; const config = ${JSON.stringify(config)}</script>
     ${messageOf('page')}</body></html>`
+}
+
+/** Mails with secrets in each part. */
+function leakMails(): void {
+  const link = (name: string) => `https://shop.test/reset?token=${canary}-mail-${name}`
+  const mail = {
+    from: `Bearer ${canary}-mail-from`,
+    to: [link('to')],
+    replyTo: [messageOf('reply')],
+    subject: `${messageOf('subject')} ${link('subject')}`,
+    headers: [
+      ['x-api-key', `${canary}-mail-header`],
+      ['x-note', messageOf('header')],
+    ] as const,
+    text: `Reset: ${link('text')}\n${messageOf('text')}`,
+    html: createPage(),
+    attachments: [{ name: `cv.txt?token=${canary}-mail-file` }],
+    envelope: { from: link('envelope'), to: [link('envelope')] },
+    transport: `SMTP me:${canary}-mail-transport@host`,
+  }
+  const refuse = () => {
+    throw Object.assign(new Error(messageOf('mail')), { response: `550 ${link('answer')}` })
+  }
+  try {
+    recordMail(mail, refuse, refuse)
+  } catch {}
 }
 
 /** Dumps with secrets in names, texts, classes, collections and errors. */

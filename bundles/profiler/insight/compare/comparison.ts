@@ -4,7 +4,7 @@ import { readExceptions } from '../../profile/exceptions.ts'
 import { formatSize, formatText, readHeader } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { isObject } from '../../profile/json.ts'
-import { type Profile, type ProfileSummary, summaryCounts } from '../../profile/profile.ts'
+import { type Profile, type ProfileSummary, readCount, summaryCounts } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import { workTime } from '../../profile/work.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
@@ -166,14 +166,17 @@ export function isAlikeRequest(first: Profile, second: Profile): boolean {
 /** The compared fields of summaries. Times and durations differ in each request. */
 const summaryFields = [
   ...(['status', 'outcome', 'exception', 'method', 'url', 'route', 'controller', 'contentType', 'ip'] as const),
-  ...summaryCounts.filter(({ isCompared }) => isCompared).map(({ field }) => field),
 ] satisfies readonly (keyof ProfileSummary)[]
 
 function readSummary(profile: Profile): Map<string, string | number> {
   const { summary } = profile
-  return new Map(
-    summaryFields.map(field => [field, isCountKnown(profile, field) ? (summary[field] ?? '') : 'not known']),
-  )
+  const counts = summaryCounts.filter(({ isCompared }) => isCompared)
+  return new Map<string, string | number>([
+    ...summaryFields.map(field => [field, summary[field] ?? ''] as const),
+    ...counts.map(
+      count => [count.field, isCountKnown(profile, count.field) ? readCount(summary, count) : 'not known'] as const,
+    ),
+  ])
 }
 
 /** Whether a count of a summary is known: errors of an operation are read from the response, of which only a part may be stored. */

@@ -9,12 +9,11 @@ import {
   shorten,
   toOneLine,
 } from '../../profile/format.ts'
-import { type Outcome, type Profile, type ProfileSummary, summaryCounts } from '../../profile/profile.ts'
+import { type Outcome, type Profile, type ProfileSummary, readCount, summaryCounts } from '../../profile/profile.ts'
 import { unitOf } from '../../profile/units.ts'
 import { totalOf } from '../../profile/work.ts'
-import { readCalls } from '../../subjects/http/read.ts'
 import { listOwnBlocks } from '../../subjects/memory/read.ts'
-import { readQueries } from '../../subjects/queries/read.ts'
+import { awaitedWork } from '../../subjects/work.ts'
 import { findMedian } from '../durations.ts'
 import { type Finding, splitSentence, writeProblem } from '../findings/finding.ts'
 import type { Inspector } from '../findings/inspector.ts'
@@ -379,7 +378,7 @@ function nameAdded(added: readonly Finding[]): string {
 /** Queries and calls that began after the response was sent. */
 function countLate(profile: Profile): number {
   const isLate = ({ start }: { readonly start: number }) => start > profile.summary.duration
-  return [...readQueries(profile).queries, ...readCalls(profile).calls].filter(isLate).length
+  return awaitedWork.flatMap(({ list }) => list(profile)).filter(isLate).length
 }
 
 function isLateWork({ rule }: Finding): boolean {
@@ -421,11 +420,16 @@ function describeChanges(before: Versions, after: Versions, unit = ''): string[]
     formatDuration(findMedian(profiles.map(({ summary }) => summary.duration))),
   )
   const counts = summaryCounts.filter(
-    ({ field, many, one, part }) => part !== undefined && old[field] !== now[field] && (many ?? `${one}s`) !== unit,
+    count =>
+      count.part !== undefined &&
+      readCount(old, count) !== readCount(now, count) &&
+      (count.many ?? `${count.one}s`) !== unit,
   )
   return [
     ...(old.status === now.status ? [] : [`${old.status || 'no response'} → ${now.status || 'no response'}`]),
-    ...counts.map(({ field, many, one }) => `${formatCount(old[field], one, many)} → ${formatNumber(now[field])}`),
+    ...counts.map(
+      count => `${formatCount(readCount(old, count), count.one, count.many)} → ${formatNumber(readCount(now, count))}`,
+    ),
     `request ${duration} → ${current}`,
   ]
 }

@@ -11,6 +11,7 @@ import { unitOf } from '../../profile/units.ts'
 import { hasClientLeft, joinPeriods, periodOf, readStops, subtractPeriods, totalOf } from '../../profile/work.ts'
 import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs, type StoredLog } from '../../subjects/logs/read.ts'
+import { isLateMail, nameOfMail, readMails, type StoredMail } from '../../subjects/mails/read.ts'
 import { endsTransaction, readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
 import { findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from '../../subjects/queries/rules.ts'
 import { readRenders } from '../../subjects/templates/read.ts'
@@ -59,6 +60,7 @@ function describeLateWork(profile: Profile, { hasClientLeft: isAbout, since }: C
   // Work that is under way cannot end when the client leaves. The first recorded moment after that may be the beginning of work.
   const isAfter = ({ start }: { readonly start: number }) => hasAnswered || start >= since
   const calls = readCalls(profile).calls.filter(call => isLate(call, since) && isAfter(call))
+  const mails = readMails(profile).mails.filter(mail => isLateMail(mail, since) && isAfter(mail))
   // The profiler itself reports an uncaught exception.
   const logs = readLogs(profile).logs.filter(({ at, channel }) => at / 1000 > since && channel !== 'profiler')
   const renders = readRenders(profile).all.filter(({ start }) => start > since)
@@ -72,13 +74,17 @@ function describeLateWork(profile: Profile, { hasClientLeft: isAbout, since }: C
       many: 'queries',
     },
     { panel: 'http', anchor: `call-${calls[0]?.index}`, count: calls.length, one: 'HTTP client call' },
+    { panel: 'mails', anchor: `mail-${mails[0]?.index}`, count: mails.length, one: 'mail' },
     { panel: 'logger', anchor: `log-${logs[0]?.index}`, count: logs.length, one: 'log message' },
     { panel: 'templates', anchor: `render-${renders[0]?.index}`, count: renders.length, one: 'template' },
   ].filter(({ count }) => count > 0)
   const [first] = kinds
   // A message about the client that has left is no work for it.
   if (first === undefined || (!hasAnswered && first.panel === 'logger')) return []
-  const ends = [...[...calls, ...queries].flatMap(({ end = since }) => end), ...logs.map(({ at }) => at / 1000)]
+  const ends = [
+    ...[...calls, ...queries, ...mails].flatMap(({ end = since }) => end),
+    ...logs.map(({ at }) => at / 1000),
+  ]
   const time = Math.max(since, ...ends, ...renders.map(({ start }) => start)) - since
   const what = kinds.map(({ count, many, one }) => formatCount(count, one, many)).join(', ')
   const { isExchange } = unitOf(profile.summary)
@@ -90,9 +96,12 @@ function describeLateWork(profile: Profile, { hasClientLeft: isAbout, since }: C
       severity: 'warning',
       // When the client of a kernel has left is not known exactly.
       problem: `Work ${afterWhat}${isAbout || time === 0 ? '' : `, for ${formatDuration(time)}`}: ${what}.`,
-      ...describePlaces([...queries, ...calls], {}, adviceForLate(profile, hasAnswered)),
+      ...describePlaces([...queries, ...calls, ...mails], {}, adviceForLate(profile, hasAnswered)),
       place: { panel: first.panel, anchor: first.anchor },
-      evidence: { queries: queries.length, calls: calls.length, logs: logs.length, renders: renders.length, time },
+      evidence: {
+        ...{ queries: queries.length, calls: calls.length, mails: mails.length },
+        ...{ logs: logs.length, renders: renders.length, time },
+      },
     },
   ]
 }
@@ -161,31 +170,57 @@ export const transactionCallRule: FindingRule<Profile> = {
   name: 'transaction-call',
   title: 'HTTP client call in a transaction',
   find: profile =>
-    findHeldTransactions(profile).map(({ calls, first, held }) => ({
+    findHeldTransactions(profile, readCalls(profile).calls).map(({ first, held, work }) => ({
       severity: 'warning',
-      problem: `A transaction ran no query during ${formatCount(calls.length, 'HTTP client call')} of ${formatDuration(held)}${calls.length > 1 ? ' in total' : ''}: {call}${calls.length > 1 ? ' and others' : ''}.`,
+      problem: `A transaction ran no query during ${formatCount(work.length, 'HTTP client call')} of ${formatDuration(held)}${work.length > 1 ? ' in total' : ''}: {call}${work.length > 1 ? ' and others' : ''}.`,
       ...describePlaces(
-        calls,
+        work,
         { call: shorten(`${first.method} ${first.url}`, textLength) },
         'If it waits for this, call before BEGIN or after COMMIT: meanwhile it holds its locks and a connection of the pool',
       ),
       place: { panel: 'http', anchor: `call-${first.index}` },
-      evidence: { count: calls.length, time: held },
+      evidence: { count: work.length, time: held },
     })),
   measure: {
     unit: 'HTTP client calls',
-    read: (_, profile) => findHeldTransactions(profile).reduce((sum, { calls }) => sum + calls.length, 0),
+    read: (_, profile) => countHeld(profile, readCalls(profile).calls),
   },
 }
 
+/** Finds mails that were sent while a transaction waited for them: a rollback does not take them back. */
+export const transactionMailRule: FindingRule<Profile> = {
+  name: 'transaction-mail',
+  title: 'Mail in a transaction',
+  find: profile =>
+    findHeldTransactions(profile, readMails(profile).mails).map(({ first, held, work }) => ({
+      severity: 'warning',
+      problem: `A transaction ran no query while ${formatCount(work.length, 'mail')} ${work.length > 1 ? 'were' : 'was'} sent in ${formatDuration(held)}: {mail}${work.length > 1 ? ' and others' : ''}.`,
+      ...describePlaces(
+        work,
+        { mail: nameOfMail(first) },
+        'Send it after COMMIT, or write it to an outbox in the transaction: a rollback does not take a mail back, and meanwhile locks and a connection of the pool are held',
+      ),
+      place: { panel: 'mails', anchor: `mail-${first.index}` },
+      evidence: { count: work.length, time: held },
+    })),
+  measure: { unit: 'mails', read: (_, profile) => countHeld(profile, readMails(profile).mails) },
+}
+
+/** Work that a transaction may wait for. */
+type HeldWork = Pick<StoredCall, 'caller' | 'end' | 'index' | 'start'>
+
+function countHeld(profile: Profile, work: readonly HeldWork[]): number {
+  return findHeldTransactions(profile, work).reduce((sum, { work }) => sum + work.length, 0)
+}
+
 /**
- * The transactions that waited for calls. Between two queries of a transaction its connection was idle: if calls were in progress for
- * most of this time, and began and ended in it, it waited for them. Other branches of the request are seldom so exact.
+ * The transactions that waited for work. Between two queries of a transaction its connection was idle: if the work was in progress for
+ * most of this time, and began and ended in it, it waited for it. Other branches of the request are seldom so exact.
  */
-function findHeldTransactions(profile: Profile) {
+function findHeldTransactions<work extends HeldWork>(profile: Profile, work: readonly work[]) {
   const transactions = groupBy(readQueries(profile).database.queries, ({ transaction }) => transaction)
   transactions.delete(undefined)
-  const ended = readCalls(profile).calls.filter(({ end }) => end !== undefined)
+  const ended = work.filter(({ end }) => end !== undefined)
   return [...transactions.values()].flatMap(queries => {
     const gaps = queries.slice(1).map((query, at) => ({ start: queries[at]?.end ?? Infinity, end: query.start }))
     const held = gaps.flatMap(({ end: until, start: from }) => {
@@ -193,14 +228,14 @@ function findHeldTransactions(profile: Profile) {
       return sumOfTimes(inside) * 2 > until - from ? inside : []
     })
     const [first] = held
-    return first === undefined ? [] : [{ calls: held, first, held: sumOfTimes(held) }]
+    return first === undefined ? [] : [{ work: held, first, held: sumOfTimes(held) }]
   })
 }
 
-/** Limit of `idle-transaction`: ms without a query, a call or a block of the event loop. As long as users notice. */
+/** Limit of `idle-transaction`: ms without a query, a call, a mail or a block of the event loop. As long as users notice. */
 const leastIdle = 100
 
-/** Finds transactions that waited for what is neither a query nor a call: their connections and their locks are held meanwhile. */
+/** Finds transactions that waited for what is neither a query, nor a call, nor a mail: their connections and their locks are held meanwhile. */
 export const idleTransactionRule: FindingRule<Profile> = {
   name: 'idle-transaction',
   title: 'Idle in a transaction',
@@ -225,7 +260,8 @@ export const idleTransactionRule: FindingRule<Profile> = {
 function findIdleTransactions(profile: Profile): { readonly before: StoredQuery; readonly idle: number }[] {
   const { database, omitted, queries } = readQueries(profile)
   if (omitted > 0) return []
-  const work = joinPeriods([...[...queries, ...readCalls(profile).calls].map(periodOf), ...readStops(profile)])
+  const awaited = [...queries, ...readCalls(profile).calls, ...readMails(profile).mails]
+  const work = joinPeriods([...awaited.map(periodOf), ...readStops(profile)])
   const transactions = groupBy(database.queries, ({ transaction }) => transaction)
   transactions.delete(undefined)
   return [...transactions.values()].flatMap(all => {
@@ -239,8 +275,8 @@ function findIdleTransactions(profile: Profile): { readonly before: StoredQuery;
   })
 }
 
-function sumOfTimes(calls: readonly StoredCall[]): number {
-  return calls.reduce((sum, { end = 0, start }) => sum + end - start, 0)
+function sumOfTimes(work: readonly HeldWork[]): number {
+  return work.reduce((sum, { end = 0, start }) => sum + end - start, 0)
 }
 
 /**
@@ -308,6 +344,26 @@ export const failedCallRule: FindingRule<Profile> = {
     return groupFailures(swallowed, nameOf).map(([first, ...others]) => ({
       ...describe([first, ...others], '{call}', { call: nameOf(first) }),
       place: { panel: 'http', anchor: `call-${first.index}` },
+    }))
+  },
+}
+
+/**
+ * Finds mails that were not sent, and whose error was caught and not reported: the recipient waits for a mail that never comes. Another
+ * attempt that succeeded is an answer to the failure.
+ */
+export const failedMailRule: FindingRule<Profile> = {
+  name: 'failed-mail',
+  title: 'Mail failed',
+  find(profile) {
+    const { mails } = readMails(profile)
+    const keyOf = ({ subject, to }: StoredMail) => `${to.join()} ${subject}`
+    const hasSucceeded = (failed: StoredMail) =>
+      mails.some(mail => isRepeat(mail, failed) && keyOf(mail) === keyOf(failed) && mail.outcome.level !== 'error')
+    const swallowed = findSwallowed(profile, mails).filter(mail => !hasSucceeded(mail))
+    return groupFailures(swallowed, nameOfMail).map(([first, ...others]) => ({
+      ...describe([first, ...others], 'The mail {mail}', { mail: nameOfMail(first) }),
+      place: { panel: 'mails', anchor: `mail-${first.index}` },
     }))
   },
 }

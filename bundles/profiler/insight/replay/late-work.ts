@@ -1,15 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
-import { readCalls } from '../../subjects/http/read.ts'
-import { readQueries } from '../../subjects/queries/read.ts'
+import { awaitedWork } from '../../subjects/work.ts'
 
 /** Milliseconds after a response until work that has begun since is in its profile. Later updates of a profile come more slowly. */
 const firstWait = 300
 const longestWait = 2400
 
 function isAtWork(profile: Profile): boolean {
-  return [...readQueries(profile).queries, ...readCalls(profile).calls].some(({ end }) => end === undefined)
+  return awaitedWork.flatMap(({ list }) => list(profile)).some(({ end }) => end === undefined)
 }
 
 /**

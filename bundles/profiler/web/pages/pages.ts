@@ -7,6 +7,7 @@ import { Response } from '../../../../lib/http/response.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import type { Argument } from '../../../../lib/routing/sources.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
+import { asIntegerFrom } from '../../../../lib/text/conversion.ts'
 import { startLimit } from '../../insight/list-request.ts'
 import { pinFamily, RowFacts } from '../../insight/search-list.ts'
 import { findAnswerPlace } from '../../panels/answer-place.ts'
@@ -130,6 +131,14 @@ export function createPages(app: ProfilerApplication) {
       const { renderRoutes } = await import('./routes-page.ts')
       return renderRoutes(form, request, facts, app)
     }),
+    mails: inForms(async (form, request) => {
+      const { renderMails } = await import('./mails-page.ts')
+      return renderMails(form, request, app)
+    }),
+    async mail(request) {
+      const { renderMail } = await import('./mails-page.ts')
+      return renderMail(await token(request), await mailIndex(request), request, app)
+    },
     cpu: request => renderCpu(request, app),
     async palette(request) {
       const { renderPalette } = await import('./palette-page.ts')
@@ -148,6 +157,8 @@ export function createPages(app: ProfilerApplication) {
 }
 
 const token = routeParameter('token')
+
+const mailIndex: Argument<number> = routeParameter('index', asIntegerFrom(0, 999))
 
 const form: Argument<DataForm> = routeParameter('form', {
   expected: dataForms.join(' or '),

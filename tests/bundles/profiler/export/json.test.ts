@@ -100,6 +100,7 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
   t.strictSame(mistakesOf(list), [])
   t.ok(list.records.length > 20)
   t.strictSame(mistakesOf(await read('/_profiler/routes.json')), [])
+  t.strictSame(mistakesOf(await read('/_profiler/mails.json')), [])
   const seen = new Set<string>()
   for (const { link } of list.records) {
     const json = await read(link)

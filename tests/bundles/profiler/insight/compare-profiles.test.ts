@@ -476,7 +476,7 @@ t.test('other text is compared by lines, markup by elements', async t => {
 
 t.test('content without text is compared by its digest', async t => {
   t.strictSame(differences({ digest: 'a'.repeat(32) }, { digest: 'a'.repeat(32) }), [])
-  t.strictSame(differences({ text: '<p>a</p>' }, { note: 'Not stored: too many responses in a short time.' }), [])
+  t.strictSame(differences({ text: '<p>a</p>' }, { note: 'Not stored: too much content in a short time.' }), [])
   const of = (digest: string) =>
     createProfile({ response: { headers: [], content: { type: 'image/png', length: 1, digest: digest.repeat(32) } } })
   t.match(

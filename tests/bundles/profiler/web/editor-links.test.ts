@@ -43,6 +43,7 @@ function read(variables: Readonly<Record<string, string>>) {
 
 /** The other settings, which are not set. */
 const recording = {
+  PROFILER_MAILS: 'send',
   PROFILER_NAME: undefined,
   PROFILER_URL: undefined,
   PROFILER_SAMPLE: 1,

@@ -9,6 +9,7 @@ const times = <item>(count: number, create: (index: number) => item) =>
 const inQueries = (...queries: readonly QueryData[]) => ({ queries: { queries, omitted: 0 } })
 const query = (text: string, start: number, time: number) => createQuery({ text, start, end: start + time })
 const call = (url: string, time: number) => ({ ...{ method: 'GET', url, start: 0, end: time }, status: 200 })
+const mail = (start: number, time: number) => ({ subject: 'Order', to: ['ada'], start, end: start + time })
 const unlimited = (...calls: readonly object[]) => ({
   http: { calls: calls.map(each => ({ ...each, isUnlimited: true })) },
 })
@@ -66,6 +67,13 @@ const amounts: readonly (readonly [rule: string, before: Profile['data'], after:
       },
       '1 HTTP client calls → 0',
     ],
+    [
+      'transaction-mail',
+      { ...inQueries(query('BEGIN', 0, 1), query('COMMIT', 30, 1)), mails: { mails: [mail(5, 20)] } },
+      { ...inQueries(query('BEGIN', 0, 1), query('COMMIT', 1, 1)), mails: { mails: [mail(5, 20)] } },
+      '1 mails → 0',
+    ],
+    ['slow-mail', { mails: { mails: [mail(0, 4000)] } }, { mails: { mails: [mail(0, 4)] } }, '4.0 s → 4.0 ms'],
     ['many-console-calls', printed(120), printed(3), '120 console calls → 3'],
     [
       'many-queries',

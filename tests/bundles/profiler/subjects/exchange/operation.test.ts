@@ -441,7 +441,7 @@ t.test('under load, the errors of an operation are known, though the content of 
     kernel.profileOf(await kernel.client.request('POST', target, { body: JSON.stringify(body), headers: json }))
   const isLoaded = async () => {
     const profile = await kernel.profileOf(await kernel.client.get('/large'))
-    return profile.collectors.response?.content?.note === 'Not stored: too many responses in a short time.'
+    return profile.collectors.response?.content?.note === 'Not stored: too much content in a short time.'
   }
   let isBusy = false
   for (let count = 0; count < 400 && !isBusy; count++) isBusy = await isLoaded()

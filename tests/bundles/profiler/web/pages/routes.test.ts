@@ -73,7 +73,7 @@ t.test('pages are isolated: nothing external, nothing inline, no cookie, not rec
       t.equal(headers.get('referrer-policy'), 'same-origin')
       t.equal(
         headers.get('content-security-policy'),
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
       )
       t.equal(headers.get('x-robots-tag'), 'noindex')
       t.notOk(headers.has('set-cookie') || headers.has('x-debug-token') || headers.has('x-debug-token-link'))

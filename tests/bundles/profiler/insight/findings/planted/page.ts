@@ -28,9 +28,14 @@ export const pathOf = (name: string): string => `/planted/${name}`
 export const page = (): Response => Response.html('<body>a page</body>')
 
 const folder = 'tests/bundles/profiler/insight/findings/planted'
-const files = ['planted-bundle.ts', 'query-pages.ts', 'call-pages.ts', 'work-pages.ts', 'client-pages.ts'].map(
-  name => `${folder}/${name}`,
-)
+const files = [
+  'planted-bundle.ts',
+  'query-pages.ts',
+  'call-pages.ts',
+  'work-pages.ts',
+  'client-pages.ts',
+  'mail-pages.ts',
+].map(name => `${folder}/${name}`)
 
 /** Finds the lines of the faults by their comments: `file:line` by the name of the page. */
 export function findMarkedLines(): ReadonlyMap<string, string> {

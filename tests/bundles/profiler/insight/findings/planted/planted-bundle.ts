@@ -8,6 +8,7 @@ import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { createProject } from '#tests/support/project.ts'
 import { createCallPages } from './call-pages.ts'
 import { createClientPages } from './client-pages.ts'
+import { createMailPages } from './mail-pages.ts'
 import { type Pages, pathOf } from './page.ts'
 import { createQueryPages } from './query-pages.ts'
 import { loadSmallPool } from './small-pool.ts'
@@ -73,6 +74,7 @@ export async function createPlantedBundle(t: Test): Promise<Planted> {
         createCallPages(app, upstream),
         createWorkPages(app, folder),
         createClientPages(),
+        createMailPages(app),
       )
       for (const [name, { handle }] of Object.entries(pages)) {
         routes.add({ name, path: pathOf(name), controller: handle })

@@ -1,0 +1,110 @@
+import { mask } from '../../../../lib/redact/secret-names.ts'
+import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
+import { writeContent } from '../../profile/content.ts'
+import { formatNumber, shorten } from '../../profile/format.ts'
+import { oncePerProfile, type Profile } from '../../profile/profile.ts'
+import {
+  type BadWork,
+  createWork,
+  type MoreWork,
+  readMoreWork,
+  readStops,
+  stoppedTime,
+  type WorkKind,
+} from '../../profile/work.ts'
+import type { MailData } from './data.ts'
+
+/** A mail of a profile. Times are in milliseconds from the start of the request. */
+export interface StoredMail extends Omit<MailData, 'caller'> {
+  readonly index: number
+  /** Empty when it did not fail. */
+  readonly error: string
+  readonly caller: CallerPlace
+  /** Milliseconds of it in which the event loop ran no callback. */
+  readonly stopped: number
+  readonly outcome: { readonly text: string; readonly level: 'ok' | 'plain' | 'warning' | 'error' }
+  /** Whether a secret in its content is masked, such as a token in a link. */
+  readonly isMasked: boolean
+}
+
+interface StoredMails {
+  readonly mails: readonly StoredMail[]
+  /** How many were only counted because there were too many. */
+  readonly omitted: number
+  /** The times of those. */
+  readonly more: MoreWork
+}
+
+/** Reads the mails of a profile: empty lists if none was sent. */
+export const readMails: (profile: Pick<Profile, 'collectors'>) => StoredMails = oncePerProfile(collectors => {
+  const { mails = [], more, omitted = 0 } = collectors.mails ?? {}
+  const places = choosePlaces(mails, () => true)
+  const stops = readStops({ collectors })
+  return {
+    mails: mails.map((mail, index) => ({
+      ...mail,
+      index,
+      error: mail.error ?? '',
+      caller: places.get(mail) ?? {},
+      stopped: stoppedTime(mail, stops),
+      outcome: outcomeOf(mail),
+      isMasked: [mail.text, mail.html].some(content => content !== undefined && writeContent(content).includes(mask)),
+    })),
+    omitted,
+    more: readMoreWork(more, stops),
+  }
+})
+
+function outcomeOf({ end, error, isKept, rejected = [] }: MailData): StoredMail['outcome'] {
+  if (error !== undefined) return { text: 'failed', level: 'error' }
+  if (end === undefined) return { text: 'unfinished', level: 'plain' }
+  if (isKept) return { text: 'not sent', level: 'plain' }
+  if (rejected.length > 0) return { text: `${formatNumber(rejected.length)} refused`, level: 'warning' }
+  return { text: 'sent', level: 'ok' }
+}
+
+/** How many mails have failed; empty without one. */
+export function countBadMails(profile: Profile): BadWork {
+  const { mails, more } = readMails(profile)
+  const count = mails.filter(({ error }) => error !== '').length + more.failed
+  return { text: count === 0 ? '' : `${formatNumber(count)} failed`, count, tone: 'error' }
+}
+
+/** Mails as work: the code that sends one waits for the server. */
+export const mailWork: Required<WorkKind> = {
+  panel: 'mails',
+  category: 'mail',
+  label: 'Mails',
+  nouns: ['mail', 'mails'],
+  list: profile =>
+    readMails(profile).mails.map(mail => {
+      const { caller, end, error, index, outcome, start, stopped } = mail
+      return createWork({
+        name: nameOfMail(mail),
+        id: `mail-${index}`,
+        start,
+        end,
+        stopped,
+        hasFailed: error !== '',
+        note: outcome.text,
+        caller,
+      })
+    }),
+  more: profile => readMails(profile).more,
+  count(profile) {
+    const { mails, omitted } = readMails(profile)
+    return mails.length + omitted
+  },
+}
+
+const nameLength = 120
+
+/** Names a mail by its subject; without one, by its recipient. */
+export function nameOfMail({ subject, to }: Pick<MailData, 'subject' | 'to'>): string {
+  return shorten(subject === '' ? `to ${to[0] ?? ''}` : subject, nameLength)
+}
+
+/** Whether a mail went on after a time. */
+export function isLateMail({ end = Infinity }: Pick<MailData, 'end'>, since: number): boolean {
+  return end > since
+}

@@ -1,0 +1,82 @@
+import type { Request } from '../../../../lib/http/request.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import { mailsToJson, mailsToMarkdown } from '../../export/lists.ts'
+import { gatherMails, type SentMail } from '../../insight/mails.ts'
+import { toSummaryView } from '../../insight/summary-view.ts'
+import { isPage } from '../../panels/parts.ts'
+import { formatCount, formatDuration, formatTime } from '../../profile/format.ts'
+import { mailLink, mailsLink, profileLink } from '../../profile/links.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import { readMails } from '../../subjects/mails/read.ts'
+import { alternatesOf, type PageForm, type ProfilerApplication, protect, renderPage, respondData } from '../page.ts'
+import { type ListServices, renderMissing } from './list-page.ts'
+
+/** Renders the mails of all profiles, the newest first: as a page, or as data. */
+export async function renderMails(
+  form: PageForm,
+  request: Request,
+  app: Pick<ProfilerApplication, 'assets' | 'storage' | 'view'>,
+): Promise<Response> {
+  const report = await gatherMails(app.storage)
+  if (form !== 'html') {
+    const mails = mailsToJson(report)
+    return respondData(form, mails, () => mailsToMarkdown(mails))
+  }
+  const model = {
+    title: formatCount(report.total, 'mail'),
+    notes: report.notes,
+    rows: report.mails.map(viewMail),
+    alternates: alternatesOf(form => `${mailsLink}.${form}`),
+  }
+  return renderPage('profiler/mails', model, request, app)
+}
+
+function viewMail({ mail, sender }: SentMail) {
+  const { attachments, end, from, html, index, outcome, start, subject, to } = mail
+  const link = profileLink(sender.token, 'mails')
+  return {
+    subject: subject || '(no subject)',
+    link: `${link}#mail-${index}`,
+    previewLink: html !== undefined && isPage(html) ? mailLink(sender.token, index) : '',
+    from,
+    to: to.join(', '),
+    outcome: outcome.text,
+    level: outcome.level,
+    time: end === undefined ? '' : formatDuration(end - start),
+    at: formatTime(sender.time + start),
+    attachments: attachments.length === 0 ? '' : formatCount(attachments.length, 'attachment'),
+    sender: toSummaryView(sender).title,
+    senderLink: profileLink(sender.token),
+  }
+}
+
+/**
+ * The policy of a mail: an origin without a name, no script, no form, and nothing that is loaded, as in a careful mail program. Only pages
+ * of the profiler show it in a frame.
+ */
+const mailPolicy =
+  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; " +
+  "form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+
+/** Responds with the HTML of a mail. */
+export async function renderMail(
+  token: string,
+  index: number,
+  request: Request,
+  app: ListServices & { readonly profiler: Pick<Profiler, 'whenStored'> },
+): Promise<Response> {
+  await app.profiler.whenStored(token)
+  const found = await app.storage.find(token)
+  if (found === undefined) return renderMissing(token, request, app)
+  const html = readMails(found.profile).mails[index]?.html
+  if (html === undefined || !isPage(html)) {
+    const lead = `The profile "${token}" has no HTML of such a mail.`
+    return renderPage('profiler/compare-none', { title: 'No mail', lead }, request, app, 404)
+  }
+  const response = protect(Response.html(html.text ?? ''))
+  response.headers.set('content-security-policy', mailPolicy)
+  response.headers.set('referrer-policy', 'no-referrer')
+  // Not even the names of other servers are asked for.
+  response.headers.set('x-dns-prefetch-control', 'off')
+  return response
+}

@@ -1,0 +1,124 @@
+import { guard } from '../../lib/guard.ts'
+import { endWith } from './units.ts'
+
+/** A mail. Nothing in it is masked: its receiver masks it. */
+export interface Mail {
+  /** An address, with or without a name. */
+  readonly from?: string | undefined
+  readonly to?: readonly string[] | undefined
+  readonly cc?: readonly string[] | undefined
+  readonly bcc?: readonly string[] | undefined
+  readonly replyTo?: readonly string[] | undefined
+  readonly subject?: string | undefined
+  /** Further headers. */
+  readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
+  readonly text?: string | undefined
+  readonly html?: string | undefined
+  /** Parts that are files or streams, which are read while the mail is sent. */
+  readonly unread?: readonly ('text' | 'HTML')[] | undefined
+  readonly attachments?: readonly MailAttachment[] | undefined
+  /** The addresses for the server, if they are known. */
+  readonly envelope?: { readonly from: string; readonly to: readonly string[] } | undefined
+  /** What sends it, such as `SMTP mail.example.org:587`. */
+  readonly transport?: string | undefined
+}
+
+/** An attachment of a mail, without its content. */
+export interface MailAttachment {
+  readonly name: string
+  /** Its media type. */
+  readonly type?: string | undefined
+  /** Bytes, if they are known. */
+  readonly size?: number | undefined
+}
+
+/** How sending has ended: without `error`, the server has taken the mail, or it was kept. */
+export interface MailEnd {
+  readonly error?: unknown
+  /** The answer of the server. */
+  readonly response?: string | undefined
+  readonly messageId?: string | undefined
+  /** The recipients that the server has refused. */
+  readonly rejected?: readonly string[] | undefined
+  /** Whether it was not sent, because mails are kept. */
+  readonly isKept?: boolean | undefined
+}
+
+/** Receives how the sending of a mail goes on. */
+export interface MailRun {
+  /** The mail as it is sent, if it was not complete at the beginning. */
+  describe(mail: Mail): void
+  /** A second call does nothing. */
+  end(ending: MailEnd): void
+}
+
+/** Receives the mails of the process. */
+export interface MailObserver {
+  /** Called in the context of the work that sends the mail, with its code on the stack; `undefined` if it is not recorded. */
+  begin(mail: Mail): MailRun | undefined
+}
+
+/** Libraries send mails for the process, so its observers belong to it, too. */
+const observers: MailObserver['begin'][] = []
+
+/** Passes the mails of the process to an observer, until the returned function is called. */
+export function observeMails(observer: MailObserver): () => void {
+  const begin = guard('a mail', observer.begin.bind(observer))
+  observers.push(begin)
+  return () => void observers.splice(observers.indexOf(begin), 1)
+}
+
+/** Reports that a mail is being sent; `undefined` if nothing records it. */
+export function beginMail(mail: Mail): MailRun | undefined {
+  for (const begin of observers) {
+    const run = begin(mail)
+    if (run !== undefined) return { describe: guard('a mail', run.describe), end: guard('a mail', run.end) }
+  }
+  return undefined
+}
+
+/** Decides that mails are not sent, for development only. */
+export interface MailKeeper {
+  isOn(): boolean
+  /** Called for each mail that was not sent. */
+  note(mail: Mail): void
+}
+
+const keepers: MailKeeper[] = []
+
+/** Keeps mails from being sent, until the returned function is called. */
+export function keepMails(keeper: MailKeeper): () => void {
+  keepers.push(keeper)
+  return () => void keepers.splice(keepers.indexOf(keeper), 1)
+}
+
+/** Whether a mail must not be sent: its sender gets a result as if it was. */
+export function isMailKept(mail: Mail): boolean {
+  const keeper = keepers.find(each => each.isOn())
+  keeper?.note(mail)
+  return keeper !== undefined
+}
+
+/** Whether a mail may be kept. */
+export function areMailsKept(): boolean {
+  return keepers.some(each => each.isOn())
+}
+
+/**
+ * Sends a mail by a function, for libraries that the profiler does not know: the mail is in the profile of the work that sends it. With
+ * `PROFILER_MAILS=keep`, in development, `keep` is called instead: it returns what `send` would. Returns its result, and passes its error on.
+ * Without the profiler, as in production, it only calls `send`.
+ */
+export function recordMail<result>(mail: Mail, send: () => result, keep: () => result): result {
+  const run = beginMail(mail)
+  const isKept = isMailKept(mail)
+  if (run === undefined) return isKept ? keep() : send()
+  let result: result
+  try {
+    result = isKept ? keep() : send()
+  } catch (error) {
+    run.end({ error })
+    throw error
+  }
+  return endWith({ end: ending => run.end('error' in ending ? { error: ending.error } : { isKept }) }, result)
+}
