@@ -1,0 +1,16 @@
+import { t } from 'tap'
+import { lacksPostgres } from '#tests/support/start-postgres.ts'
+import { lacksRedis } from '#tests/support/start-redis.ts'
+import { soakPrograms } from './programs.ts'
+
+// `SOAK_SECONDS=600 SOAK_SEED=7 bin/test tests/soak/programs.proof.test.ts` runs ten minutes.
+const { SOAK_SECONDS = '30', SOAK_SEED = '1' } = process.env
+
+t.test(
+  'five programs are killed and started under load: no answer is missing in the list, and no link is wrong',
+  { skip: lacksPostgres || lacksRedis, timeout: (Number(SOAK_SECONDS) + 300) * 1000 },
+  async t => {
+    const options = { seed: Number(SOAK_SEED), seconds: Number(SOAK_SECONDS), print: (line: string) => t.comment(line) }
+    t.strictSame(await soakPrograms(t, options), [])
+  },
+)
