@@ -1,9 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
+import { hostileTexts } from '#tests/support/hostile-texts.ts'
 import { createWorkspace, namesOf } from '#tests/support/program-workspace.ts'
 import { findProfile, listProfiles, readProfile } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
+
+const listTokens = async (viewer: string) => (await listProfiles(viewer)).map(({ token }) => token)
 
 t.test('programs of a workspace are one list, and each keeps its own statistics and places', async t => {
   const { root, start } = createWorkspace(t)
@@ -86,6 +90,57 @@ t.test('a program with PROFILER_ALONE=1 neither shows others nor is shown', asyn
   }
   t.strictSame([await namesOf(shop.viewer), await namesOf(stock.viewer)], [['shop /health'], ['stock /health']])
   await Promise.all([shop.stop(), stock.stop()])
+})
+
+t.test('a hostile store of a second program harms neither the list nor the first program', async t => {
+  const { root, start } = createWorkspace(t)
+  const stock = await start('stock')
+  await (await fetch(`${stock.url}/health`)).text()
+  const { summary } = await findProfile(stock.viewer, '/health')
+  await stock.stop()
+  const store = path.join(root, 'node_modules/.cache/sinfonietta/programs/apps/stock/profiler')
+  const [segment = ''] = readdirSync(store).filter(name => name.endsWith('.jsonl'))
+  const text = readFileSync(path.join(store, segment), 'utf8')
+  const textOf = (number: number) => text.replaceAll(summary.token, number.toString(16).padStart(12, '0'))
+  // Each is a segment of its own, with the names that the store gives.
+  const add = (number: number, write: (file: string) => void) =>
+    write(
+      path.join(
+        store,
+        segment.replace(/^\d+/, time => String(Number(time) + number).padStart(time.length, '0')),
+      ),
+    )
+  for (const [index, hostile] of hostileTexts.entries()) {
+    const escaped = JSON.stringify(hostile).slice(1, -1)
+    add(index + 1, file =>
+      writeFileSync(
+        file,
+        textOf(index + 1).replaceAll('stock', () => escaped),
+      ),
+    )
+  }
+  const values = ['null', '7', '[]', '{}', '"../.."', '{"__proto__":{"program":"x"}}', '1e999', '['.repeat(9999)]
+  const fields = /"(program|time|token|url)":(?:"[^"]*"|\d+)/g
+  for (const [index, value] of values.entries())
+    add(index + 100, file => writeFileSync(file, textOf(index + 100).replace(fields, `"$1":${value}`)))
+  add(200, file => symlinkSync('/etc/passwd', file))
+  add(201, file => mkdirSync(file))
+  add(202, file => execFileSync('mkfifo', [file]))
+  add(203, file => writeFileSync(file, Buffer.alloc(100_000, 0xff)))
+  const shop = await start('shop')
+  await (await fetch(`${shop.url}/health`)).text()
+  await findProfile(shop.viewer, '/health')
+  t.ok((await namesOf(shop.viewer)).includes('shop /health'))
+  const tokens = await listTokens(shop.viewer)
+  t.ok(tokens.length > hostileTexts.length, 'the hostile profiles are in the list')
+  for (const address of ['empty/search/results', 'routes', 'latest', ...tokens]) {
+    const page = await fetch(`${shop.viewer}/_profiler/${address}`)
+    t.equal(page.status, 200, address)
+    const html = await page.text()
+    t.notMatch(html, /<script>|<svg\/onload|<img src=x|href="(?:javascript|data):/, address)
+  }
+  t.equal(await (await fetch(`${shop.url}/health`)).text(), 'shop')
+  await shop.stop()
 })
 
 t.test('what the list of programs says is data: wrong, foreign and missing entries are left out', async t => {
