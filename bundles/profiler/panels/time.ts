@@ -24,6 +24,7 @@ import {
   thresholds,
 } from './timeline.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from './toolbar-items.ts'
+import { trailLink, viewTrail } from './trail.ts'
 
 /** What took how long, and when: of a request, its sub-requests, and the work after the response. */
 export const timeView: SubjectView = {
@@ -71,6 +72,9 @@ async function toView(
     hasAll: filter.hasAll,
     fitting: `${readFilter(new URLSearchParams(), axis).threshold / 1000}`,
     thresholds: thresholds.map(value => toOption(value, `${value} ms`, filter.chosen)),
+    trail: query.get('view') === 'trail' && viewTrail(profile, editor),
+    trailLink: trailLink(token),
+    timelineLink: profileLink(token, 'time'),
     dropped: readStopwatch(profile).dropped,
   }
 }

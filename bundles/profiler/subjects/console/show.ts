@@ -15,7 +15,7 @@ import {
 } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { ConsoleEntry, ConsoleMethod } from './data.ts'
-import { countComplaints } from './read.ts'
+import { consoleLevels, countComplaints, isPrinted, writeValues } from './read.ts'
 
 /** The most entries of the trees of all calls: the page is at most 60 kB. */
 const entryLimit = 400
@@ -79,7 +79,7 @@ export const consoleView: SubjectView = {
 
 /** Errors come first, then warnings. */
 function rankOf({ method }: ConsoleEntry): number {
-  return ['error', 'warning', 'info', 'plain'].indexOf(levels[method])
+  return ['error', 'warning', 'info', 'plain'].indexOf(consoleLevels[method])
 }
 
 function toRow(
@@ -89,7 +89,7 @@ function toRow(
   viewer: TreeViewer,
 ) {
   const table = method === 'table' ? toTable(values[0]) : undefined
-  const level = levels[method]
+  const level = consoleLevels[method]
   return {
     id: `dump-${index}`,
     index,
@@ -108,37 +108,6 @@ function toRow(
 
 /** Characters of the line of a call. */
 const lineLimit = 300
-
-function writeValues(values: readonly ValueTree[], method: ConsoleMethod): string {
-  return values.map(value => toOneLine(isPrinted(value, method) ? value.text : writeInline(value))).join(' ')
-}
-
-/** Writes a value in one line, such as `{id: 7, roles: ["admin"]}`. Of an error, the message says it. */
-function writeInline({ entries, kind, text }: ValueTree): string {
-  if (entries === undefined) return kind === 'text' ? JSON.stringify(text) : text === 'Object' ? '{}' : text
-  if (entries.some(({ name }) => name === 'stack')) return text
-  const isList = entries.every(({ name }, index) => name === String(index))
-  const inner = entries.map(({ name, value }) => `${isList ? '' : `${name}: `}${writeInline(value)}`).join(', ')
-  return `${/^(?:Object$|Array\()/.test(text) ? '' : `${text} `}${isList ? `[${inner}]` : `{${inner}}`}`
-}
-
-/** A text of the console has no quotes. */
-function isPrinted({ kind }: ValueTree, method: ConsoleMethod): boolean {
-  return method !== 'dump' && kind === 'text'
-}
-
-/** The colours of levels of the log. */
-const levels: Readonly<Record<ConsoleMethod, string>> = {
-  dump: 'info',
-  log: 'plain',
-  info: 'info',
-  warn: 'warning',
-  error: 'error',
-  debug: 'plain',
-  table: 'plain',
-  trace: 'plain',
-  dir: 'plain',
-}
 
 /** The outermost object of a value is open. */
 function toTreeView(tree: ValueTree, method: ConsoleMethod, viewer: TreeViewer): TreeView {

@@ -5,6 +5,7 @@ import { viewExceptions } from '../../panels/exceptions.ts'
 import { viewOccurrences, viewVerification } from '../../panels/parts.ts'
 import type { SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, limitRows, row } from '../../panels/toolbar-items.ts'
+import { viewTrailBefore } from '../../panels/trail.ts'
 import type { RecordedFrame } from '../../profile/code.ts'
 import {
   findThrowFrame,
@@ -36,6 +37,7 @@ export const exceptionView: SubjectView = {
     occurrences: viewOccurrences(findOccurrences(profile)),
     prompt: writeErrorPrompt(profile, profile.summary.token),
     verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
+    trail: viewTrailBefore(profile, editor),
     trace: readExceptions(profile).map(toTrace).join('\n\n'),
     ...viewExceptions(profile, editor),
   }),

@@ -45,7 +45,7 @@ const linesOf = (html: string, of: string) =>
   textsOf(
     html,
     new RegExp(
-      `id="${of}-\\d+"(?:(?!item-text).)*item-text">(.*?)</span>(?:<span class="item-(?:place|fact)|<svg)`,
+      `id="${of}-\\d+"(?:(?!item-text).)*item-text">(.*?)</span>\\s*(?:<span class="item-(?:place|fact)|<svg)`,
       'gs',
     ),
   )

@@ -1,0 +1,122 @@
+import { severityOf } from '../../../lib/log/create-logger.ts'
+import type { CallerPlace } from '../../../lib/stack/callers.ts'
+import { readEventTree } from '../profile/event-tree.ts'
+import { readExceptions } from '../profile/exceptions.ts'
+import { formatCount, formatDuration, shorten, toOneLine } from '../profile/format.ts'
+import { profileLink } from '../profile/links.ts'
+import type { Profile } from '../profile/profile.ts'
+import { unitOf } from '../profile/units.ts'
+import { workTime } from '../profile/work.ts'
+import { consoleLevels, writeValues } from '../subjects/console/read.ts'
+import { isReportOf, readLogs } from '../subjects/logs/read.ts'
+import { workKinds } from '../subjects/work.ts'
+import type { EditorLinks } from './editor-links.ts'
+import type { PanelModel } from './subject-view.ts'
+
+/** A step of some work: a query, a call, a message, or another thing that has a place in time. */
+interface Step {
+  /** Milliseconds. */
+  readonly at: number
+  readonly kind: string
+  readonly tone: 'plain' | 'warning' | 'error'
+  readonly text: string
+  /** The panel with its details, and its row there. */
+  readonly panel: string
+  readonly anchor: string
+  readonly caller: CallerPlace | undefined
+  /** Empty for what takes no time. */
+  readonly time: string
+}
+
+/** Characters of a step. The panel of its kind has all of them. */
+const textLimit = 200
+
+/** Steps on the page of an exception. */
+const beforeLimit = 20
+
+/** The link to all steps: a view of Performance. */
+export function trailLink(token: string): string {
+  return `${profileLink(token, 'time')}&view=trail`
+}
+
+/** The view of what some work did, in the order of time; `false` if nothing of it was recorded. */
+export function viewTrail(profile: Profile, editor: EditorLinks): PanelModel | false {
+  const steps = listSteps(profile)
+  return steps.length === 0 ? false : { title: 'Steps in order', left: '', steps: viewSteps(steps, profile, editor) }
+}
+
+/** The view of the steps before an exception, the last ones; if its time is not known, of all steps. */
+export function viewTrailBefore(profile: Profile, editor: EditorLinks): PanelModel | false {
+  const [thrown] = readExceptions(profile)
+  const time = findFailure(profile)
+  const reports = readLogs(profile).logs.filter(log => isReportOf(log, thrown))
+  const ids = new Set(reports.map(({ index }) => `log-${index}`))
+  const before = listSteps(profile).filter(({ anchor, at }) => !ids.has(anchor) && at <= (time ?? at))
+  if (before.length === 0) return false
+  const left = before.length - beforeLimit
+  return {
+    title: time === undefined ? 'What it did' : 'What happened before',
+    left: left > 0 ? formatCount(left, 'earlier step') : '',
+    link: trailLink(profile.summary.token),
+    steps: viewSteps(before.slice(-beforeLimit), profile, editor),
+  }
+}
+
+/** When the exception reached the kernel, or ended the work, in milliseconds; `undefined` if that is not known. */
+function findFailure(profile: Profile): number | undefined {
+  if (!unitOf(profile.summary).isExchange) return profile.summary.duration
+  const node = readEventTree(profile).nodes.find(({ kind, name }) => kind === 'dispatch' && name === 'kernel.exception')
+  return node && node.start / 1000
+}
+
+function listSteps(profile: Profile): Step[] {
+  const works = workKinds.flatMap(({ category, list, panel }) =>
+    list(profile).map(work => ({
+      at: work.start,
+      kind: category,
+      tone: work.hasFailed ? ('error' as const) : toneOfStatus(Number(work.note)),
+      text: [work.text || work.name, work.note].filter(Boolean).join(' '),
+      panel,
+      anchor: work.id,
+      caller: work.caller,
+      time: work.end === undefined ? 'not finished' : formatDuration(workTime(work)),
+    })),
+  )
+  const logs = readLogs(profile).logs.map(({ at, caller, index, level, message }) => ({
+    ...{ at: at / 1000, kind: level, tone: severityOf(level), text: message, time: '' },
+    ...{ panel: 'logger', anchor: `log-${index}`, caller },
+  }))
+  const prints = (profile.collectors.console?.entries ?? []).map(({ at, label = '', method, site, values }, index) => {
+    const level = consoleLevels[method]
+    return {
+      ...{ at: at / 1000, kind: method, tone: level === 'info' ? ('plain' as const) : level, time: '' },
+      ...{
+        text: `${label} ${writeValues(values, method)}`.trim(),
+        panel: 'console',
+        anchor: `dump-${index}`,
+        caller: site,
+      },
+    }
+  })
+  return [...works, ...logs, ...prints].sort((one, other) => one.at - other.at)
+}
+
+/** The tone of a call by the status of its response; that of other work has none. */
+function toneOfStatus(status: number): Step['tone'] {
+  return status >= 500 ? 'error' : status >= 400 ? 'warning' : 'plain'
+}
+
+function viewSteps(steps: readonly Step[], { summary }: Profile, editor: EditorLinks): PanelModel[] {
+  return steps.map(({ anchor, at, caller, kind, panel, text, time, tone }, index) => ({
+    id: `step-${index}`,
+    index,
+    isPlain: true,
+    lead: `+${formatDuration(at)}`,
+    mark: { text: kind, tone },
+    tone: tone === 'plain' ? '' : tone,
+    text: shorten(toOneLine(text), textLimit),
+    link: `${profileLink(summary.token, panel)}#${anchor}`,
+    where: editor.nameCaller(caller),
+    facts: [{ text: time }],
+  }))
+}

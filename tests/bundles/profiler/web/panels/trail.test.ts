@@ -1,0 +1,58 @@
+import { type Application, Response } from 'sinfonietta'
+import { t } from 'tap'
+import { createProfile, createQuery } from '#tests/support/create-profile.ts'
+import { textOf } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const byTrail = new URLSearchParams('view=trail')
+
+/** The steps of a page, without their times. */
+const stepsOf = (html: string) =>
+  textOf(html.slice(html.indexOf('id="trail"')).split('</ol>', 1)[0] ?? '')
+    .replaceAll(/^[^>]*>|\+?\d[\d.]* m?s/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+
+t.test('the page of an exception has what happened before it, in the order of time', async t => {
+  let app: Application | undefined
+  const run = (fails: boolean) => () => {
+    app?.logger.info('Looking for {id}.', { id: 7 })
+    app?.queries.measure('postgresql', 'SELECT a FROM b WHERE c = $1', [7], () => [1])
+    app?.logger.warning('It has no address.')
+    if (fails) throw new Error('It cannot be shown.')
+    return Response.text('')
+  }
+  const kernel = await createProfiledKernel(t, {
+    register: given => {
+      app = given
+    },
+    handlers: { '/failing': run(true), '/well': run(false) },
+  })
+  const steps = /info Looking for 7\. database SELECT a FROM b WHERE c = \$1 \S+ warning It has no address\./
+  const failed = await kernel.show('exception', await kernel.profileOf(await kernel.client.get('/failing')))
+  t.match(failed, 'What happened before')
+  t.match(stepsOf(failed), steps)
+  t.notMatch(stepsOf(failed), /error/, 'the report of the exception comes later')
+  t.match(failed, /href="[^"]*panel(?:=|&#x3D;)logger#log-\d"/, 'a step leads to its details')
+  const well = await kernel.profileOf(await kernel.client.get('/well'))
+  t.match(
+    stepsOf(await kernel.show('time', { profile: well, query: byTrail })),
+    steps,
+    'Performance has them of each request',
+  )
+})
+
+t.test('if it is not known when the exception was thrown, nothing is said to be before it', async t => {
+  const { show } = await createProfiledKernel(t)
+  const call = { method: 'GET', url: 'http://a/', start: 9, end: 12, status: 503 }
+  const console = { entries: [{ at: 1000, method: 'error', values: [{ kind: 'text', text: 'lost' }] }], omitted: 0 }
+  const queries = Array.from({ length: 25 }, (_, index) => createQuery({ start: 20 + index, end: undefined }))
+  const exception = { exceptions: [{ name: 'E', message: 'no', frames: [] }], excerpts: [] }
+  const data = { exception, http: { calls: [call], omitted: 0 }, console, queries: { queries, omitted: 0 } }
+  const html = await show('exception', createProfile(data))
+  t.match(html, 'What it did')
+  t.match(html, '7 earlier steps')
+  t.equal(stepsOf(html).match(/not finished/g)?.length, 20, 'the last ones')
+  t.match(stepsOf(await show('time', { profile: createProfile(data), query: byTrail })), /^error lost http GET a\/ 503/)
+  t.notMatch(await show('exception', createProfile({ exception })), 'id="trail"')
+})
