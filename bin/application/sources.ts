@@ -339,6 +339,9 @@ const packagePlan: CompilerPlan = {
   prepare() {},
 }
 
+/** The names of the routes, which the development server writes. The file may be missing. */
+const routeTypes = 'var/routes.d.ts'
+
 const applicationEmit = [['--project', 'dist/compiler']]
 const applicationCheck = [['--project', 'dist/compiler/check.json']]
 
@@ -355,8 +358,11 @@ const applicationPlan: CompilerPlan = {
     const writes = { noEmit: false, noEmitOnError: true, outDir: '../../dist' }
     writeWhenNew(path.join(folder, 'globals.d.ts'), globals)
     writeProject(path.join(folder, 'tsconfig.json'), include, { ...writes, ...withoutTypes }, ['globals.d.ts'])
-    writeProject(path.join(folder, 'check.json'), include, { noEmit: true, tsBuildInfoFile: 'check.tsbuildinfo' })
-    writeProject(path.join(output, 'tests/tsconfig.json'), [...include, 'tests'], writes)
+    writeProject(path.join(folder, 'check.json'), [...include, routeTypes], {
+      noEmit: true,
+      tsBuildInfoFile: 'check.tsbuildinfo',
+    })
+    writeProject(path.join(output, 'tests/tsconfig.json'), [...include, 'tests', routeTypes], writes)
   },
 }
 

@@ -105,7 +105,7 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
     warnOfRoutes(app)
     void checks.runAll()
   })
-  const router = new RouterListener(routes, logger, debugGate.isDebug, files)
+  const router = new RouterListener(app)
   signals.on('kernel.booted', () => router.prepare())
   // Listed in the order of a request; the priorities decide.
   const listeners = [
@@ -179,6 +179,10 @@ function addDevelopmentParts(app: Application, { without }: ResolvedOptions): vo
     controller: createErrorPreview(app),
   })
   if (app.config.debugKey !== undefined) routes.add(createKeyRoute(debugGate))
+  app.signals.on('server.listening', ({ worker }) => {
+    // All workers have the same routes.
+    if (worker === 1) void import('./route-types.ts').then(({ writeRouteTypes }) => writeRouteTypes(app))
+  })
 }
 
 /** The values of the settings of the framework bundle. */

@@ -3,6 +3,7 @@ import { RequestBody } from '../body/request-body.ts'
 import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
+import type { RouteName, UrlArguments, UrlParameters } from '../routing/route-names.ts'
 import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import { parseCookies } from './cookies.ts'
@@ -10,6 +11,7 @@ import { HTTP_HINT_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 import { createRequestId, isRequestId } from './request-id.ts'
 import { type Host, parseTarget, readHost, type Target } from './request-target.ts'
+import { Response } from './response.ts'
 import { type Forwarded, nothingForwarded, TrustedProxies } from './trusted-proxies.ts'
 
 /** The connection of a request, such as a socket of node. */
@@ -68,6 +70,7 @@ export class Request {
   #cookies: ReadonlyMap<string, string> | undefined
   readonly #parent: Request | undefined
   #createSession: ((request: Request) => Session) | undefined
+  #urls: Urls | undefined
   #session: Session | undefined
   #stopwatch: Stopwatch | undefined
 
@@ -268,6 +271,50 @@ export class Request {
     this.#createSession = create
   }
 
+  /** Sets the generator of URLs for {@link redirectTo}. */
+  provideUrls(urls: Urls): void {
+    this.#urls = urls
+  }
+
+  /**
+   * Redirects the client to a route, whose variable `_locale` is that of this page by default. The status is 303, so that a browser asks by
+   * GET; after a GET it is 302. @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID
+   */
+  redirectTo<name extends RouteName>(route: name, ...rest: UrlArguments<name, []>): Response
+  redirectTo(route: string, parameters: UrlParameters = {}): Response {
+    return this.#redirect(this.#generate(route, parameters))
+  }
+
+  /**
+   * Redirects the client to the page before: that of the header Referer, if it is another page of this site, otherwise a route. Other
+   * sites cannot choose the target. @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID
+   */
+  redirectBack<name extends RouteName>(otherwise: name, ...rest: UrlArguments<name, []>): Response
+  redirectBack(otherwise: string, parameters: UrlParameters = {}): Response {
+    const referer = this.headers.get('referer') ?? ''
+    const before = URL.canParse(referer) ? new URL(referer) : undefined
+    const isHere = before !== undefined && this.origin !== '' && before.origin === this.origin
+    const isOther = this.method !== 'GET' || before?.href !== this.url
+    return isHere && isOther
+      ? // With its origin: a path with two slashes would be another host.
+        this.#redirect(`${before.origin}${before.pathname}${before.search}`)
+      : this.#redirect(this.#generate(otherwise, parameters))
+  }
+
+  get #nearestUrls(): Urls | undefined {
+    return this.#urls ?? (this.#parent === undefined ? undefined : this.#parent.#nearestUrls)
+  }
+
+  #generate(route: string, parameters: UrlParameters): string {
+    const urls = this.#nearestUrls
+    if (urls === undefined) throw new TypeError('The URLs of routes are known from kernel.request on: use app.urls.')
+    return urls.generate(route, parameters, { request: this })
+  }
+
+  #redirect(location: string): Response {
+    return Response.redirect(location, this.method === 'GET' || this.method === 'HEAD' ? 302 : 303)
+  }
+
   /** Whether an error of the request is being answered, also in the sub-request for its error page. */
   get hasFailed(): boolean {
     return this.dispatchOptions?.onFailure !== undefined
@@ -313,6 +360,11 @@ export class Request {
     if (locale !== undefined) duplicate.attributes.set('_locale', locale)
     return duplicate
   }
+}
+
+/** Generates the URLs of routes. */
+interface Urls {
+  generate(name: string, parameters: UrlParameters, options: { readonly request: Request }): string
 }
 
 /** The attributes of a request. Development explains other ways to read them by this class. */

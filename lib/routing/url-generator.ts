@@ -5,12 +5,7 @@ import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING,
 import type { Pattern, PatternForm, PatternMatch, Requirement } from './pattern.ts'
 import type { Route } from './route.ts'
 import type { RouteCollection } from './route-collection.ts'
-
-/**
- * Values by name: texts, numbers, booleans, and lists of them in the query. `undefined` and `null` are left out. `_fragment`
- * is the part behind the `#`.
- */
-export type UrlParameters = Readonly<Record<string, unknown>>
+import type { RouteName, UrlArguments, UrlParameters } from './route-names.ts'
 
 /** The options of a URL. */
 export interface UrlOptions {
@@ -50,6 +45,7 @@ export class UrlGenerator {
   }
 
   /** @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID ROUTE_ORIGIN_UNKNOWN (all 500) */
+  generate<name extends RouteName>(name: name, ...rest: UrlArguments<name, [options?: UrlOptions]>): string
   generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = {}): string {
     const route = this.#routes.find(name) ?? this.#findByAlias(name)
     const page = options.request ?? this.#site

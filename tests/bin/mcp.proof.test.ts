@@ -12,7 +12,7 @@ const failing = `
     app.routes.add({
       name: 'order',
       path: '/order/:id',
-      controller: defineController('order', [], () => {
+      controller: defineController('order', () => {
         throw new TypeError('The order was lost, password=hunter2')
       }),
     })

@@ -1,4 +1,6 @@
+import type { Application } from '../../../kernel/bundle.ts'
 import { redirectController } from '../../../kernel/controller.ts'
+import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
 import { RequestEvent } from '../../../kernel/events.ts'
 import { type HttpErrorOptions, withoutStack } from '../../../lib/errors/http-error.ts'
@@ -15,12 +17,20 @@ import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 /** After validation, session and static files; before listeners that need the route. Symfony's priority. */
 const priority = 32
 
+/** The services that the router uses. For the files a request without a route has the wrong method. */
+export interface RouterServices extends Pick<Application, 'routes' | 'urls'> {
+  readonly debugGate: Pick<DebugGate, 'isDebug'>
+  readonly files: Pick<StaticFiles, 'find'>
+  readonly logger: Logger
+}
+
 /**
  * Finds the route of a request and sets its parameters, `_route`, `_route_params` and `_controller` as attributes. A request
  * with a controller (a forward, the error page) keeps it. `OPTIONS *` is for the whole server, and is answered here.
  */
 export class RouterListener {
   readonly #routes: RouteCollection
+  readonly #urls: Application['urls']
   readonly #logger: Logger
   readonly #isDebug: boolean
   readonly #files: Pick<StaticFiles, 'find'>
@@ -29,13 +39,13 @@ export class RouterListener {
   #size = 0
 
   /**
-   * Outside of debug mode, errors have no stack and no cause: both are always the same, and scanners cause many. For the files a
-   * request without a route has the wrong method.
+   * Outside of debug mode, errors have no stack and no cause: both are always the same, and scanners cause many.
    */
-  constructor(routes: RouteCollection, logger: Logger, isDebug: boolean, files: Pick<StaticFiles, 'find'>) {
+  constructor({ debugGate, files, logger, routes, urls }: RouterServices) {
     this.#routes = routes
+    this.#urls = urls
     this.#logger = logger.channel('request')
-    this.#isDebug = isDebug
+    this.#isDebug = debugGate.isDebug
     this.#files = files
   }
 
@@ -52,6 +62,7 @@ export class RouterListener {
 
   onRequest(event: RequestEvent): void {
     const { request } = event
+    request.provideUrls(this.#urls)
     if (request.attributes.has('_controller')) return
     // A test may add routes to a booted application.
     const matcher = this.#size === this.#routes.size ? (this.#matcher ?? this.prepare()) : this.prepare()

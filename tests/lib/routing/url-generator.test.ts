@@ -5,7 +5,8 @@ import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import type { RouteDefinition } from '#lib/routing/route.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { RouteMatcher } from '#lib/routing/route-matcher.ts'
-import { UrlGenerator, type UrlOptions, type UrlParameters } from '#lib/routing/url-generator.ts'
+import type { UrlParameters } from '#lib/routing/route-names.ts'
+import { UrlGenerator, type UrlOptions } from '#lib/routing/url-generator.ts'
 import { probeRoutes } from './probe-routes.ts'
 
 const routes = new RouteCollection()

@@ -6,16 +6,25 @@ import { redirectController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import { StaticFiles } from '#lib/http/static-files.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
+import { UrlGenerator } from '#lib/routing/url-generator.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
 const controller = () => new Response()
+
+const noRoutes = new RouteCollection()
+
+const services = { files: new StaticFiles(), routes: noRoutes, urls: new UrlGenerator(noRoutes) }
 
 function createListener() {
   const routes = new RouteCollection()
   routes.add({ name: 'item', path: '/item/:id', methods: ['GET', 'PUT'], defaults: { _format: 'json' }, controller })
   routes.add({ name: 'slash', path: '/slash/', controller })
   const { logger, records } = createRecorder()
-  return { listener: new RouterListener(routes, logger, true, new StaticFiles()), records, routes }
+  return {
+    listener: new RouterListener({ ...services, debugGate: { isDebug: true }, logger, routes }),
+    records,
+    routes,
+  }
 }
 
 function route(request: Request): Request {
@@ -110,7 +119,7 @@ t.test('a missing slash is answered by the redirect controller, under the name o
 t.test('outside of debug mode a miss has no cause and no stack', async t => {
   const { logger } = createRecorder()
   const { stackTraceLimit } = Error
-  const listener = new RouterListener(new RouteCollection(), logger, false, new StaticFiles())
+  const listener = new RouterListener({ ...services, debugGate: { isDebug: false }, logger })
   const error = errorOf(createRequest('/x'), { ...createListener(), listener })
   t.equal(error.message, 'No route found for "GET http://localhost/x"')
   t.equal(error.cause, undefined)

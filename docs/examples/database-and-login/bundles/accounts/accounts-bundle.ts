@@ -18,7 +18,7 @@ const credentials = v.object({ email, password: v.string() })
 export function createAccountsBundle(database: Database): Bundle {
   return {
     name: 'accounts',
-    register({ dispatcher, guards, routes, urls, view }) {
+    register({ dispatcher, guards, routes, view }) {
       const users = new Users(database)
       new UserListener(users).subscribe(dispatcher)
       view.addGlobal('user', request => request.attributes.get('user'))
@@ -26,9 +26,9 @@ export function createAccountsBundle(database: Database): Bundle {
       for (const role of ['member', 'admin'] as const) {
         guards.push({
           name: role,
-          check({ attributes }) {
-            const user = attributes.get('user')
-            if (user === undefined) return Response.redirect(urls.generate('login'), 303)
+          check(request) {
+            const user = request.attributes.get('user')
+            if (user === undefined) return request.redirectTo('login')
             if (user.role !== role && user.role !== 'admin') throw new HttpError(403, `Only for the role ${role}.`)
             return undefined
           },
@@ -38,11 +38,11 @@ export function createAccountsBundle(database: Database): Bundle {
       const show = async (request: Request, template: string, model: object = {}, status = 200) =>
         Response.html(view.render(template, { issues: {}, values: {}, ...model }, request), { status })
 
-      const logIn = async ({ session }: Request, { id }: User) => {
+      const logIn = async (request: Request, { id }: User) => {
         // Another client may know the id of the session: from now on it has a new one.
-        await session.regenerate()
-        await session.set('user', id)
-        return Response.redirect(urls.generate('tools'), 303)
+        await request.session.regenerate()
+        await request.session.set('user', id)
+        return request.redirectTo('tools')
       }
 
       routes.get('join', '/join', request => show(request, 'accounts/join'))
@@ -60,9 +60,9 @@ export function createAccountsBundle(database: Database): Bundle {
         if (user !== undefined) return logIn(request, user)
         return show(request, 'accounts/login', { issues: { '': ['The address or the password is wrong.'] } }, 422)
       })
-      routes.post('logout', '/logout', async ({ session }) => {
-        await session.invalidate()
-        return Response.redirect(urls.generate('tools'), 303)
+      routes.post('logout', '/logout', async request => {
+        await request.session.invalidate()
+        return request.redirectTo('tools')
       })
     },
   }

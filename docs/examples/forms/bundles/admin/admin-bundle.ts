@@ -9,13 +9,13 @@ const adminSettings = defineSettings({
 export const adminBundle: Bundle = {
   name: 'admin',
   settings: adminSettings,
-  register({ guards, routes, settings, urls, view }) {
+  register({ guards, routes, settings, view }) {
     const { ADMIN_PASSWORD } = settings.of(adminSettings)
 
     guards.push({
       name: 'admin',
-      async check({ session }) {
-        return (await session.has('admin')) ? undefined : Response.redirect(urls.generate('login'), 303)
+      async check(request) {
+        return (await request.session.has('admin')) ? undefined : request.redirectTo('login')
       },
     })
 
@@ -31,11 +31,11 @@ export const adminBundle: Bundle = {
       // Another client may know the id of the session: from now on it has a new one.
       await request.session.regenerate()
       await request.session.set('admin', true)
-      return Response.redirect(urls.generate('login'), 303)
+      return request.redirectTo('login')
     }
     const logout = async (request: Request) => {
       await request.session.invalidate()
-      return Response.redirect(urls.generate('login'), 303)
+      return request.redirectTo('login')
     }
 
     routes.get('login', '/login', request => show(request))

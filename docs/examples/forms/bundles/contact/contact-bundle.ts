@@ -15,7 +15,7 @@ import { MessageFolder } from './message-folder.ts'
 /** Accepts messages by a form. */
 export const contactBundle: Bundle = {
   name: 'contact',
-  register({ directory, routes, urls, view }) {
+  register({ directory, routes, view }) {
     const folder = new MessageFolder(path.join(directory, 'var/contact'))
 
     const show = async (request: Request, form: ViewModel = { issues: {}, values: {} }, status = 200) => {
@@ -27,7 +27,7 @@ export const contactBundle: Bundle = {
       if (form.issues !== undefined) return show(request, form, 422)
       await folder.keep(form.value)
       await request.session.flash('notice', `Thank you, ${form.value.name}.`)
-      return Response.redirect(urls.generate('contact'), 303)
+      return request.redirectTo('contact')
     })
     routes.add({
       name: 'contact_picture',

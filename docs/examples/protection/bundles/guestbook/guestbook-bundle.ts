@@ -6,7 +6,7 @@ const month = 30 * 86_400
 /** Keeps entries in memory. */
 export const guestbookBundle: Bundle = {
   name: 'guestbook',
-  register({ routes, secrets, urls, view }) {
+  register({ routes, secrets, view }) {
     const entries = new Map<string, string>([['1', 'A fine place']])
 
     const show = (request: Request) => {
@@ -16,16 +16,16 @@ export const guestbookBundle: Bundle = {
     const write = async (request: Request) => {
       const form = await request.formData()
       entries.set(String(entries.size + 1), String(form.get('text')))
-      const response = Response.redirect(urls.generate('guestbook'), 303)
+      const response = request.redirectTo('guestbook')
       const name = secrets.sign('guest', String(form.get('name') ?? ''), month)
       setCookie(response.headers, 'guest', name, { maxAge: month, secure: request.scheme === 'https' })
       return response
     }
-    const remove = ({ attributes }: Request) => {
-      entries.delete(String(attributes.get('_route_params')?.id))
-      return Response.redirect(urls.generate('guestbook'), 303)
+    const remove = (request: Request) => {
+      entries.delete(String(request.attributes.get('_route_params')?.id))
+      return request.redirectTo('guestbook')
     }
-    const pay = () => Response.redirect(urls.generate('guestbook'), 303)
+    const pay = (request: Request) => request.redirectTo('guestbook')
     const list = () => Response.json([...entries.values()])
 
     routes.get('guestbook', '/guestbook', show)
