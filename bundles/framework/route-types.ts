@@ -22,6 +22,9 @@ export async function writeRouteTypes({ directory, logger, routes }: Application
   }
 }
 
+/** The entry point of the package. */
+const entry = 'sinfonietta'
+
 /** Those of the framework and the profiler begin with `_`: no page of an application links to them. */
 function toRouteTypes(routes: Iterable<Route>): string {
   const own = [...routes].filter(({ name }) => !name.startsWith('_'))
@@ -29,9 +32,9 @@ function toRouteTypes(routes: Iterable<Route>): string {
     [route.name, ...route.aliases].map(name => `    ${JSON.stringify(name)}: ${toType(route)}\n`),
   )
   return `// The development server has written this file: it is written again when routes change.
-import type { UrlValue } from 'sinfonietta'
+import type { UrlValue } from '${entry}'
 
-declare module 'sinfonietta' {
+declare module '${entry}' {
   interface KnownRoutes {
 ${lines.toSorted().join('')}  }
 }
