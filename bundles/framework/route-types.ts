@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Application } from '../../kernel/bundle.ts'
+import { packageName } from '../../lib/package.ts'
 import type { Pattern } from '../../lib/routing/pattern.ts'
 import type { Route } from '../../lib/routing/route.ts'
 
@@ -22,9 +23,6 @@ export async function writeRouteTypes({ directory, logger, routes }: Application
   }
 }
 
-/** The entry point of the package. */
-const entry = 'sinfonietta'
-
 /** Those of the framework and the profiler begin with `_`: no page of an application links to them. */
 function toRouteTypes(routes: Iterable<Route>): string {
   const own = [...routes].filter(({ name }) => !name.startsWith('_'))
@@ -32,9 +30,9 @@ function toRouteTypes(routes: Iterable<Route>): string {
     [route.name, ...route.aliases].map(name => `    ${JSON.stringify(name)}: ${toType(route)}\n`),
   )
   return `// The development server has written this file: it is written again when routes change.
-import type { UrlValue } from '${entry}'
+export type UrlValue = string | number | bigint | boolean
 
-declare module '${entry}' {
+declare module '${packageName}' {
   interface KnownRoutes {
 ${lines.toSorted().join('')}  }
 }

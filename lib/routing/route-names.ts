@@ -17,6 +17,3 @@ export type UrlArguments<name extends string, rest extends readonly unknown[]> =
     ? [parameters?: KnownRoutes[name] & UrlParameters, ...rest: rest]
     : [parameters: KnownRoutes[name] & UrlParameters, ...rest: rest]
   : [parameters?: UrlParameters, ...rest: rest]
-
-/** A value of a variable in a URL. */
-export type UrlValue = string | number | bigint | boolean
