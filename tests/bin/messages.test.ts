@@ -7,6 +7,8 @@ t.test('a message of ws is a unit of its own, which its upgrade leads to', async
   await checkMessages(t, serveMessages.ws, count)
 })
 
+t.test('so is one of @fastify/websocket', t => checkMessages(t, serveMessages.fastify, count))
+
 t.test('so is an event of Socket.IO, and its packets are not messages of ws', async t => {
   await checkMessages(t, serveMessages.socketIo, count)
 })

@@ -36,7 +36,7 @@ interface Messages {
 }
 
 /** Programs that serve messages. */
-export const serveMessages: Readonly<Record<'ws' | 'socketIo', Messages>> = {
+export const serveMessages: Readonly<Record<'ws' | 'fastify' | 'socketIo', Messages>> = {
   ws: {
     source: `
 import { WebSocketServer } from 'ws'
@@ -52,27 +52,25 @@ sockets.on('connection', socket => {
 })`,
     route: 'message /chat ask',
     hasCause: false,
-    async open(url) {
-      const { WebSocket } = await import('ws')
-      const socket = new WebSocket(`${url.replace('http', 'ws')}/chat?key=1`)
-      await new Promise(resolve => socket.once('open', resolve))
-      return {
-        send(data) {
-          const { number } = data as { readonly number: number }
-          const answered = new Promise<number>(resolve => {
-            const take = (text: unknown) => {
-              if (String(text) !== String(number)) return
-              socket.off('message', take)
-              resolve(number)
-            }
-            socket.on('message', take)
-          })
-          socket.send(JSON.stringify({ type: 'ask', ...data }))
-          return answered
-        },
-        close: () => socket.close(),
-      }
-    },
+    open: openSocket,
+  },
+  fastify: {
+    source: `
+import fastify from 'fastify'
+import websocket from '@fastify/websocket'
+const [answerInner] = server.listeners('request')
+server.removeAllListeners('request')
+const serverFactory = handle =>
+  server.on('request', (message, reply) => (message.url.startsWith('/inner') ? answerInner : handle)(message, reply))
+const app = fastify({ serverFactory })
+await app.register(websocket)
+app.get('/chat', { websocket: true }, socket => {
+  socket.on('message', async data => socket.send(String(await work(JSON.parse(data)))))
+})
+await app.ready()`,
+    route: 'message /chat ask',
+    hasCause: false,
+    open: openSocket,
   },
   socketIo: {
     source: `
@@ -90,6 +88,30 @@ new Server(server).on('connection', socket => {
       return { send: data => socket.emitWithAck('ask', data), close: () => void socket.close() }
     },
   },
+}
+
+/** Opens a connection of ws. */
+async function openSocket(url: string): ReturnType<Messages['open']> {
+  const { WebSocket } = await import('ws')
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/chat?key=1`)
+  socket.setMaxListeners(0)
+  await new Promise(resolve => socket.once('open', resolve))
+  return {
+    send(data) {
+      const { number } = data as { readonly number: number }
+      const answered = new Promise<number>(resolve => {
+        const take = (text: unknown) => {
+          if (String(text) !== String(number)) return
+          socket.off('message', take)
+          resolve(number)
+        }
+        socket.on('message', take)
+      })
+      socket.send(JSON.stringify({ type: 'ask', ...data }))
+      return answered
+    },
+    close: () => socket.close(),
+  }
 }
 
 interface MessageData {
