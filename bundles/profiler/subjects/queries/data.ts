@@ -71,6 +71,22 @@ export const queriesProcessSchema = v.object({
   ),
 })
 
+/** The reading queries of one statement and one place that many sub-requests have made. */
+export type RepeatedBelow = v.InferOutput<typeof below>
+
+const below = v.object({
+  system: check.text,
+  text: check.text,
+  caller: maybe(caller),
+  count: check.count,
+  /** Milliseconds of all of them. */
+  time: amount,
+  /** How many sub-requests have made them. */
+  requests: check.count,
+  /** Whether all had the same values. */
+  isSame: flag,
+})
+
 /** Queries refer to one another by their index: one without a system or a text is replaced. */
 export const queriesSchema = v.object({
   /** In the order in which they began, at most 500. */
@@ -81,6 +97,8 @@ export const queriesSchema = v.object({
   more: maybe(
     v.object({ database: maybe(moreWorkSchema), cache: maybe(moreWorkSchema), waits: maybe(moreWorkSchema) }),
   ),
+  /** The queries that were repeated in sub-requests; absent without any. */
+  below: maybe(list(below)),
   /** Waits of 10 ms or more for a connection of a pool, where the library reports them; at most 100 with details. */
   waits: maybe(
     list(

@@ -11,7 +11,7 @@ export interface PackedQuery extends Omit<QueryData, keyof QueryStatement> {
 }
 
 /** The queries of a request as they are stored: each statement once. */
-export interface PackedQueries extends Pick<QueriesData, 'more' | 'omitted' | 'waits'> {
+export interface PackedQueries extends Pick<QueriesData, 'below' | 'more' | 'omitted' | 'waits'> {
   readonly statements: readonly QueryStatement[]
   readonly queries: readonly PackedQuery[]
 }

@@ -157,6 +157,11 @@ function toWork({ caller, end, error, index, start, stopped }: StoredQuery, name
   return createWork({ name, text, id: `query-${index}`, start, end, stopped, hasFailed: error !== '', caller })
 }
 
+/** Whether a statement only reads. */
+export function isReading(operation: string, text: string): boolean {
+  return reads.has(operation) && !hasEffect.test(text)
+}
+
 /** Each field is copied by its name: with so many fields, a spread would be several times as slow. */
 function toStoredQuery(
   query: QueryData,
@@ -168,7 +173,7 @@ function toStoredQuery(
     index,
     kind: isCache(system) ? 'cache' : 'database',
     operation,
-    isRead: reads.has(operation) && !hasEffect.test(text),
+    isRead: isReading(operation, text),
     system,
     namespace,
     server,

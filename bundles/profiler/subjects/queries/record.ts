@@ -22,6 +22,7 @@ import { MoreWorkCounter } from '../../record/more-work.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { findField } from '../../record/running-field.ts'
 import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../record/trace.ts'
+import { findRepeatedBelow } from './below.ts'
 import type { ConnectionWaitData, QueryData } from './data.ts'
 import { captureQuery, type DescribedQuery, identityOf, QueryDescriber } from './describe-query.ts'
 import { type PackedQueries, type PackedQuery, StatementList } from './pack.ts'
@@ -317,7 +318,8 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
     name: 'queries',
     collectsLate: true,
     collect(collected) {
-      const trace = queryPart.find(collected)
+      const below = findRepeatedBelow(collected)
+      const trace = below.length > 0 ? queryPart.of(collected) : queryPart.find(collected)
       if (trace === undefined) return undefined
       const { omitted, queries, statements, twins } = trace
       const waits = trace.listWaits(readClock() - collected.start)
@@ -334,6 +336,7 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
         omitted,
         ...((database ?? cache ?? moreWaits) && { more: { database, cache, waits: moreWaits } }),
         ...(waits.length > 0 && { waits }),
+        ...(below.length > 0 && { below: [...below] }),
       }
     },
     summarize(trace) {

@@ -16,6 +16,7 @@ import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import { countAllCalls, coveredWorkTime, readStops, sumWithin, workTime } from '../../profile/work.ts'
 import { hasConsole } from '../../record/recording-policy.ts'
+import type { RepeatedBelow } from './data.ts'
 import {
   beginsTransaction,
   chainsTransaction,
@@ -440,7 +441,7 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
   name: 'repeated-queries',
   title: 'N+1 queries',
   find(profile) {
-    return findRepeatedQueries(profile).items.map(queries => {
+    const items = findRepeatedQueries(profile).items.map((queries): RuleFinding => {
       const [{ isRead, system, text }, second] = queries
       const how = isDocumentStore(system) ? '$in, or $lookup' : 'a join, or WHERE … IN (…)'
       const field = findCommonField(queries)
@@ -457,13 +458,40 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
         evidence: { count: queries.length, time: timeOf(queries) },
       }
     })
+    return [...items, ...readBelow(profile).map(describeBelow)]
   },
   measure: {
     unit: 'queries',
     // Failed queries count: a page whose queries fail is not fixed.
-    read: (finding, profile) => findByStatement(finding, readQueries(profile).database.queries).length,
+    read(finding, profile) {
+      const below = findByStatement(finding, readBelow(profile)).reduce((sum, { count }) => sum + count, 0)
+      return findByStatement(finding, readQueries(profile).database.queries).length + below
+    },
     total: countAllCalls,
   },
+}
+
+function readBelow({ collectors }: Profile): readonly RepeatedBelow[] {
+  return collectors.queries?.below ?? []
+}
+
+/** The queries of sub-requests: the profile of each of them shows one. */
+function describeBelow({ caller = {}, count, isSame, requests, text, time }: RepeatedBelow): RuleFinding {
+  const how = isSame ? ' with the same values' : ''
+  return {
+    severity: 'warning',
+    ...(isSame && { title: 'Query repeated' }),
+    problem: `${isSame ? '' : 'N+1: '}{statement} ran ${formatCount(count, 'time')}${how} in ${formatNumber(requests)} sub-requests, ${formatDuration(time)} in total.`,
+    ...describePlaces(
+      [{ caller }],
+      { statement: shortenStatement(text) },
+      isSame
+        ? 'Run it once before the sub-requests, and pass on the result'
+        : 'Load the rows of all sub-requests with one query before, and pass them on',
+    ),
+    place: { panel: 'time' },
+    evidence: { count, time },
+  }
 }
 
 /** How often queries ran, and how long; if not all queries of the request are listed, at least that. */
@@ -564,7 +592,10 @@ export const duplicateQueriesRule: FindingRule<Profile> = {
   },
 }
 
-function findByStatement({ values }: RuleFinding, queries: readonly StoredQuery[]): readonly StoredQuery[] {
+function findByStatement<query extends { readonly text: string }>(
+  { values }: RuleFinding,
+  queries: readonly query[],
+): readonly query[] {
   return queries.filter(({ text }) => shortenStatement(text) === values?.statement)
 }
 

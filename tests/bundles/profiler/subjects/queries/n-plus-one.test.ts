@@ -1,8 +1,10 @@
 import { Redis } from 'ioredis'
 import { createPool, type RowDataPacket } from 'mysql2/promise'
+import type { Request } from 'sinfonietta'
 import { t } from 'tap'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -70,4 +72,46 @@ t.test('a page with N+1 shows it everywhere, and its correction', { skip: lacksM
   const page = await expectProfile(fixed)
   page.ran(2).ran({ text: 'authors', atMost: 1 }).ran({ system: 'redis', count: 1 }).not.hadFindings('repeated-queries')
   t.equal((await storage.search({ limit: 10 })).total, 2)
+})
+
+t.test('a query of each of many fragments is one finding of the page, at the line of the query', async t => {
+  const names = { product: [12, true], few: [4, true], user: [12, false] } as const
+  const { client, profileOf } = await createProfiledKernel(t, {
+    register: app => {
+      for (const [name, [count, isOfItem]] of Object.entries(names)) {
+        const fragment = (id: number) =>
+          defineController('part', async () => {
+            await app.queries.measure(
+              'postgresql',
+              `SELECT * FROM ${name}s WHERE id = ?`,
+              [isOfItem ? id : 1],
+              () => [],
+            )
+            return Response.text('')
+          })
+        const controller = async (request: Request) => {
+          for (let id = 0; id < count; id++) await app.kernel.forward(request, fragment(id))
+          return Response.html('')
+        }
+        app.routes.add({ name, path: `/${name}`, controller })
+      }
+    },
+  })
+  const find = async (name: string) => {
+    const response = await client.get(`/${name}`)
+    t.equal(response.status, 200)
+    return findFindings(await profileOf(response)).filter(({ rule }) => rule === 'repeated-queries')
+  }
+  t.match(await find('product'), [
+    {
+      title: 'N+1 queries',
+      problem: /^N\+1: \{statement\} ran 12 times in 12 sub-requests, /,
+      values: { statement: 'SELECT * FROM products WHERE id = ?' },
+      code: { file: /n-plus-one\.test\.[jt]s$/, line: Number },
+    },
+  ])
+  t.match(await find('user'), [
+    { title: 'Query repeated', problem: /ran 12 times with the same values in 12 sub-requests/ },
+  ])
+  t.strictSame(await find('few'), [])
 })
