@@ -31,11 +31,11 @@ import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from 
 import { listenerLeakRule, manyLogsRule } from './logs/rules.ts'
 import { slowMailRule } from './mails/rules.ts'
 import { blockedLoopRule, synchronousCallRule } from './memory/rules.ts'
+import { openTransactionRule } from './queries/open-transaction.ts'
 import {
   duplicateQueriesRule,
   manyQueriesRule,
   manyRowsRule,
-  openTransactionRule,
   repeatedCommandsRule,
   repeatedQueriesRule,
   sequentialQueriesRule,
