@@ -1,5 +1,6 @@
 import { currentMessage, report } from '../../kernel/contracts/functions.ts'
 import { observeCalls } from '../../lib/observe-calls.ts'
+import { readProperty } from '../../lib/text/describe-value.ts'
 import { failWith, measureCall } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
@@ -13,7 +14,12 @@ export const svelteKit: Library = {
   declares: {
     record_span: code => observeCalls(code, (_, [given]) => measureSpan(given as KitSpan)),
     // The error is its last argument.
-    handle_error_and_jsonify: code => observeCalls(code, (_, args) => failWith(args.at(-1))),
+    handle_error_and_jsonify: code =>
+      observeCalls(code, (_, args) => {
+        const error = args.at(-1)
+        // Without a route, the framework itself refuses the request.
+        return readProperty(error, 'status') === 404 ? undefined : failWith(error)
+      }),
   },
 }
 

@@ -73,7 +73,7 @@ export { handle_error_and_jsonify$1 as handle }`
     t.equal(await run?.(span('sveltekit.load', () => Promise.resolve(7))), 7)
     t.equal(await run?.(span('sveltekit.resolve', () => 8)), 8)
     t.strictSame(handle?.({}, {}, broken), { message: broken.message })
-    handle?.({}, {}, { status: 404 })
+    handle?.({}, {}, Object.assign(new Error('Not Found'), { status: 404 }))
     await run?.(span('sveltekit.endpoint', shelf))
   })
   t.strictSame(reports, [

@@ -412,9 +412,13 @@ t.test('variables that occur in ordinary texts are not masked', async t => {
     SITE_URL: 'https://example.org/',
     SHORT_KEY: 'seven77',
     TZ: 'Europe/Berlin',
+    __NEXT_PRIVATE_ORIGIN: 'http://localhost:3000',
   })
-  const text = 'at f (/srv/site/x.ts:1:2) https://example.org/ 127.0.0.1 /usr/local/bin seven77 Europe/Berlin'
+  const text =
+    'at f (/srv/site/x.ts:1:2) http://localhost:3000/items https://example.org/ 127.0.0.1 /usr/local/bin seven77 Europe/Berlin'
   t.equal(environment.text(text), text)
+  const others = new Redactor({ PRIVATE_API: 'https://api.example.org', PRIVATE_HOOK: 'http://localhost:3000/hook-9' })
+  t.equal(others.text('https://api.example.org/a http://localhost:3000/hook-9'), '******/a ******')
   const declared = new Redactor({ APP_KEY: 'visible-value' })
   declared.declare([{ name: 'APP_KEY', isSecret: false }])
   t.equal(declared.text('visible-value'), 'visible-value')
