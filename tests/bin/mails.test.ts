@@ -54,6 +54,7 @@ const local = {
   json: nodemailer.createTransport({ jsonTransport: true }),
   stream: nodemailer.createTransport({ streamTransport: true, buffer: true }),
   sendmail: nodemailer.createTransport({ sendmail: true, path: '/bin/cat' }),
+  ses: nodemailer.createTransport({ SES: { sesClient: { send: async () => ({ MessageId: 'ses-1' }), config: {} }, SendEmailCommand: class {} } }),
 }
 plain.use('compile', (mail, done) => {
   if (mail.data.template) mail.data.html = '<h1>' + mail.data.template + '</h1>'
@@ -84,6 +85,7 @@ const pages = {
   many: async number => { for (let n = 0; n < 60; n++) await local.json.sendMail(order(n)) },
   json: number => local.json.sendMail(order(number)),
   buffer: number => local.stream.sendMail(order(number)),
+  ses: number => local.ses.sendMail({ from: 'shop@example.org', ...order(number) }),
   sendmail: number => local.sendmail.sendMail(order(number)).catch(error => ({ error: String(error) })),
   shape: () => ({ length: pool.sendMail.length, name: pool.sendMail.name, own: Object.keys(plain.transporter).includes('send') }),
   missing: number => plain.sendMail({ ...order(number), attachments: [{ path: '/no/such/file' }] }).catch(error => ({ error: error.code })),
@@ -202,6 +204,7 @@ t.test(
       answer: { message: String },
     })
     t.match((await read('/buffer/1')).mail, { transport: 'StreamTransport' })
+    t.match((await read('/ses/1')).mail, { transport: 'SESTransport', response: 'ses-1', subject: 'Order 1' })
     t.match((await read('/sendmail/1')).mail, { transport: 'Sendmail', end: Number })
     t.match(await read('/missing/1'), {
       answer: { error: /^E/ },
