@@ -16,8 +16,8 @@ const shownVariables: readonly string[] = ['TZ', 'LANG']
 /** `PWD` reads like a password, but a shell keeps the working directory there. */
 const workingDirectories: ReadonlySet<string> = new Set(['PWD', 'OLDPWD'])
 
-/** An address of a server of this machine, such as the `__NEXT_PRIVATE_ORIGIN` of Next.js: it is in the URL of each request. */
-const ownAddress = /^https?:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1?\]|0\.0\.0\.0)(?::\d+)?\/?$/
+/** An address of this machine, such as the `__NEXT_PRIVATE_ORIGIN` of Next.js: it is in the URL of each request. */
+const ownAddress = /^(?:https?:\/\/)?(?:localhost|127\.\d+\.\d+\.\d+|\[::1?\]|0\.0\.0\.0)(?::\d+)?\/?$/
 
 const valueBounds: CopyBounds = { depth: 10, entries: 5000, text: Number.POSITIVE_INFINITY }
 /** Levels of URLs within queries of URLs. */

@@ -413,6 +413,7 @@ t.test('variables that occur in ordinary texts are not masked', async t => {
     SHORT_KEY: 'seven77',
     TZ: 'Europe/Berlin',
     __NEXT_PRIVATE_ORIGIN: 'http://localhost:3000',
+    API_HOST: '127.0.0.1',
   })
   const text =
     'at f (/srv/site/x.ts:1:2) http://localhost:3000/items https://example.org/ 127.0.0.1 /usr/local/bin seven77 Europe/Berlin'
