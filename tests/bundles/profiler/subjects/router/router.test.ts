@@ -1,4 +1,6 @@
+import { HttpError, type Request } from 'sinfonietta'
 import t from 'tap'
+import { findReason, writeReason } from '#bundles/profiler/insight/overview/answer.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { rebuildRequest } from '#bundles/profiler/subjects/router/show.ts'
@@ -24,6 +26,48 @@ t.test('the matched route is recorded; the reasons against other routes are comp
   t.match(html, '<tr class="route-ok">')
   t.match(html, /<summary>\d+ more routes, with other paths<\/summary>/)
   t.notMatch(text, '_profiler')
+})
+
+t.test('the guard that has answered or refused a request is named, and so are those that it has passed', async t => {
+  const { client, profileOf, show } = await createProfiledKernel(t, {
+    register({ guards, routes }) {
+      const roleOf = ({ headers }: Request) => headers.get('x-role') ?? ''
+      guards.push({
+        name: 'login',
+        check: request => (roleOf(request) === '' ? request.redirectTo('login') : undefined),
+      })
+      guards.push({
+        name: 'admin',
+        check(request) {
+          if (roleOf(request) !== 'admin') throw new HttpError(403, 'Not yours.')
+          return undefined
+        },
+      })
+      routes.get('login', '/login', () => Response.text('log in'))
+      routes.group({ prefix: '/shop', guard: 'login' }, group => {
+        group.add({ name: 'admin', path: '/admin/', guard: 'admin', controller: () => Response.text('secret') })
+      })
+    },
+  })
+  const found: string[][] = []
+  for (const [role, path] of [
+    ['', '/shop/admin'],
+    ['reader', '/shop/admin/'],
+    ['admin', '/shop/admin/'],
+  ] as const) {
+    const profile = await profileOf(await client.get(path, { headers: { 'x-role': role } }))
+    const text = toText(await show('router', profile))
+    found.push([
+      String(profile.summary.status),
+      /Answered by the guard \w+|Guards passed [\w, ]+?(?= Route|$)/.exec(text)?.[0] ?? text,
+      writeReason(findReason(profile)),
+    ])
+  }
+  t.strictSame(found, [
+    ['302', 'Answered by the guard login', ''],
+    ['403', 'Answered by the guard admin', 'the guard admin: Not yours'],
+    ['200', 'Guards passed login, admin', ''],
+  ])
 })
 
 t.test('a request without a route is recorded with the nearest routes', async t => {
