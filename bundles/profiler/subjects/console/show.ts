@@ -30,8 +30,8 @@ export const consoleView: SubjectView = {
   badge({ profile }) {
     const { dumps } = profile.summary
     const bad = countComplaints(profile)
-    if (bad.count > 0) return { text: String(bad.count), level: bad.tone }
-    return { text: dumps === 0 ? '' : String(dumps), level: 'plain' }
+    if (bad.count > 0) return { text: formatNumber(bad.count), level: bad.tone }
+    return { text: dumps === 0 ? '' : formatNumber(dumps), level: 'plain' }
   },
 
   toView({ profile }, { editor }) {

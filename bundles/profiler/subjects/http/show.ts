@@ -22,15 +22,16 @@ export const callsView: SubjectView = {
 
   badge({ profile }) {
     const bad = countBadCalls(profile)
-    if (bad.count > 0) return { text: String(bad.count), level: bad.tone }
+    if (bad.count > 0) return { text: formatNumber(bad.count), level: bad.tone }
     const count = callWork.count(profile)
-    return { text: count === 0 ? '' : String(count), level: 'plain' }
+    return { text: count === 0 ? '' : formatNumber(count), level: 'plain' }
   },
 
   toView({ called = [], profile }, { editor }) {
     const { calls, more, omitted } = readCalls(profile)
     const ended = calls.filter(({ end }) => end !== undefined)
     const whole = spanOf(calls)
+    const hosts = new Set(calls.map(({ url }) => splitAddress(url).host))
     return {
       isEmpty: calls.length === 0,
       count: callWork.count(profile),
@@ -43,6 +44,7 @@ export const callsView: SubjectView = {
       until: formatDuration(whole.start + whole.duration),
       calls: calls.map(call => ({
         ...toRow(call, whole, editor),
+        isShort: hosts.size === 1,
         messages: viewMessages(call),
         called: viewCalled(called.find(({ index }) => index === call.index)),
       })),
@@ -110,8 +112,7 @@ function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
     client,
     method,
     url,
-    // A line has no room for more.
-    target: shorten(url.replace(/^https?:\/\//, ''), urlLimit),
+    ...splitAddress(url),
     twinIndex: twin,
     start: formatDuration(start),
     where: editor.nameCaller(call.caller),
@@ -130,6 +131,12 @@ function viewCalled(called: CalledProfile | undefined) {
 }
 
 const urlLimit = 160
+
+/** The parts of an address: calls of one host differ by their target only. A line has no room for a long one. */
+function splitAddress(url: string): { readonly host: string; readonly target: string } {
+  const [, host = '', target = ''] = /^(?:https?:\/\/([^/]*))?(.*)$/s.exec(url) ?? []
+  return { host, target: shorten(target, urlLimit) }
+}
 
 /** Characters of a text in a message of a call on a page: the table of the calls has pages of rows. */
 const contentLimit = 4_000

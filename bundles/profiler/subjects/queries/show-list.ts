@@ -264,7 +264,7 @@ function createList(
         })),
       facts: [
         { text: facts.rows === '' ? '' : formatCount(Number(query.rows), 'row'), isMinor: true },
-        { text: facts.time, tone: slownessOf(query), title: `at ${facts.start}` },
+        { text: facts.time, tone: slownessOf(query) },
       ],
       isOpen: isUnfolded,
       isUnended: end === undefined,

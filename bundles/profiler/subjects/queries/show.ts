@@ -88,9 +88,9 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
 
     badge({ profile }) {
       const failed = countFailedQueries(kind, profile).count
-      if (failed > 0) return { text: String(failed), level: 'error' }
+      if (failed > 0) return { text: formatNumber(failed), level: 'error' }
       const count = countQueries(kind, profile)
-      return { text: count === 0 ? '' : String(count), level: 'plain' }
+      return { text: count === 0 ? '' : formatNumber(count), level: 'plain' }
     },
 
     toView: (shown, app) => viewQueries(kind, shown, app),
