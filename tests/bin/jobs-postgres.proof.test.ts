@@ -2,21 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { t } from 'tap'
-import { bossProgram, checkJobs, graphileProgram } from '#tests/support/check-jobs.ts'
+import { bossProgram, checkJobs } from '#tests/support/check-jobs.ts'
 import { noRegistry } from '#tests/support/npm-registry.ts'
 import { lacksPostgres } from '#tests/support/start-postgres.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 
 const skip = lacksPostgres
-const count = 200
-
-t.test('200 jobs of graphile-worker at once', { skip }, async t => {
-  t.ok(await checkJobs(t, graphileProgram, 1, count))
-})
-
-t.test('200 jobs of pg-boss at once', { skip }, async t => {
-  t.ok(await checkJobs(t, bossProgram("import PgBoss from 'pg-boss'"), 2, count))
-})
 
 // It needs a later Node.js than this package, but runs on it.
 t.test('200 jobs of pg-boss 12 at once', { skip: skip || noRegistry }, async t => {
@@ -26,5 +17,5 @@ t.test('200 jobs of pg-boss 12 at once', { skip: skip || noRegistry }, async t =
   const line = ['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts', 'pg-boss@12']
   const { code, stderr } = await runProcess(t, line, { cwd: folder })
   t.equal(code, 0, stderr)
-  t.ok(await checkJobs(t, bossProgram("import { PgBoss } from 'pg-boss'"), 2, count, folder))
+  t.ok(await checkJobs(t, bossProgram("import { PgBoss } from 'pg-boss'"), 2, 200, folder))
 })

@@ -1,4 +1,5 @@
 import { t } from 'tap'
+import { provenRuns } from '#tests/support/sample.ts'
 import { startProfiled } from '#tests/support/start-profiled.ts'
 import { startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
@@ -59,7 +60,7 @@ t.test('a job of BullMQ has a profile of its own, which leads to the request tha
     return ((await response.json()) as { records: { summary: Found }[] }).records.map(({ summary }) => summary)
   }
   const read = async (token: string) => (await (await fetch(`${viewer}/_profiler/${token}.json`)).json()) as JobProfile
-  const count = 40
+  const count = provenRuns(200)
   const ids = await Promise.all(Array.from({ length: count }, async () => (await fetch(`${url}/ok`)).text()))
   const bulk = (await (await fetch(`${url}/bulk`)).text()).split(',')
   const failing = await (await fetch(`${url}/fail`)).text()

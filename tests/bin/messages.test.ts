@@ -1,7 +1,9 @@
 import { t } from 'tap'
 import { checkMessages, serveMessages } from '#tests/support/check-messages.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 
-const count = 20
+/** Of several connections, all at once. */
+const count = provenRuns(200)
 
 t.test('a message of ws is a unit of its own, which its upgrade leads to', async t => {
   await checkMessages(t, serveMessages.ws, count)

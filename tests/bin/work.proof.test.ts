@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { checkMessages, serveMessages } from '#tests/support/check-messages.ts'
 import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { listProfiles, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
@@ -10,10 +9,6 @@ import { until } from '#tests/support/until.ts'
 /** The command `sinfonietta profile`. */
 const program = path.join(import.meta.dirname, '../fixtures/profiled-program.js')
 const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
-
-t.test('200 messages of ws at once', t => checkMessages(t, serveMessages.ws, 200))
-
-t.test('200 events of Socket.IO at once', t => checkMessages(t, serveMessages.socketIo, 200))
 
 t.test('a seed script with 5,000 inserts says why it is slow', { skip: lacksPostgres }, async t => {
   const { database, host, port, user } = await startPostgres(t)

@@ -66,7 +66,7 @@ interface Job extends ProfileData {
  * Runs a program in which `count` requests at once enqueue jobs, and another one a job that fails `failing` times. Compares each job with the request that has
  * enqueued it. Returns the last attempt of the failed one.
  */
-export async function checkJobs(t: Test, source: string, failing: number, count = 20, cwd?: string) {
+export async function checkJobs(t: Test, source: string, failing: number, count: number, cwd?: string) {
   const { database, host, port, user } = await startPostgres(t)
   const DATABASE = `postgres://${user}@${host}:${port}/${database}`
   const { stop, url, viewer } = await startProfiled(t, program(source), { DATABASE }, cwd)
