@@ -400,9 +400,7 @@ t.test('files of tests import one another by their paths from the root', async t
 })
 
 /** Names that are right in each of their files. */
-const homonyms: Readonly<Record<string, string>> = {
-  createCommands: 'each bundle has its commands',
-}
+const homonyms: Readonly<Record<string, string>> = { createCommands: 'each bundle has its commands' }
 
 t.test('tests start their processes in one place', async t => {
   // A page that does what a finding reports, and programs without a test.

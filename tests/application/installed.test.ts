@@ -163,18 +163,13 @@ t.test('templates and assets of a package are watched if it is a link', async t 
 })
 
 /** Where code of the package is shown: only a repository has source maps. */
-const places = {
-  installed: (file: string) => `dist/${file}.js`,
-  linked: (file: string) => `${file}.ts`,
-}
+const places = { installed: (file: string) => `dist/${file}.js`, linked: (file: string) => `${file}.ts` }
 
 for (const kind of ['installed', 'linked'] as const) {
   t.test(`an application sees its own files first, then those of the ${kind} package`, async t => {
     const directory = makeApplication(t, kind === 'linked')
     const own = realpathSync(path.join(directory, 'node_modules/sinfonietta'))
-    const { stdout } = await runProcess(t, [process.execPath, '--enable-source-maps', 'ask.js'], {
-      cwd: directory,
-    })
+    const { stdout } = await runProcess(t, [process.execPath, '--enable-source-maps', 'ask.js'], { cwd: directory })
     const { answers, profiles, templates } = JSON.parse(stdout)
 
     t.match(answers.page, { status: 200, text: '<h1>Hello, Ada</h1>' })

@@ -66,9 +66,7 @@ ${slow}
 
 t.test(
   'an application with PostgreSQL and Redis: 1 + 50 queries are found, and fixed',
-  {
-    skip: lacksPostgres || lacksRedis,
-  },
+  { skip: lacksPostgres || lacksRedis },
   async t => {
     const [database, cache] = await Promise.all([startPostgres(t), startRedis(t)])
     await fill(database)

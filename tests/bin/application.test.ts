@@ -121,13 +121,7 @@ t.test('each change of a source compiles, whatever types it exports and wherever
   const tsconfig = inApplication('tsconfig.json')
   const own = JSON.parse(readFileSync(tsconfig, 'utf8'))
   const outputs = {
-    ...{
-      declaration: true,
-      declarationDir: 'types',
-      declarationMap: true,
-      emitDeclarationOnly: true,
-      composite: true,
-    },
+    ...{ declaration: true, declarationDir: 'types', declarationMap: true, emitDeclarationOnly: true, composite: true },
     ...{ inlineSourceMap: true, incremental: true, tsBuildInfoFile: 'info', outDir: 'out', rootDir: 'bundles' },
   }
   writeFileSync(tsconfig, JSON.stringify({ ...own, compilerOptions: { ...own.compilerOptions, ...outputs } }))

@@ -23,15 +23,7 @@ const applications: Readonly<Record<string, readonly [source: string, pages: Rea
     app.use('/error', async function answer(error, request, response, next) { await sleep(5); response.send('handled') })
     app.get('/:page', async function show(request, response) { if (request.params.page === 'own') block(); await sleep(5); response.send('ok') })
     const server = app.listen(0, '127.0.0.1', ready)`,
-    {
-      behind: 'audit',
-      between: 'first',
-      wait: 'audit',
-      before: 'audit',
-      nested: 'audit',
-      error: 'audit',
-      own: 'show',
-    },
+    { behind: 'audit', between: 'first', wait: 'audit', before: 'audit', nested: 'audit', error: 'audit', own: 'show' },
   ],
   fastify: [
     `

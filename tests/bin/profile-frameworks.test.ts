@@ -236,12 +236,7 @@ const frameworks: Readonly<Record<string, Framework>> = {
   },
   'Fastify 5': { source: fastify('fastify'), packages: same('fastify'), calls: inFastify, handler: 'showUser' },
   'Fastify 4': { source: fastify('fastify4'), packages: same('fastify4'), calls: inFastify, handler: 'showUser' },
-  Koa: {
-    source: koa,
-    packages: same('koa', '@koa/router'),
-    calls: inKoa,
-    handler: 'showUser',
-  },
+  Koa: { source: koa, packages: same('koa', '@koa/router'), calls: inKoa, handler: 'showUser' },
   'Koa with koa-router': {
     source: koa.replace('@koa/router', 'koa-router'),
     // The same router has two names.
@@ -280,12 +275,7 @@ const frameworks: Readonly<Record<string, Framework>> = {
     calls: ['middleware:', 'check FILE', 'own FILE', 'handler:', 'showUser FILE'],
     handler: 'showUser',
   },
-  'Nest on Express': {
-    source: nest('', ''),
-    packages: same('@nestjs/core'),
-    calls: inNest,
-    handler: 'Users.showUser',
-  },
+  'Nest on Express': { source: nest('', ''), packages: same('@nestjs/core'), calls: inNest, handler: 'Users.showUser' },
   'Nest on Fastify': {
     source: nest("import { FastifyAdapter } from '@nestjs/platform-fastify'", 'new FastifyAdapter(),'),
     packages: same('@nestjs/core'),

@@ -50,9 +50,7 @@ Found 1 error.
 })
 
 t.test('each mistake in a template has its own line', async t => {
-  const folder = t.testdir({
-    shop: { 'a.hbs': 'one\n{{#if x}}', 'b.hbs': '<p>\n  {{> nowhere}}' },
-  })
+  const folder = t.testdir({ shop: { 'a.hbs': 'one\n{{#if x}}', 'b.hbs': '<p>\n  {{> nowhere}}' } })
   const view = createView([{ path: folder }])
   let error: unknown
   try {

@@ -23,14 +23,7 @@ declare module '../../lib/signals.ts' {
 /** Boots with a logger of the test. */
 function bootLogged(directory: string, bundles: readonly Bundle[], logger: Logger): Promise<Kernel> {
   const settings = new Settings({ variables: { APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough' } })
-  return Kernel.boot({
-    settings,
-    config: readConfig(settings),
-    directory,
-    bundles,
-    logger,
-    redactor: new Redactor({}),
-  })
+  return Kernel.boot({ settings, config: readConfig(settings), directory, bundles, logger, redactor: new Redactor({}) })
 }
 
 function boot(t: Test, bundles: readonly Bundle[], templates: Record<string, string> = {}) {

@@ -3,12 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { t } from 'tap'
 import { PeerUsers, type SocketTable } from '#kernel/debug/debug-gate.ts'
 
-const connection = {
-  remoteAddress: '127.0.0.1',
-  remotePort: 50_000,
-  localAddress: '127.0.0.1',
-  localPort: 8000,
-}
+const connection = { remoteAddress: '127.0.0.1', remotePort: 50_000, localAddress: '127.0.0.1', localPort: 8000 }
 
 function row(ends: string, user: number, inode: number): string {
   return `  12: ${ends} 01 00000000:00000000 02:000A7214 00000000  ${user}        0 ${inode} 2 000000002c3a6aa9 20 4 30 10 -1\n`

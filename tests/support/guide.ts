@@ -26,11 +26,7 @@ export function readExample(folder: string): GuideBlock[] {
   const names = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted() : []
   return names
     .filter(name => statSync(path.join(folder, name)).isFile())
-    .map(file => ({
-      language: path.extname(file).slice(1),
-      text: readFileSync(path.join(folder, file), 'utf8'),
-      file,
-    }))
+    .map(file => ({ language: path.extname(file).slice(1), text: readFileSync(path.join(folder, file), 'utf8'), file }))
 }
 
 /** Reads the blocks of a guide's text. @throws Error if a fence is misplaced, because its block would not be tested */

@@ -25,11 +25,7 @@ export async function packPackage(t: Test, destination: string): Promise<Packed>
     const { stdout } = await runProcess(t, command, { cwd: copy })
     // npm prints the output of the build before it.
     const [result] = JSON.parse(stdout.slice(stdout.search(/^\[/m)))
-    return {
-      file: result.filename,
-      files: result.files.map(({ path }: { path: string }) => path),
-      size: result.size,
-    }
+    return { file: result.filename, files: result.files.map(({ path }: { path: string }) => path), size: result.size }
   } finally {
     rmSync(copy, { recursive: true })
   }

@@ -150,16 +150,8 @@ function errors(): Definition[] {
     throws('/gone', () => new HttpError(404, 'nothing here', { cause: new Error('the previous one') })),
     throws('/unauth', () => new HttpError(401, 'login', { headers: { 'www-authenticate': 'Basic realm="x"' } })),
     throws('/unavailable', () => new HttpError(503, 'back soon', { headers: { 'retry-after': '120' } })),
-    {
-      name: 'nothing',
-      path: '/nothing',
-      controller: defineController('nothing', () => undefined),
-    },
-    {
-      name: 'array',
-      path: '/array',
-      controller: defineController('array', () => ['a']),
-    },
+    { name: 'nothing', path: '/nothing', controller: defineController('nothing', () => undefined) },
+    { name: 'array', path: '/array', controller: defineController('array', () => ['a']) },
   ]
 }
 

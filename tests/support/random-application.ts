@@ -134,10 +134,7 @@ const mostly = fc.oneof({ weight: 8, arbitrary: fc.constant(true) }, { weight: 1
 const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ act: fc.constant('attribute' as const), value: fc.nat(9) }) },
   { weight: 1, arbitrary: fc.record({ act: fc.constantFrom('stop', 'remove itself') }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ act: fc.constantFrom('respond', 'replace'), status, isValid: mostly, thrown }),
-  },
+  { weight: 3, arbitrary: fc.record({ act: fc.constantFrom('respond', 'replace'), status, isValid: mostly, thrown }) },
   { weight: 2, arbitrary: fc.record({ act: fc.constantFrom('add', 'remove'), index }) },
   {
     weight: 1,

@@ -39,10 +39,7 @@ const references: readonly Reference[] = [
     write: before => fillBlocks(before, 'settings', settingOwners, writeSettings),
   },
   { file: 'docs/reference/console.md', write: writeCommands },
-  {
-    file: 'docs/reference/findings.md',
-    write: before => fillBlocks(before, 'limits', ['rules'], writeLimits),
-  },
+  { file: 'docs/reference/findings.md', write: before => fillBlocks(before, 'limits', ['rules'], writeLimits) },
   { file: 'docs/reference/profile.schema.json', write: writeProfileSchema },
 ]
 

@@ -74,10 +74,7 @@ class Run {
       controllers: new ControllerResolver(),
       context: this.log.context,
       logger: this.log.createLogger(),
-      isolation: {
-        tests: [({ headers }) => headers.has('x-isolated')],
-        isCore: ({ owner }) => owner === 'core',
-      },
+      isolation: { tests: [({ headers }) => headers.has('x-isolated')], isCore: ({ owner }) => owner === 'core' },
       ...(spec.lastResort !== 'default' && { lastResort: (request, errors) => this.#lastResort(request, errors) }),
     })
     for (const [index, listener] of spec.listeners.entries()) this.#addListener(listener, `listener ${index}`)

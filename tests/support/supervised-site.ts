@@ -31,9 +31,7 @@ export interface SupervisedSite extends ChangingSite {
   /** Requests the first page until it is as expected. */
   shows(isShown: (page: string) => boolean): Promise<void>
   /** Requests the first page, and reads its profile. */
-  readProfile(): Promise<{
-    process: { server: { edits: { time: number; files: string[] }[]; process: object } }
-  }>
+  readProfile(): Promise<{ process: { server: { edits: { time: number; files: string[] }[]; process: object } } }>
 }
 
 /** Creates an application in the folder of the test. */

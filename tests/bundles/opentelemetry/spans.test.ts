@@ -450,10 +450,7 @@ t.test('spans of libraries and of the application are masked before they are sen
     JSON.stringify(spans, (_name, value) => (typeof value === 'bigint' ? '' : value)),
     /canary/,
   )
-  t.strictSame(receiver.span('SELECT').attributes, {
-    'db.system': 'postgresql',
-    'db.statement': 'SELECT ?',
-  })
+  t.strictSame(receiver.span('SELECT').attributes, { 'db.system': 'postgresql', 'db.statement': 'SELECT ?' })
   t.strictSame(receiver.span('SELECT').links, [{ token: '******' }])
   t.strictSame(receiver.span('cache').attributes, {
     'db.system.name': 'redis',

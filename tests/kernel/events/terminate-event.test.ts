@@ -94,10 +94,7 @@ t.test('after an error was answered, what fails has no cause that is none', asyn
   const request = createRequest()
   await kernel.terminate(request, await kernel.handle(request))
   t.hasStrict(records, [
-    {
-      message: 'The listener late of kernel.terminate failed.',
-      context: { exception: { message: 'too late' } },
-    },
+    { message: 'The listener late of kernel.terminate failed.', context: { exception: { message: 'too late' } } },
   ])
   t.notMatch(JSON.stringify(records), 'answered')
 })

@@ -119,10 +119,7 @@ t.test('the statement of an error has no literals, and its values have the names
   t.notMatch(message, /@y\.z/)
   t.strictSame(
     { ...flattenError(Object.assign(new Error('x'), { query: 'text', values: [1] })).properties },
-    {
-      query: 'text',
-      values: [1],
-    },
+    { query: 'text', values: [1] },
   )
   const refuse = () => {
     throw new Error('refused')
@@ -142,10 +139,7 @@ t.test('the statement of an error is found behind comments and brackets, and wit
   })
   t.strictSame(
     { ...flattenError(named).properties },
-    {
-      sql: 'login(:pw, @name)',
-      parameters: [{ name: 'pw', value: '******' }],
-    },
+    { sql: 'login(:pw, @name)', parameters: [{ name: 'pw', value: '******' }] },
   )
   t.equal(flattenError(named).message, '****** is wrong')
   const query = { query: 'a search, not a statement', parameters: ['shown'] }

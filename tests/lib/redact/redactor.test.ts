@@ -310,9 +310,7 @@ t.test('each function that is added masks every text', async t => {
 t.test('a variable that may be shown is masked as any text', async t => {
   const editor = new Redactor({ EDITOR_URL: 'https://me:hunter@host/{file}' })
   editor.declare([{ name: 'EDITOR_URL', isSecret: false }])
-  t.strictSame(editor.environment(), {
-    EDITOR_URL: 'https://******@host/{file}',
-  })
+  t.strictSame(editor.environment(), { EDITOR_URL: 'https://******@host/{file}' })
 })
 
 t.test('a value with a name beside it is masked by that name', async t => {

@@ -279,9 +279,7 @@ t.test('pnpm and links have the package outside of the node_modules of the appli
     package: '@one/two',
   })
   // An application may lie within the repository of the package.
-  checkPlaces(t, '/clone/example', '/clone', {
-    '/clone/example/lib/a.ts': { file: 'lib/a.ts', origin: 'application' },
-  })
+  checkPlaces(t, '/clone/example', '/clone', { '/clone/example/lib/a.ts': { file: 'lib/a.ts', origin: 'application' } })
 })
 
 function makeError(message: string): Error {

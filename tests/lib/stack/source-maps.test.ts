@@ -49,11 +49,7 @@ t.test('a source is that of the last segment before a place, in the same line', 
 })
 
 t.test('a map is beside its file or in it, and names its sources in many ways', async t => {
-  const directory = t.testdir({
-    'package.json': '{}',
-    src: { 'a b.ts': '' },
-    dist: { 'a.js.map': '', 'b c.map': '' },
-  })
+  const directory = t.testdir({ 'package.json': '{}', src: { 'a b.ts': '' }, dist: { 'a.js.map': '', 'b c.map': '' } })
   const find = createFinder(path.join(directory, 'dist'))
   const source = path.join(directory, 'src/a b.ts')
   const map = (name: string | null, root?: string) => ({

@@ -612,16 +612,8 @@ t.test('the first folder with a template has the one that is used', async t => {
   t.strictSame(view.files(), [
     { name: 'alone', file: `${directory}/templates/alone.hbs` },
     { name: 'site/deep/page', file: `${directory}/package/deep/page.hbs` },
-    {
-      name: 'site/page',
-      file: `${directory}/templates/site/page.hbs`,
-      replaces: `${directory}/package/page.hbs`,
-    },
-    {
-      name: 'site/part',
-      file: `${directory}/templates/site/part.hbs`,
-      replaces: `${directory}/package/part.hbs`,
-    },
+    { name: 'site/page', file: `${directory}/templates/site/page.hbs`, replaces: `${directory}/package/page.hbs` },
+    { name: 'site/part', file: `${directory}/templates/site/part.hbs`, replaces: `${directory}/package/part.hbs` },
   ])
   rmSync(`${directory}/templates`, { recursive: true })
   view.load()

@@ -26,9 +26,7 @@ function createApplication(word: string): Bundle {
           logger.info('Request received.')
           const session = request.cookies.get('session') ?? 'absent'
           const key = request.headers.get('authorization') ?? 'none'
-          return Response.text([word, session, key, await request.body.text()].join(), {
-            headers: { 'x-word': word },
-          })
+          return Response.text([word, session, key, await request.body.text()].join(), { headers: { 'x-word': word } })
         },
       })
     },
@@ -169,10 +167,7 @@ t.test('after a change of the code, the command shows the changes, and fails', a
   const asJson = await replay(storage, 'latest --json', 'new-word')
   t.equal(asJson.code, 1)
   t.equal(json(asJson.stdout).first.token, tokens[0], 'replays are left out')
-  t.hasStrict(json(asJson.stdout), {
-    verdict: { isSame: false, title: '2 changes' },
-    second: { route: 'sent' },
-  })
+  t.hasStrict(json(asJson.stdout), { verdict: { isSame: false, title: '2 changes' }, second: { route: 'sent' } })
   t.match((await replay(storage, 'latest --md', 'old')).stdout, /^Only timings changed/)
 })
 

@@ -100,11 +100,7 @@ t.test('status, exception, findings, counts, headers and size are compared', asy
   const { add, show } = createStore([[5, 'shop.ts']])
   const old = { 'cache-control': 'no-cache', etag: '"1"', 'x-old': 'yes' }
   const current = { 'cache-control': 'max-age=60', etag: '"2"', vary: 'Cookie' }
-  add(1, {
-    size: 1000,
-    errors: 1,
-    data: { flaws: 2, ...headersOf(...Object.entries(old)) },
-  })
+  add(1, { size: 1000, errors: 1, data: { flaws: 2, ...headersOf(...Object.entries(old)) } })
   const found = await show(6, {
     ...{ status: 500, exception: 'TypeError', size: 3000, calls: 2, errors: 0 },
     data: headersOf(...Object.entries(current)),

@@ -405,9 +405,7 @@ for (const kind of ['a generator', 'a web stream', 'a compressed stream']) {
     const type = kind === 'a compressed stream' ? 'text/plain' : 'application/octet-stream'
     const stream = () =>
       kind === 'a web stream' ? Readable.fromWeb(ReadableStream.from(parts())) : Readable.from(parts())
-    const handlers = {
-      '/parts': () => Response.stream(stream(), { headers: { 'content-type': type } }),
-    }
+    const handlers = { '/parts': () => Response.stream(stream(), { headers: { 'content-type': type } }) }
     const { only, url } = await startRecording(t, {
       handlers,
       ignoredPaths: ['/empty'],
@@ -435,9 +433,7 @@ t.test('a stream that fails before its first chunk is a request that fails', asy
         this.destroy(new HttpError(503, 'The database is gone.'))
       },
     })
-  const { only, url } = await startRecording(t, {
-    handlers: { '/fails': () => Response.stream(fails()) },
-  })
+  const { only, url } = await startRecording(t, { handlers: { '/fails': () => Response.stream(fails()) } })
   const response = await fetch(`${url}/fails`)
   t.equal(response.status, 503)
   t.match(await response.text(), 'The database is gone.')

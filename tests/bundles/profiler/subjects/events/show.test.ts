@@ -128,9 +128,7 @@ t.test('the controller is at its call, with its dispatches, changes and exceptio
   const thrower = [null, 'kernel.controller_arguments', 0, 10, -1, 2]
   t.hasStrict(await nodesOf([thrower, answer]), [{ id: 'span-0' }, { id: 'span-1' }], 'it was never called')
   const nameless = { ...shown.profile, summary: { ...shown.profile.summary, controller: null } }
-  const html = await show('events', {
-    profile: toProfile({ ...nameless, data: { events: { spans: failed } } }),
-  })
+  const html = await show('events', { profile: toProfile({ ...nameless, data: { events: { spans: failed } } }) })
   t.match(html, 'the controller')
 })
 

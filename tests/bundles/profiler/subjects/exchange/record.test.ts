@@ -529,10 +529,7 @@ t.test('the session', async t => {
   })
 
   t.test('at most 50 uses are recorded, and none for a request that is not recorded', async t => {
-    const { client, storedOf, storage } = await createProfiledKernel(t, {
-      directory: t.testdir(),
-      bundles: [sessions],
-    })
+    const { client, storedOf, storage } = await createProfiledKernel(t, { directory: t.testdir(), bundles: [sessions] })
     const { uses, useCount } = dataOf(await storedOf(await client.get('/often')), 'session')
     t.equal(uses.length, 50)
     t.equal(useCount, 60)

@@ -600,11 +600,7 @@ t.test('headers and contents of calls are recorded, masked; the application gets
     ['authorization', '******'],
     ['x-plain', 'yes'],
   ])
-  t.strictSame(json?.request?.content, {
-    type: 'application/json',
-    length: 22,
-    json: [{ a: 1, password: '******' }],
-  })
+  t.strictSame(json?.request?.content, { type: 'application/json', length: 22, json: [{ a: 1, password: '******' }] })
   t.ok(json?.response?.headers.some(([name, value]) => name === 'set-cookie' && value === 'id=******; Path=/'))
   t.match(json?.response?.content, {
     type: 'application/json',

@@ -100,10 +100,7 @@ t.test('statements of changed classes are recorded with values, rows, errors and
 
 t.test('a query is recorded once: one that is measured, and one that Node publishes, too', async t => {
   const native = channel('sqlite.db.query')
-  const publishing = {
-    ...wrappers,
-    exec: (sql: string) => native.publish({ sql, database: publishing, duration: 0 }),
-  }
+  const publishing = { ...wrappers, exec: (sql: string) => native.publish({ sql, database: publishing, duration: 0 }) }
   change(publishing)
   const queries = await queriesOf(t, ({ queries }) => {
     measureSqlite(openDatabase(), queries).prepare('SELECT 1').all()

@@ -242,9 +242,7 @@ t.test('the steps to the error are events, listeners, controllers and sub-reques
 })
 
 t.test('the report of an error of a partial has the templates down to it, and its cause', async t => {
-  const directory = t.testdir({
-    templates: { own: { 'page.hbs': 'a\n{{> own/item}}', 'item.hbs': '{{explode}}' } },
-  })
+  const directory = t.testdir({ templates: { own: { 'page.hbs': 'a\n{{> own/item}}', 'item.hbs': '{{explode}}' } } })
   const { client } = await createProfiledKernel(t, {
     directory,
     register({ routes, view }) {
@@ -273,9 +271,7 @@ t.test('the report of an error of a partial has the templates down to it, and it
 })
 
 t.test('a fix can be verified on the page of a request that can be sent again', async t => {
-  const { client } = await createProfiledKernel(t, {
-    handlers: { '/broken': fail },
-  })
+  const { client } = await createProfiledKernel(t, { handlers: { '/broken': fail } })
   const { headers, text } = await client.get('/broken?page=2')
   const token = headers.get('x-debug-token')
   const form = `<form class="verification" action="/_profiler/${token}/replay" method="post" data-verify="/_profiler/${token}/verify"`
@@ -354,9 +350,7 @@ t.test('all parts of a hostile request and error are text', async t => {
   const throwing = (message: string) => () => {
     throw Object.assign(new Error(message, { cause: new Error(message) }), { name: message, code: message })
   }
-  const { client } = await createProfiledKernel(t, {
-    handlers: { '/tame': throwing('tame'), '/evil': throwing(evil) },
-  })
+  const { client } = await createProfiledKernel(t, { handlers: { '/tame': throwing('tame'), '/evil': throwing(evil) } })
   const ask = async (path: string, text: string) =>
     (await client.get(`${path}?q=${encodeURIComponent(text)}`, { headers: { 'x-said': text } })).text
   t.strictSame(skeletonOf(await ask('/evil', evil)), skeletonOf(await ask('/tame', 'tame')))

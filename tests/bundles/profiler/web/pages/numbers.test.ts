@@ -48,9 +48,6 @@ t.test('all panels of a profile, and the list, agree about its numbers', async t
   })
   t.strictSame(own, all(['events', 'time'], own.time))
 
-  const templates = await valuesOf({
-    templates: /Render time ?([\d.]+ m?s)/,
-    time: /Templates[a-z, -]* ?([\d.]+ m?s)/,
-  })
+  const templates = await valuesOf({ templates: /Render time ?([\d.]+ m?s)/, time: /Templates[a-z, -]* ?([\d.]+ m?s)/ })
   t.match(templates.templates, /^[\d.]+ m?s$/)
 })

@@ -58,10 +58,7 @@ export function createCallPages({ logger, queries }: Application, upstream: stri
         return page()
       },
     },
-    'calls-together': {
-      answer: 'healthy',
-      handle: () => askTogether('/wait/70/user', '/wait/70/basket'),
-    },
+    'calls-together': { answer: 'healthy', handle: () => askTogether('/wait/70/user', '/wait/70/basket') },
     'unknown-host': {
       answer: 'failed-call',
       async handle() {
