@@ -82,7 +82,8 @@ export function watchPrograms(own: Program, onProblem: ReportProblem): () => rea
 /** Opens the store of a program. */
 export function openProgram({ directory, files }: Program, onProblem: ReportProblem): ProgramStore {
   const storage = new FileProfileStorage({ directory: path.join(files, 'profiler'), onProblem })
-  return { id: nameFile(files).slice(0, 6), directory, storage, replaySecret: readSecret(files) }
+  const armFile = path.join(files, 'cpu-profile.json')
+  return { id: nameFile(files).slice(0, 6), directory, storage, armFile, replaySecret: readSecret(files) }
 }
 
 /** Reads the secret of a program that marks its replays; `undefined` of one of ours. */

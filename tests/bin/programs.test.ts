@@ -61,6 +61,28 @@ t.test('programs of a workspace are one list, and each keeps its own statistics 
   await shop.stop()
 })
 
+t.test('the CPU profile of a request is ordered from the program that answers it', async t => {
+  const { start } = createWorkspace(t)
+  const [shop, stock] = [await start('shop'), await start('stock')]
+  await (await fetch(`${stock.url}/health`)).text()
+  await findProfile(shop.viewer, '/health')
+  const read = async () => (await fetch(`${shop.viewer}/_profiler/cpu`)).text()
+  const [, id = ''] = /<option value="([0-9a-f]{6})"[^>]*>stock</.exec(await read()) ?? []
+  const body = new URLSearchParams({ program: id, method: 'GET', path: '/error' })
+  await fetch(`${shop.viewer}/_profiler/cpu/arm`, { method: 'POST', body, headers: { origin: shop.viewer } })
+  t.match(await read(), /the next GET \/error in stock/)
+  for (const { url } of [shop, stock]) {
+    await (await fetch(`${url}/error`)).text()
+    await findProfile(shop.viewer, `${url}/error`)
+  }
+  const sampled = await Promise.all(
+    [shop, stock].map(async ({ url }) => (await findProfile(shop.viewer, `${url}/error`)).data.cpu !== undefined),
+  )
+  t.strictSame(sampled, [false, true])
+  t.notMatch(await read(), 'in stock.')
+  await Promise.all([shop.stop(), stock.stop()])
+})
+
 t.test('new profiles of another program are events of a live list', async t => {
   const { start } = createWorkspace(t)
   const shop = await start('shop')

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Test } from 'tap'
@@ -36,8 +36,9 @@ type Called = readonly [name: string, token: string]
 /** Milliseconds before a process was killed in which its last profiles may not be written. */
 const writeTime = 1000
 
-/** Kibibytes by which the viewer may grow in the second half. */
-const growthLimit = 40_000
+/** Bytes by which the heap of the viewer may grow in the second half, and those of a stored profile in it. */
+const growthLimit = 6_000_000
+const summarySize = 3_000
 
 /** Starts and kills the programs; returns complaints. The viewer and its live list go on all the time. */
 export async function soakPrograms(t: Test, { print, seconds, seed }: ProgramOptions): Promise<string[]> {
@@ -75,9 +76,16 @@ export async function soakPrograms(t: Test, { print, seconds, seed }: ProgramOpt
     running.set(name, child)
   }
   for (const name of names) start(name)
-  const view = `const { viewProfiles } = await import('${path.join(root, 'dist/bin/profiling/view.js')}')
+  const view = `process.on('SIGUSR2', () => {
+  gc()
+  console.log('heap', process.memoryUsage().heapUsed)
+})
+const { viewProfiles } = await import('${path.join(root, 'dist/bin/profiling/view.js')}')
 process.exitCode = await viewProfiles([], process.env)`
-  const viewer = startProcess(t, [process.execPath, '--input-type=module', '-e', view], { cwd: folder, env })
+  const viewer = startProcess(t, [process.execPath, '--expose-gc', '--input-type=module', '-e', view], {
+    cwd: folder,
+    env,
+  })
   let output = ''
   viewer.stdout?.on('data', chunk => (output += chunk))
   await until(() => output.includes('\n'), 50)
@@ -120,11 +128,13 @@ process.exitCode = await viewProfiles([], process.env)`
       await wait(100 + random(0, 200))
     }
   }
-  const memory: number[] = []
+  const heaps: number[] = []
+  viewer.stdout?.on('data', chunk =>
+    heaps.push(...[...`${chunk}`.matchAll(/heap (\d+)/g)].map(([, bytes]) => Number(bytes))),
+  )
   const watch = async () => {
     while (!isOver) {
-      const [, resident] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${viewer.pid}/status`, 'utf8')) ?? []
-      memory.push(Number(resident))
+      viewer.kill('SIGUSR2')
       await (await fetch(`${address}/_profiler/empty/search/results?limit=25`)).text()
       await wait(1000)
     }
@@ -149,7 +159,7 @@ process.exitCode = await viewProfiles([], process.env)`
   while (Date.now() - begun < seconds * 1000) {
     await wait(Math.min(30_000, seconds * 1000))
     print(
-      `${Math.round((Date.now() - begun) / 1000)} s: ${answers.length} answers, ${refused} refused, ${kills.length} restarts, RSS ${memory.at(-1)} KiB`,
+      `${Math.round((Date.now() - begun) / 1000)} s: ${answers.length} answers, ${refused} refused, ${kills.length} restarts, heap ${heaps.at(-1)} bytes`,
     )
   }
   isOver = true
@@ -181,15 +191,13 @@ process.exitCode = await viewProfiles([], process.env)`
     const missing = called.filter(sent => found.has(sent) && !linked.some(other => other.endsWith(sent)))
     if (missing.length > 0) complaints.push(`The profile ${token} has no link to ${missing}.`)
   }
-  const half = memory.slice(Math.ceil(memory.length / 2))
-  const [middle, last] = [
-    Math.min(...half.slice(0, Math.ceil(half.length / 3))),
-    Math.min(...half.slice(-Math.ceil(half.length / 3))),
-  ]
-  if (last - middle > growthLimit) complaints.push(`The viewer grows: ${middle} → ${last} KiB.`)
+  const [before = 0, after = 0] = [heaps[Math.floor(heaps.length / 2)], heaps.at(-1)]
+  // It has the summaries of all stored profiles, up to the limits of the stores.
+  const expected = (found.size / 2) * summarySize + growthLimit
+  if (after - before > expected) complaints.push(`The viewer grows: ${before} → ${after} bytes.`)
   const programs = [...new Set(found.values())].sort().join(', ')
   print(
-    `${kept.length} answers, ${found.size} profiles of ${programs}, ${links} links of ${sampled.length} profiles, RSS ${middle} → ${last} KiB`,
+    `${kept.length} answers, ${found.size} profiles of ${programs}, ${links} links of ${sampled.length} profiles, heap ${before} → ${after} bytes`,
   )
   for (const complaint of complaints) print(complaint)
   liveEnd.abort()

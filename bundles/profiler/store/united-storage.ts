@@ -20,6 +20,8 @@ export interface ProgramStore {
   /** Relative names of files in its profiles start there. */
   readonly directory: string
   readonly storage: ProfileStorage
+  /** The file by which its processes learn which request to sample. */
+  readonly armFile: string
   /** The secret by which it knows the replays of the profiler; absent if its requests cannot be sent again. */
   readonly replaySecret?: string | undefined
 }

@@ -4,6 +4,7 @@ import type { SourceProblem } from '../../../../kernel/bundle.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { knownMethods } from '../../../../lib/http/request-target.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import { readTime } from '../../../../lib/own-globals.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import type { Argument } from '../../../../lib/routing/sources.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
@@ -30,7 +31,14 @@ import {
 import { isOwnProgram } from '../../record/recording-policy.ts'
 import { parseReports } from '../../subjects/browser/data.ts'
 import { BrowserErrors } from '../../subjects/browser/record.ts'
-import { type CpuTarget, describeTarget, readTarget, type WantedTarget } from '../../subjects/cpu/record.ts'
+import {
+  ArmFile,
+  type CpuTarget,
+  createArming,
+  describeTarget,
+  readTarget,
+  type WantedTarget,
+} from '../../subjects/cpu/record.ts'
 import { PROFILER_FILE_CLOSED } from '../errors.ts'
 import {
   negotiate,
@@ -80,8 +88,9 @@ export function createPages(app: ProfilerApplication) {
       return verifyFix(await token(request), request, app)
     },
     armCpu: request => armCpu(request, app),
-    disarmCpu() {
+    async disarmCpu() {
       cpu.disarm()
+      for (const { file } of await listSampling(app)) file.remove()
       return redirect(cpuLink, 303)
     },
     async openEditor(request) {
@@ -261,12 +270,35 @@ async function takeBrowserErrors(
   return protect(new Response(null, { status: statuses[await errors.add(token, reports, request.origin)] }))
 }
 
+/** Finds the other programs, which sample their own requests, by the file of their orders. */
+function listSampling({ programs }: ProfilerApplication) {
+  return Promise.all(
+    programs.list().map(async ({ armFile, id, storage }) => {
+      const { summaries } = await storage.search({ limit: 1 })
+      return { id, name: summaries[0]?.program ?? id, file: new ArmFile(armFile) }
+    }),
+  )
+}
+
 /**
  * Renders the page that says which request will be sampled, and has the form that chooses another one. `problem` is why the target of
  * the form, `asked`, cannot be sampled.
  */
-function renderCpu(request: Request, app: ProfilerApplication, asked?: WantedTarget, problem = ''): Promise<Response> {
-  const { armed, last } = app.cpu
+async function renderCpu(
+  request: Request,
+  app: ProfilerApplication,
+  asked?: WantedTarget & { readonly program?: string | undefined },
+  problem = '',
+): Promise<Response> {
+  const others = await listSampling(app)
+  const orders = others.flatMap(({ file, name }) => {
+    const arming = file.read()
+    return arming !== undefined && arming.until > readTime() ? { ...arming, name } : []
+  })
+  const { last } = app.cpu
+  const { program: ownName } = app.profiler.origin
+  const armed = app.cpu.armed === undefined ? orders[0] : { ...app.cpu.armed, name: ownName }
+  const ofProgram = others.length === 0 ? '' : ` in ${armed?.name}`
   // By the convention of Symfony, the names of internal routes begin with a low line.
   const isInternal = ({ name }: Route) => Number(name.startsWith('_'))
   const shown = shownRoutes(app.routes).sort((a, b) => isInternal(a) - isInternal(b))
@@ -283,11 +315,18 @@ function renderCpu(request: Request, app: ProfilerApplication, asked?: WantedTar
     // Frameworks name their routes after the request has begun.
     isViewer: app.isViewer,
     hasConsole: !app.isViewer && !isOwnProgram(app.directory),
-    armed: armed && { text: describeTarget(armed.target), until: formatTime(armed.until), visit: linkOf(armed.target) },
+    armed: armed && {
+      text: `${describeTarget(armed.target)}${ofProgram}`,
+      until: formatTime(armed.until),
+      visit: linkOf(armed.target),
+    },
     last: last === undefined ? false : { token: last, link: profileLink(last, 'cpu') },
     latest: latestLink('cpu'),
     routes: shown.map(({ name, path }) => toOption(name, `${name} – ${path.source}`, asked?.route)),
     methods: knownMethods.map(name => toOption(name, name, asked?.method ?? 'GET')),
+    programs:
+      others.length > 0 &&
+      [{ id: '', name: ownName }, ...others].map(({ id, name }) => toOption(id, name ?? '', asked?.program)),
     asked: asked?.path ?? '',
   }
   return renderPage('profiler/cpu', model, request, app, problem === '' ? 200 : 422)
@@ -301,8 +340,11 @@ async function armCpu(request: Request, app: ProfilerApplication): Promise<Respo
     return typeof value === 'string' ? value : undefined
   }
   const wanted = { route: read('route'), method: read('method'), path: read('path') }
+  const program = read('program')
   const target = readTarget(wanted, app.routes)
-  if (typeof target === 'string') return renderCpu(request, app, wanted, target)
-  app.cpu.arm(target)
+  if (typeof target === 'string') return renderCpu(request, app, { ...wanted, program }, target)
+  const owner = (await listSampling(app)).find(({ id }) => id === program)
+  if (owner === undefined) app.cpu.arm(target)
+  else owner.file.write(createArming(target, readTime()))
   return redirect(cpuLink, 303)
 }

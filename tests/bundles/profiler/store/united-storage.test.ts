@@ -8,7 +8,7 @@ function unite(own: readonly RecordInit[], other: readonly RecordInit[]) {
   const [first, second] = [new MemoryProfileStorage(), new MemoryProfileStorage()]
   for (const init of own) first.append(createRecord(init), '{}')
   for (const init of other) second.append(createRecord(init), '{}')
-  const program = { id: 'aaaaaa', directory: '/apps/stock', storage: second, replaySecret: 'secret' }
+  const program = { id: 'aaaaaa', directory: '/apps/stock', storage: second, armFile: '/none', replaySecret: 'secret' }
   return { first, second, program, united: new UnitedStorage(first, () => [program]) }
 }
 
