@@ -101,8 +101,8 @@ process.exitCode = await viewProfiles([], process.env)`
   let isOver = false
   const live = new Set<string>()
   const liveEnd = new AbortController()
+  const stream = await fetch(`${address}/_profiler/live?limit=100`, { signal: liveEnd.signal })
   const follow = async () => {
-    const stream = await fetch(`${address}/_profiler/live?limit=100`, { signal: liveEnd.signal })
     for await (const chunk of stream.body ?? [])
       for (const [token] of new TextDecoder().decode(chunk).matchAll(/\b(?:[0-9a-f]{12}|[0-9a-f]{6})\b/g))
         live.add(token)
@@ -111,6 +111,8 @@ process.exitCode = await viewProfiles([], process.env)`
     if (!isOver) complaints.push(`The live list has ended: ${error}`)
   })
 
+  // A page names the profile after which its live list begins; this one begins when the stores are read.
+  await wait(2 * writeTime)
   const answers: Answer[] = []
   let refused = 0
   const work = async () => {
@@ -184,7 +186,7 @@ process.exitCode = await viewProfiles([], process.env)`
   for (const { called: sent, token } of sampled) {
     const called = sent.map(([, token]) => token)
     const page = await (await fetch(`${address}/_profiler/${token}?panel=http`)).text()
-    const linked = [...page.matchAll(/in <a href="\/_profiler\/([0-9a-f]+)"/g)].map(([, other = '']) => other)
+    const linked = [...page.matchAll(/ in <a[^>]* href="\/_profiler\/([0-9a-f]+)"/g)].map(([, other = '']) => other)
     links += linked.length
     const wrong = linked.filter(other => !called.some(sent => other.endsWith(sent)))
     if (wrong.length > 0) complaints.push(`The profile ${token} links to ${wrong}, and has called ${called}.`)
