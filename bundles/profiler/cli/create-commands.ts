@@ -43,7 +43,7 @@ import { createProfilerCompare, createProfilerReplay, createProfilerVerify } fro
 export function createCommands(services: CommandServices): ConsoleCommand[] {
   const { inspector, storage } = services
   return [
-    createProfilerCompare(storage),
+    createProfilerCompare(services),
     createProfilerCpu(services),
     createProfilerExplain(services),
     createProfilerExport(services),

@@ -8,6 +8,7 @@ import {
 } from '../../../kernel/contracts/console-command.ts'
 import type { Block, Column, Document } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
+import { compareFindings } from '../insight/compare/compare-findings.ts'
 import { compareProfiles } from '../insight/compare/comparison.ts'
 import { type Verdict, writeChanges } from '../insight/compare/judge-comparison.ts'
 import { isFixed, listFlaws, verifyFlaws } from '../insight/compare/judge-fix.ts'
@@ -27,7 +28,7 @@ import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
 import { type CommandServices, fail, findNamed, latest, tokenArgument } from './profiler-list.ts'
 
-type ReplayServices = Pick<CommandServices, 'boot' | 'replayer' | 'storage'>
+type ReplayServices = Pick<CommandServices, 'boot' | 'inspector' | 'replayer' | 'storage'>
 
 /** Creates the command that replays a recorded request with the current code, and compares the two profiles. */
 export function createProfilerReplay(services: ReplayServices): ConsoleCommand {
@@ -62,7 +63,7 @@ async function replay(services: ReplayServices, input: CommandInput, output: Out
   const repeated = await prepared.repeating.repeat()
   if ('problem' in repeated) return fail(output, repeated.problem)
   const [completed] = await prepared.repeating.complete([repeated.profile])
-  const { document, verdict } = await compareStored(services.storage, prepared.original, completed)
+  const { document, verdict } = await compareStored(services, prepared.original, completed)
   output.print(document)
   return verdict.isSame ? exitCodes.success : exitCodes.failure
 }
@@ -137,7 +138,7 @@ function remarksOf({ body, isTargetMasked, notes, secrets }: PossibleReplay, sup
 }
 
 /** Creates the command that replays a request with the current code, and prints whether its flaws are fixed. */
-export function createProfilerVerify(services: ReplayServices & Pick<CommandServices, 'inspector'>): ConsoleCommand {
+export function createProfilerVerify(services: ReplayServices): ConsoleCommand {
   const { inspector, storage } = services
   return {
     name: 'profiler:verify',
@@ -218,7 +219,8 @@ export async function verifyRequest(
 }
 
 /** Creates the command that compares two profiles. */
-export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
+export function createProfilerCompare(services: CompareServices): ConsoleCommand {
+  const { storage } = services
   return {
     name: 'profiler:compare',
     description: 'Compares two profiles',
@@ -243,10 +245,16 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
       const other = word === undefined ? undefined : await findNamed(storage, word, output)
       if (other === undefined) return exitCodes.failure
       const [first, second] = b === undefined ? [other.profile, named.profile] : [named.profile, other.profile]
-      output.print((await compareStored(storage, first, second)).document)
+      output.print((await compareStored(services, first, second)).document)
       return exitCodes.success
     },
   }
+}
+
+/** The services that a comparison needs. */
+interface CompareServices {
+  readonly inspector: Inspector
+  readonly storage: ProfileStorage
 }
 
 /** The comparison of two profiles as a document, and the verdict at its beginning. */
@@ -257,7 +265,7 @@ interface CompareDocument {
 
 /** Compares two stored profiles. Writes the verdict, then the differences, part by part. */
 export async function compareStored(
-  storage: Pick<ProfileStorage, 'search'>,
+  { inspector, storage }: CompareServices,
   first: Profile,
   second: Profile,
 ): Promise<CompareDocument> {
@@ -265,7 +273,8 @@ export async function compareStored(
   const { spread } = findPredecessors(summaries, second.summary)
   const comparison = compareProfiles(first, second, spread)
   const likeness = likenessOf(first.summary, second.summary)
-  const { parts, records, restart, verdict } = toCompareView(first, second, comparison)
+  const findings = await compareFindings(first, second, inspector, storage)
+  const { parts, records, restart, verdict } = toCompareView(first, second, { comparison, findings })
   const { asked, changes, isSame, title } = verdict
   const blocks: Block[] = [
     {
@@ -285,7 +294,7 @@ export async function compareStored(
     restart: findRestart(first, second) ?? null,
     first: first.summary,
     second: second.summary,
-    comparison,
+    comparison: { ...comparison, findings },
   }
   return { document: { blocks, json }, verdict }
 }

@@ -197,7 +197,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       const before = other ?? findPredecessors(summaries, profile.summary).previous?.token
       if (before === undefined) throw new ToolError(`There is no earlier profile of the same request as "${token}".`)
       const { profile: first } = await findStored(before, services)
-      return writeAnswer(formsOfDocument(await compareStored(storage, first, profile)), options)
+      return writeAnswer(formsOfDocument(await compareStored(services, first, profile)), options)
     },
   )
 
@@ -345,7 +345,7 @@ function addReplayTools(z: Zod, services: ReplayToolServices, add: AddTool): voi
     async ({ token, ...options }) => {
       const { original, repeating } = await prepare(token, services)
       const [replay] = await repeating.complete([orThrow(await repeating.repeat()).profile])
-      const compared = await compareStored(services.storage, original, replay)
+      const compared = await compareStored(services, original, replay)
       return writeAnswer(formsOfDocument(compared), options)
     },
   )

@@ -1,6 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import type { CallerPlace } from '../../../../lib/stack/callers.ts'
+import { compareFindings } from '../../insight/compare/compare-findings.ts'
 import {
   type Comparison,
   compareProfiles,
@@ -34,9 +35,12 @@ import { toReplayButton } from './render-panel.ts'
  */
 export async function renderCompare(
   request: Request,
-  app: Pick<ProfilerApplication, 'assets' | 'directory' | 'editor' | 'profiler' | 'programs' | 'storage' | 'view'>,
+  app: Pick<
+    ProfilerApplication,
+    'assets' | 'directory' | 'editor' | 'inspector' | 'profiler' | 'programs' | 'storage' | 'view'
+  >,
 ): Promise<Response> {
-  const { profiler, storage } = app
+  const { inspector, profiler, storage } = app
   const explain = (title: string, lead: string, status: number) =>
     renderPage('profiler/compare-none', { title, lead }, request, app, status)
   const [a, b] = readTokens(request.query)
@@ -62,7 +66,8 @@ export async function renderCompare(
   }
   const comparison = compareProfiles(first.profile, second.profile, spread)
   const { editor } = ofProgram(app, second.profile.summary)
-  const view = toCompareView(first.profile, second.profile, comparison, editor)
+  const findings = await compareFindings(first.profile, second.profile, await inspector(), storage)
+  const view = toCompareView(first.profile, second.profile, { comparison, findings }, editor)
   const replay = view.isReplay && toReplayButton(first.profile)
   const others = candidates
     .filter(({ token }) => token !== first.profile.summary.token)
@@ -86,7 +91,12 @@ function readTokens(query: URLSearchParams): [a: string, b: string] {
  * Creates the view of two profiles: each part shows its differences first, and folds equal values. With an `editor`, rows have
  * their places in the code.
  */
-export function toCompareView(first: Profile, second: Profile, comparison: Comparison, editor?: EditorLinks) {
+export function toCompareView(
+  first: Profile,
+  second: Profile,
+  { comparison, findings }: { readonly comparison: Comparison; readonly findings: readonly Compared<string>[] },
+  editor?: EditorLinks,
+) {
   const { timings } = comparison
   const places = createComparePlaces([first, second], editor)
   const parts = [
@@ -95,6 +105,7 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
       ...viewField,
       place: (name, key) => key === 'controller' && places.ofController(name),
     }),
+    viewPart('findings', 'Findings', findings, viewText),
     viewPart('queries', 'Queries', comparison.queries, {
       ...viewQuery,
       place: ({ caller }) => places.ofCaller(caller),
@@ -227,7 +238,7 @@ interface View<value> {
 }
 
 function viewPart<value>(
-  part: keyof Comparison,
+  part: keyof Comparison | 'findings',
   title: string,
   compared: readonly Compared<value>[],
   view: View<value>,

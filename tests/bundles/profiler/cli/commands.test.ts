@@ -220,7 +220,13 @@ t.test('percentiles are measured values', async t => {
     (_, index) =>
       createProfile({}, { duration: index + 1, queries: index, outcome: index === 0 ? 'crashed' : 'complete' }).summary,
   )
-  const worst = (duration: number, outcome = 'complete') => ({ token: 'abc123', status: 200, outcome, duration })
+  const worst = (duration: number, outcome = 'complete') => ({
+    token: 'abc123',
+    type: 'request',
+    status: 200,
+    outcome,
+    duration,
+  })
   t.strictSame(gatherStatistics(summaries), [
     {
       route: 'somewhere',

@@ -68,6 +68,12 @@ const amounts: readonly (readonly [rule: string, before: Profile['data'], after:
       '1 HTTP client calls → 0',
     ],
     [
+      'idle-transaction',
+      inQueries(query('BEGIN', 0, 1), query('COMMIT', 301, 1)),
+      inQueries(query('BEGIN', 0, 1), query('SELECT 1', 1, 1), query('COMMIT', 2, 1), query('SELECT 2', 400, 1)),
+      '300 ms → 0 ms',
+    ],
+    [
       'transaction-mail',
       { ...inQueries(query('BEGIN', 0, 1), query('COMMIT', 30, 1)), mails: { mails: [mail(5, 20)] } },
       { ...inQueries(query('BEGIN', 0, 1), query('COMMIT', 1, 1)), mails: { mails: [mail(5, 20)] } },

@@ -40,6 +40,7 @@ t.test('a command ended before its queries and calls', async t => {
   const pending = { queries: { queries: [query] }, http: { calls: [call] } }
   const [finding] = findFindings(createProfile(pending, { type: 'command' }))
   t.match(finding && writeProblem(finding), /^The command ended before 1 query and 1 HTTP client call had ended/)
+  t.strictSame(rulesOf(pending, { type: 'command' }), ['pending-work'])
   t.strictSame(rulesOf({ http: { calls: [{ ...call, end: 3, status: 200 }] } }, { type: 'command' }), [])
   t.strictSame(rulesOf(pending, { type: 'task' }), [], 'a task may go on behind its promise')
 })

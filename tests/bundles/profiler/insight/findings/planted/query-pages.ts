@@ -229,6 +229,16 @@ export function createQueryPages({ logger, queries, view }: Application, createP
         return page()
       },
     },
+    'idle-transaction': {
+      answer: 'idle-transaction',
+      async handle() {
+        await queries.measure('postgresql', 'BEGIN', undefined, async () => [])
+        await queries.measure('postgresql', 'SELECT 1', undefined, async () => []) // here: idle-transaction
+        await sleep(150)
+        await queries.measure('postgresql', 'COMMIT', undefined, async () => [])
+        return page()
+      },
+    },
     'open-savepoint': {
       answer: 'open-transaction',
       async handle() {
