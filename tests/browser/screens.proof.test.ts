@@ -9,7 +9,8 @@ t.test(
   needsBrowser,
   async t => {
     const { screens, url } = await openScreens(t)
-    const page = await openPage(t)
+    // Only a finger needs large targets.
+    const page = await openPage(t, { hasTouch: true })
     const complaints = watch(page, url)
     const plain = await openPage(t, { javaScriptEnabled: false })
     const found: string[] = []

@@ -168,6 +168,7 @@ function convert({ file, node }: Place, isInner = true): Part {
       return { enum: literal({ file, node: first as AnyNode }) }
     case 'maybe':
     case 'optional':
+    case 'nonOptional':
     case 'fallback':
     case 'lazy':
       return of(first)

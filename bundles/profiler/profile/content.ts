@@ -18,7 +18,7 @@ const contentEntries = {
   /** The fields of a form, in their order. */
   form: maybe(pairs),
   /** The value of JSON, in a list of its own: it may be `null`. */
-  json: maybe(v.pipe(v.tuple([v.unknown()]), v.check(([value]) => value !== undefined))),
+  json: maybe(v.tuple([v.nonOptional(v.unknown())])),
   /** Other text, such as HTML. */
   text: maybe(check.text),
   /** Whether `text` is only the beginning. */
