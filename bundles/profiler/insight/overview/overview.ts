@@ -15,6 +15,7 @@ import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { inWordsOf, nameOfUnit, unitOf } from '../../profile/units.ts'
 import { coveredWorkTime, readStops, type Work, type WorkKind, workTime } from '../../profile/work.ts'
 import { listenerTime } from '../../subjects/memory/read.ts'
+import { readGuard } from '../../subjects/router/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import type { CalledProfile } from '../called.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
@@ -356,8 +357,11 @@ function describeEnding(profile: Profile): Sentence {
   if (status >= 400)
     return [hasThrown(profile) ? ` failed with ${status} after ${time}` : ` was answered with ${status} in ${time}`]
   const [location] = status >= 300 ? readHeader(profile.collectors.response, 'location') : []
-  if (location !== undefined)
-    return [' redirected to ', toValue(toReadableUrl(toTarget(location)), targetLimit), ` in ${time}`]
+  if (location !== undefined) {
+    const guard = readGuard(profile)
+    const by: Sentence = guard === undefined ? [] : [' by the guard ', toValue(guard, targetLimit)]
+    return [' redirected to ', toValue(toReadableUrl(toTarget(location)), targetLimit), ...by, ` in ${time}`]
+  }
   return [` took ${time}`]
 }
 

@@ -49,7 +49,7 @@ t.test('the guard that has answered or refused a request is named, and so are th
       })
     },
   })
-  const found: string[][] = []
+  const found: (string | undefined)[][] = []
   for (const [role, path] of [
     ['', '/shop/admin'],
     ['reader', '/shop/admin/'],
@@ -60,13 +60,14 @@ t.test('the guard that has answered or refused a request is named, and so are th
     found.push([
       String(profile.summary.status),
       /Answered by the guard \w+|Guards passed [\w, ]+?(?= Route|$)/.exec(text)?.[0] ?? text,
-      writeReason(findReason(profile)),
+      writeReason(findReason(profile)) ||
+        toText(await show('overview', profile)).match(/redirected to .* in (?=\d)/)?.[0],
     ])
   }
   t.strictSame(found, [
-    ['302', 'Answered by the guard login', ''],
+    ['302', 'Answered by the guard login', 'redirected to /login by the guard login in '],
     ['403', 'Answered by the guard admin', 'the guard admin: Not yours'],
-    ['200', 'Guards passed login, admin', ''],
+    ['200', 'Guards passed login, admin', undefined],
   ])
 })
 
