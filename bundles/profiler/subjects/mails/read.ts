@@ -1,6 +1,4 @@
-import { mask } from '../../../../lib/redact/secret-names.ts'
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
-import { writeContent } from '../../profile/content.ts'
 import { formatNumber, shorten } from '../../profile/format.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import {
@@ -23,8 +21,6 @@ export interface StoredMail extends Omit<MailData, 'caller'> {
   /** Milliseconds of it in which the event loop ran no callback. */
   readonly stopped: number
   readonly outcome: { readonly text: string; readonly level: 'ok' | 'plain' | 'warning' | 'error' }
-  /** Whether a secret in its content is masked, such as a token in a link. */
-  readonly isMasked: boolean
 }
 
 interface StoredMails {
@@ -48,7 +44,6 @@ export const readMails: (profile: Pick<Profile, 'collectors'>) => StoredMails = 
       caller: places.get(mail) ?? {},
       stopped: stoppedTime(mail, stops),
       outcome: outcomeOf(mail),
-      isMasked: [mail.text, mail.html].some(content => content !== undefined && writeContent(content).includes(mask)),
     })),
     omitted,
     more: readMoreWork(more, stops),

@@ -1,3 +1,4 @@
+import { mask } from '../../../../lib/redact/secret-names.ts'
 import { toBlock, toList, toSpan, writeCaller, writePairs, writeRest } from '../../export/markdown-text.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { isPage, viewContent } from '../../panels/parts.ts'
@@ -102,7 +103,8 @@ function listFacts(mail: StoredMail): readonly (readonly [name: string, value: s
 }
 
 /** What is missing of a mail, or differs from what was sent, in sentences. */
-function listNotes({ html, isKept, isMasked, unread = [] }: StoredMail): string[] {
+function listNotes({ html, isKept, text, unread = [] }: StoredMail): string[] {
+  const isMasked = [text, html].some(content => content !== undefined && writeContent(content).includes(mask))
   return [
     ...(isKept ? ['It was not sent, because PROFILER_MAILS is keep. The application got a success.'] : []),
     ...(isMasked ? ['Secrets are masked (******), also in links: a link with a token does not work here.'] : []),
