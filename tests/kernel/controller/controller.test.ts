@@ -146,6 +146,10 @@ t.test('a source without a name has the name of its key', async t => {
   const [values] = await resolveArguments(controller, request)
   const expected = { id: 7, slug: 'a', page: 1, sort: 'age', 'x-depth': 3, theme: 'dark', constructor: 'none' }
   t.strictSame(values, expected)
+  t.throws(() => routeParameter(asInteger)(request), {
+    code: 'KERNEL_CONTROLLER_INVALID',
+    message: /the name of its key/,
+  })
 })
 
 t.test('a file is an argument if one was chosen', async t => {
