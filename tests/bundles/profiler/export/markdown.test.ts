@@ -161,7 +161,11 @@ t.test('a recorded text is unchanged; invisible characters are escaped', async t
     toMarkdown(createShown({ router: { outcome: 'match', route: 'a', parameters: { id } } }), 'router')
   t.equal(routed(undefined), routed(''), 'no value')
   const empty = { headers: [], attributes: [], httpVersion: '1.1', body: { type: 'application/json', json: [] } }
-  t.notMatch(toMarkdown(createShown({ request: empty }), 'request'), /undefined|```json/, 'JSON without a value is damaged')
+  t.notMatch(
+    toMarkdown(createShown({ request: empty }), 'request'),
+    /undefined|```json/,
+    'JSON without a value is damaged',
+  )
   t.match(written('x'.repeat(600)), /x…`$/)
 })
 
