@@ -126,6 +126,8 @@ async function checkInBrowser(t: Test, folder: string): Promise<void> {
   t.equal(await paper(), light, 'a reader chooses the light theme')
   await page.getByRole('link', { name: `Version ${version}` }).click()
   t.equal(await page.locator('h1').innerText(), 'Changelog', 'the version leads to its changes')
+  // The script that applies the theme runs before the first paint, but after the page can be read.
+  await page.getByRole('button', { name: 'Theme: light' }).waitFor()
   t.equal(await paper(), light, 'the next page has the chosen theme')
   await page.getByRole('button', { name: 'Theme: light' }).click()
   t.equal(await paper(), dark)
