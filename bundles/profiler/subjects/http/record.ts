@@ -1,19 +1,13 @@
-import {
-  type CallObserver,
-  type CallStart,
-  type CallWork,
-  observeHttpCalls,
-} from '../../../../kernel/contracts/calls.ts'
+import { type CallStart, observeHttpCalls } from '../../../../kernel/contracts/calls.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { Callers, type Running } from '../../../../lib/stack/callers.ts'
 import { joinPeriods, type Period, subtractPeriods, totalOf } from '../../profile/work.ts'
-import type { FindRunning } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { type ContentCopier, createCallCopier } from '../../record/copy.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { findField } from '../../record/running-field.ts'
-import type { FindTrace, Trace } from '../../record/trace.ts'
+import type { Trace } from '../../record/trace.ts'
 import type { HttpCall } from './data.ts'
 import { isLate } from './read.ts'
 import { callPart, type TracedCall } from './traced-calls.ts'
@@ -22,7 +16,14 @@ import { callPart, type TracedCall } from './traced-calls.ts'
 export const httpSubject: RecordedSubject = {
   createCollectors: ({ redactor }, { contents }) => [createHttpCollector(redactor, contents)],
   observeLibraries({ directory }, { findRunning, findTrace }) {
-    return [observeHttpCalls(new CallRecorder(findTrace, new Callers(directory), findRunning))]
+    const callers = new Callers(directory)
+    function begin(call: CallStart, below: Running) {
+      const trace = findTrace()
+      if (trace === undefined) return undefined
+      const findCaller = () => callers.find(below) ?? findRunning(trace)
+      return callPart.of(trace).begin(call, findCaller, trace, findField(trace))
+    }
+    return [observeHttpCalls({ begin })]
   },
 }
 
@@ -95,25 +96,5 @@ function describe(call: TracedCall, redactor: Redactor, copier: MaskingCopier, c
     spanId,
     request: call.sentMessage?.describe(copier, contents),
     response: call.receivedMessage?.describe(copier, contents),
-  }
-}
-
-/** Records each call on the trace of the request that makes it. */
-class CallRecorder implements CallObserver {
-  readonly #findTrace: FindTrace
-  readonly #callers: Callers
-  readonly #findRunning: FindRunning
-
-  constructor(findTrace: FindTrace, callers: Callers, findRunning: FindRunning) {
-    this.#findTrace = findTrace
-    this.#callers = callers
-    this.#findRunning = findRunning
-  }
-
-  begin(call: CallStart, below: Running): CallWork | undefined {
-    const trace = this.#findTrace()
-    if (trace === undefined) return undefined
-    const findCaller = () => this.#callers.find(below) ?? this.#findRunning(trace)
-    return callPart.of(trace).begin(call, findCaller, trace, findField(trace))
   }
 }

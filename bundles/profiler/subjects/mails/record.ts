@@ -1,22 +1,14 @@
-import {
-  keepMails,
-  type Mail,
-  type MailEnd,
-  type MailObserver,
-  type MailRun,
-  observeMails,
-} from '../../../../kernel/contracts/mails.ts'
+import { keepMails, type Mail, type MailEnd, type MailRun, observeMails } from '../../../../kernel/contracts/mails.ts'
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import { type CopyBounds, MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type Caller, Callers } from '../../../../lib/stack/callers.ts'
 import { roundTime } from '../../profile/format.ts'
-import type { FindRunning } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { type ContentCopier, copyHeaders } from '../../record/copy.ts'
 import { MoreWorkCounter } from '../../record/more-work.ts'
 import type { RecordedProcess, RecordedSubject } from '../../record/recorded-subject.ts'
-import { type FindTrace, TracePart, type WorkOwner } from '../../record/trace.ts'
+import { TracePart, type WorkOwner } from '../../record/trace.ts'
 import { profilerSettings } from '../../settings.ts'
 import type { MailData } from './data.ts'
 import { isLateMail } from './read.ts'
@@ -25,9 +17,14 @@ import { isLateMail } from './read.ts'
 export const mailsSubject: RecordedSubject = {
   observeProcess: process => keepInDevelopment(process),
   createCollectors: ({ redactor }, { contents }) => [createMailsCollector(redactor, contents)],
-  observeLibraries: ({ directory }, { findRunning, findTrace }) => [
-    observeMails(new MailRecorder(findTrace, new Callers(directory), findRunning)),
-  ],
+  observeLibraries({ directory }, { findRunning, findTrace }) {
+    const callers = new Callers(directory)
+    function begin(mail: Mail) {
+      const trace = findTrace()
+      return trace && mailPart.of(trace).begin(mail, () => callers.find() ?? findRunning(trace), trace)
+    }
+    return [observeMails({ begin })]
+  },
 }
 
 /** In production mails are sent, whatever the setting says; also if the application says later that it is there. */
@@ -104,24 +101,6 @@ class TracedMail implements MailRun {
 }
 
 const mailPart: TracePart<MailsTrace> = new TracePart(() => new MailsTrace())
-
-/** Records each mail on the trace of the work that sends it. */
-class MailRecorder implements MailObserver {
-  readonly #findTrace: FindTrace
-  readonly #callers: Callers
-  readonly #findRunning: FindRunning
-
-  constructor(findTrace: FindTrace, callers: Callers, findRunning: FindRunning) {
-    this.#findTrace = findTrace
-    this.#callers = callers
-    this.#findRunning = findRunning
-  }
-
-  begin(mail: Mail): MailRun | undefined {
-    const trace = this.#findTrace()
-    return trace && mailPart.of(trace).begin(mail, () => this.#callers.find() ?? this.#findRunning(trace), trace)
-  }
-}
 
 function createMailsCollector(redactor: Redactor, contents: ContentCopier): CollectorOf<'mails'> {
   /** Late work collects the mails of a request again, but those that have ended stay the same. */
