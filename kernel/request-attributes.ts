@@ -1,3 +1,4 @@
+import type { CachePolicy } from '../lib/http/cache-policy.ts'
 import type { CorsPolicy } from '../lib/http/cors.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
@@ -31,6 +32,8 @@ declare module '../lib/http/request.ts' {
     _cross_origin: boolean | readonly string[]
     /** Route: the pages of other origins whose scripts may read the response; `false` for none. */
     _cors: CorsPolicy | false
+    /** Route: how long which caches may keep its responses; `false` to leave out the policy of its group. */
+    _cache: CachePolicy | false
     /** Route: with `false`, the match is not logged, and the access log has no line. */
     _log: boolean
     /** Route: parameters whose values stay readable in paths, although their names look secret. */

@@ -85,6 +85,7 @@ export {
   type Listener,
   type RegisteredListener,
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
+export type { CachePolicy } from '../../lib/http/cache-policy.ts'
 export { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 export type { CorsPolicy } from '../../lib/http/cors.ts'
 export { EventStream, type EventStreamOptions, type ServerEvent } from '../../lib/http/event-stream.ts'

@@ -7,6 +7,7 @@ import { nameOfController } from '../../kernel/controller.ts'
 import { AnswerableEvent } from '../../kernel/events.ts'
 import type { Block, Column, Document } from '../../lib/console/document.ts'
 import type { EventClass, EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import { describeCachePolicy } from '../../lib/http/cache-policy.ts'
 import { Request } from '../../lib/http/request.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/hidden-routes.ts'
 import { NearestRoutes, type NearRoute } from '../../lib/routing/nearest-routes.ts'
@@ -75,10 +76,12 @@ function textsOf(route: Route): string[] {
 const anything = 'any'
 
 function listRoutes(routes: readonly Route[]): Document {
+  const hasPolicies = routes.some(({ defaults }) => defaults._cache)
   const rows = routes.map(route => {
-    const { guards, host, methods, name, path } = route
-    const shown = [name, methods.join(', ') || anything, path.source, guards.join(', ') || 'none', controllerOf(route)]
-    return [...shown, host?.source ?? anything]
+    const { defaults, guards, host, methods, name, path } = route
+    const shown = [name, methods.join(', ') || anything, path.source, guards.join(', ') || 'none']
+    const policies = hasPolicies ? [describeCachePolicy(defaults) || 'none'] : []
+    return [...shown, ...policies, controllerOf(route), host?.source ?? anything]
   })
   const table = {
     columns: [
@@ -86,6 +89,7 @@ function listRoutes(routes: readonly Route[]): Document {
       { title: 'Methods', cut: 'never' },
       { title: 'Path', least: 32 },
       { title: 'Guard', isOptional: true },
+      ...(hasPolicies ? [{ title: 'Cache', isOptional: true }] : []),
       { title: 'Controller', isOptional: true },
       { title: 'Host', isOptional: true },
     ],
@@ -108,6 +112,7 @@ function describeRoute(route: Route, position: number): Document {
     ['Defaults', Object.keys(defaults).length === 0 ? 'none' : JSON.stringify(defaults)],
     ['Condition', condition === undefined ? 'none' : String(condition).replace(/\s+/g, ' ')],
     ['Guards', guards.join(', ') || 'none'],
+    ['Cache', describeCachePolicy(defaults) || 'none'],
     ['Controller', controllerOf(route)],
     ['Inputs', describeInputs(route).map(inputToText).join('; ') || 'without a schema'],
     ['Priority', String(priority)],

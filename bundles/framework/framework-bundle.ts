@@ -15,6 +15,7 @@ import { startAccessLog } from './access-log.ts'
 import { createErrorController, createErrorPreview, createKeyRoute } from './error-controller.ts'
 import { createOwnChecks, HealthChecks, HealthListener } from './health.ts'
 import { createHiddenRouteRule } from './hidden-route-rule.ts'
+import { CachePolicyListener } from './listeners/cache-policy-listener.ts'
 import { ErrorListener } from './listeners/error-listener.ts'
 import { GuardListener } from './listeners/guard-listener.ts'
 import {
@@ -106,7 +107,13 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
     void checks.runAll()
   })
   const router = new RouterListener(app)
-  signals.on('kernel.booted', () => router.prepare())
+  signals.on('kernel.booted', () => {
+    router.prepare()
+    // Not earlier: then all bundles have added their routes.
+    if ([...routes].some(({ defaults }) => defaults._cache)) {
+      new CachePolicyListener(logger, debugGate.isDebug).subscribe(dispatcher)
+    }
+  })
   // Listed in the order of a request; the priorities decide.
   const listeners = [
     new ValidateRequestListener(),

@@ -1,3 +1,4 @@
+import { cacheShape, findCacheMistakes, isShared } from '../../lib/http/cache-policy.ts'
 import { corsShape, describeNoOrigin, findCorsMistakes, isOrigin } from '../../lib/http/cors.ts'
 import type { KnownAttributes } from '../../lib/http/request.ts'
 import { ROUTE_DEFINITION_INVALID } from '../../lib/routing/errors.ts'
@@ -18,6 +19,7 @@ const routeAttributes: ShapeOf<
     | '_stateless'
     | '_cross_origin'
     | '_cors'
+    | '_cache'
     | '_log'
     | '_public'
     | '_format'
@@ -29,6 +31,7 @@ const routeAttributes: ShapeOf<
   _stateless: 'boolean',
   _cross_origin: true,
   _cors: true,
+  _cache: true,
   _log: 'boolean',
   _public: ['string'],
   _format: 'string',
@@ -54,7 +57,7 @@ export function checkRoutes(
   const names: ReadonlySet<string> = new Set([...Object.keys(routeAttributes), ...declared])
   for (const route of routes) {
     const mistake =
-      controllers.findMistake(route) ?? findGuardMistake(route, guardNames) ?? findDefaultMistake(route.defaults, names)
+      controllers.findMistake(route) ?? findGuardMistake(route, guardNames) ?? findDefaultMistake(route, names)
     if (mistake === undefined) continue
     const place = createDeclarations({ controllers, directory, routes }).find(route)
     const where = place === undefined ? '' : ` (${place.file}:${place.line})`
@@ -70,13 +73,14 @@ function findGuardMistake({ guards }: Route, known: readonly string[]): string |
   return `no bundle of the list has the guard "${unknown}"${advice}`
 }
 
-function findDefaultMistake(defaults: Route['defaults'], names: ReadonlySet<string>): string | undefined {
+function findDefaultMistake({ defaults, guards }: Route, names: ReadonlySet<string>): string | undefined {
   const known = Object.entries(defaults).filter(([name]) => name in routeAttributes)
   const [mistake] = [
     ...findShapeMistakes('default', Object.fromEntries(known), routeAttributes),
     ...findUndeclared(defaults, names),
     ...findPolicyMistakes(defaults._cors),
     ...findOriginMistakes(defaults._cross_origin),
+    ...findCachePolicyMistakes(defaults._cache, guards),
   ]
   return mistake && `in its defaults, ${mistake}`
 }
@@ -101,4 +105,15 @@ function findOriginMistakes(origins: unknown): string[] {
   if (origins === undefined || typeof origins === 'boolean') return []
   if (!Array.isArray(origins)) return [`"_cross_origin" must be true, false or a list, not ${describeValue(origins)}`]
   return origins.filter(origin => !isOrigin(origin)).map(origin => describeNoOrigin('_cross_origin', origin))
+}
+
+function findCachePolicyMistakes(policy: unknown, [guard]: readonly string[]): readonly string[] {
+  if (policy === undefined || policy === false) return []
+  const mistakes = findShapeMistakes('key', { _cache: policy }, { _cache: cacheShape })
+  if (mistakes.length > 0) return mistakes
+  // A value of the right shape is a policy.
+  const cache = policy as Parameters<typeof findCacheMistakes>[0]
+  const isOpen = guard !== undefined && isShared(cache)
+  const advice = `a shared cache would answer without the guard "${guard}": use maxAge, without public and sMaxAge`
+  return [...findCacheMistakes(cache), ...(isOpen ? [`_cache is public, and ${advice}`] : [])]
 }

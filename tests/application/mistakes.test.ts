@@ -590,6 +590,15 @@ const inRoutes = [
         ({ routes }) => routes.group({ guard: 'admin' }, group => void group.get('a', '/a', answer)),
         `no bundle of the list has the guard "admin": a bundle adds it by app.guards.push({ name: 'admin', check })`,
       ],
+      'a page behind a guard that shared caches may keep': [
+        ({ guards, routes }) => {
+          guards.push({ name: 'admin', check: () => undefined })
+          const defaults = { _cache: { sMaxAge: 60 } }
+          routes.group({ guard: 'admin', defaults }, group => void group.get('a', '/a', answer))
+        },
+        'The route "a"',
+        '_cache is public, and a shared cache would answer without the guard "admin": use maxAge, without public',
+      ],
       'a default whose bundle is not in the list, in a group': [
         ({ routes }) => routes.group({ defaults: { _access: 'editor' } }, group => group.get('a', '/a', answer)),
         `"_access" is declared by no bundle of the list: the bundle that reads it has routeDefaults: ['_access']`,
@@ -612,6 +621,20 @@ const inRoutes = [
     [{ _cors: { origin: '*' } }, 'there is no key "_cors.origin"; the nearest is "origins"'],
     [{ _cors: { origins: '*', credentials: true } }, '_cors.credentials is true, and origins is "*": name the origins'],
     [{ _cors: { origins: ['a.example'] } }, '_cors.origins has "a.example": use an origin'],
+    [{ _cache: true }, '"_cache" must be an object with public, maxAge, sMaxAge, vary'],
+    [{ _cache: 60 }, '"_cache" must be an object'],
+    [{ _cache: { smaxage: 60 } }, 'there is no key "_cache.smaxage"; the nearest are "maxAge", "sMaxAge"'],
+    [{ _cache: { maxage: 60 } }, 'there is no key "_cache.maxage"; the nearest is "maxAge"'],
+    [{ _cache: { maxAge: '60' } }, '"_cache.maxAge" must be a number'],
+    [{ _cache: { maxAge: -1 } }, '_cache.maxAge is -1: use whole seconds, from 0 to 31536000'],
+    [{ _cache: { sMaxAge: 0.5 } }, '_cache.sMaxAge is 0.5: use whole seconds'],
+    [{ _cache: { maxAge: 1, vary: 'cookie' } }, '"_cache.vary" must be a list'],
+    [{ _cache: { maxAge: 1, vary: ['*'] } }, '_cache.vary has "*": use names of request headers'],
+    [{ _cache: { maxAge: 1, vary: ['a, b'] } }, '_cache.vary has "a, b": use names of request headers'],
+    [{ _cache: { public: false, sMaxAge: 1 } }, '_cache.sMaxAge is for shared caches, and public is false: use maxAge'],
+    [{ _cache: { staleWhileRevalidate: 9, etag: true } }, '_cache.staleWhileRevalidate begins after a lifetime'],
+    [{ _cache: { public: true } }, '_cache has no effect on a cache without maxAge, sMaxAge or etag'],
+    [{ _cache: {} }, '_cache has no effect on a cache without maxAge, sMaxAge or etag'],
   ].map(([defaults, part]) => [
     `a wrong default of a route: ${part}`,
     addRoute({ defaults }),

@@ -73,6 +73,27 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
   t.equal((await runInTerminal('__complete debug:routes ten', { load })).stdout, 'tenant\t/tenant/:id\n')
 })
 
+t.test('debug:routes lists the cache policies of routes, if there are any', async t => {
+  const shop: Bundle = {
+    name: 'shop',
+    register({ routes }) {
+      const controller = () => Response.html('')
+      const defaults = { _cache: { sMaxAge: 60, vary: ['Accept-Language'], etag: true } } as const
+      routes.group({ defaults }, group => void group.get('list', '/list', controller))
+      routes.get('cart', '/cart', controller)
+    },
+  }
+  const load = async () => [createFrameworkBundle(), shop]
+  const { stdout } = await run('debug:routes', { load })
+  t.match(stdout, /^Name +Methods +Path +Guard +Cache +Controller +Host$/m)
+  t.match(stdout, /^list +GET +\/list +none +public, s-maxage=60; Vary: Accept-Language; etag +list +any$/m)
+  t.match(stdout, /^cart +GET +\/cart +none +none +cart +any$/m)
+  t.match(
+    (await run('debug:routes list', { load })).stdout,
+    /^Cache +public, s-maxage=60; Vary: Accept-Language; etag$/m,
+  )
+})
+
 t.test('debug:routes describes the inputs of routes by their schemas', async t => {
   const answer = () => Response.json({})
   const broken = { '~standard': { version: 1, vendor: 'own', validate: (value: unknown) => ({ value }) } } as const

@@ -87,6 +87,8 @@ export const routerProcessSchema = v.object({
       host: maybe(check.text),
       schemes: maybe(texts),
       guards: maybe(texts),
+      /** Its cache policy, such as `public, max-age=60; etag`. */
+      cache: maybe(text),
       requirements: maybe(list(v.object({ name: text, text }))),
     }),
   ),

@@ -1,5 +1,6 @@
 import { redirectController } from '../../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../../kernel/errors.ts'
+import { describeCachePolicy } from '../../../../lib/http/cache-policy.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { NearestRoutes } from '../../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
@@ -74,8 +75,9 @@ function describeFound(route: string, trace: Trace, redactor: Redactor): RouterD
   return { outcome: 'redirect', route, parameters, location }
 }
 
-function describe({ controller, guards, host, methods, name, path, schemes }: Route): RouteData {
+function describe({ controller, defaults, guards, host, methods, name, path, schemes }: Route): RouteData {
   const requirements = [...path.requirements, ...(host?.requirements ?? [])]
+  const cache = describeCachePolicy(defaults)
   return {
     name,
     path: path.source,
@@ -84,6 +86,7 @@ function describe({ controller, guards, host, methods, name, path, schemes }: Ro
     ...(host && { host: host.source }),
     ...(schemes.length > 0 && { schemes }),
     ...(guards.length > 0 && { guards }),
+    ...(cache !== '' && { cache }),
     ...(requirements.length > 0 && { requirements: requirements.map(({ name, text }) => ({ name, text })) }),
   }
 }

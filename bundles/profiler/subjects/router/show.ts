@@ -83,6 +83,7 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
     handlerLabel: nameHandler(profile),
     guards: known?.guards?.join(', ') ?? '',
     guard: readGuard(profile) ?? '',
+    cache: known?.cache ?? '',
     controller: summary.controller ?? '',
     controllerPlace: app.editor.viewController(summary.controller ?? ''),
     allow: log.allow.join(', '),

@@ -71,6 +71,19 @@ t.test('the guard that has answered or refused a request is named, and so are th
   ])
 })
 
+t.test('the cache policy of the route is shown', async t => {
+  const { client, profileOf, show } = await createProfiledKernel(t, {
+    register({ routes }) {
+      const controller = () => Response.text('page')
+      routes.add({ name: 'cached', path: '/cached', defaults: { _cache: { maxAge: 60, etag: true } }, controller })
+      routes.add({ name: 'other', path: '/other', controller })
+    },
+  })
+  const textOf = async (path: string) => toText(await show('router', await profileOf(await client.get(path))))
+  t.match(await textOf('/cached'), 'Cache policy private, max-age=60; etag Route parameters')
+  t.notMatch(await textOf('/other'), 'Cache policy')
+})
+
 t.test('a request without a route is recorded with the nearest routes', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t)
   const profile = await profileOf(await client.get('/star-photo-both'))
