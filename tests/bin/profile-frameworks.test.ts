@@ -214,7 +214,7 @@ const inExpress = [
   'showUser FILE',
 ]
 const inFastify = ['onRequest:', 'check FILE', 'preHandler:', 'own FILE', 'handler:', 'showUser FILE']
-const inKoa = ['middleware:', 'check FILE', 'router FILE', 'handler:', 'showUser FILE', 'middleware:', 'check FILE']
+const inKoa = ['middleware:', 'check FILE', 'router FILE', 'handler:', 'showUser FILE']
 const inNest = [
   'guard:',
   'Guard FILE',
@@ -236,18 +236,20 @@ const frameworks: Readonly<Record<string, Framework>> = {
   },
   'Fastify 5': { source: fastify('fastify'), packages: same('fastify'), calls: inFastify, handler: 'showUser' },
   'Fastify 4': { source: fastify('fastify4'), packages: same('fastify4'), calls: inFastify, handler: 'showUser' },
-  Koa: { source: koa, packages: same('koa', '@koa/router'), calls: inKoa, handler: 'showUser' },
+  Koa: { source: koa, packages: same('koa', '@koa/router'), calls: inKoa, last: 'check FILE', handler: 'showUser' },
   'Koa with koa-router': {
     source: koa.replace('@koa/router', 'koa-router'),
     // The same router has two names.
     packages: { ...same('koa'), 'koa-router': '@koa/router' },
     calls: inKoa,
+    last: 'check FILE',
     handler: 'showUser',
   },
   Hono: {
     source: hono,
     packages: same('hono', '@hono/node-server'),
-    calls: ['middleware:', 'check FILE', 'handler:', 'showUser FILE', 'middleware:', 'check FILE'],
+    calls: ['middleware:', 'check FILE', 'handler:', 'showUser FILE'],
+    last: 'check FILE',
     handler: 'showUser',
   },
   Hapi: {
