@@ -4,6 +4,7 @@ import { describeFailure } from '../application/describe-failure.ts'
 import { loadCommands, runCommandLine } from '../commands/console.ts'
 import { prepareProfiler } from './profile.ts'
 import { createViewerOptions } from './profile-viewer.ts'
+import { storeEndedCommands } from './running-commands.ts'
 
 /** Answers a coding agent on stdin and stdout, from the profiles of the application in a directory. Resolves with the exit code. */
 export async function answerAgent(directory: string): Promise<number> {
@@ -12,7 +13,9 @@ export async function answerAgent(directory: string): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
   const terminal = { stdin, stdout, stderr, env, signal: interrupted.signal }
   try {
-    const kernel = await Kernel.assemble(createViewerOptions((await prepareProfiler(directory, env)).services))
+    const { services, storage } = await prepareProfiler(directory, env)
+    await storeEndedCommands(services.files, storage)
+    const kernel = await Kernel.assemble(createViewerOptions(services))
     try {
       const { commands, config } = kernel.app
       return await runCommandLine(await loadCommands(commands), ['mcp'], terminal, config.environment)

@@ -26,6 +26,7 @@ import { findFolder, keepSecret } from './profile-folder.ts'
 import { isRefused, refusal } from './profile-refusal.ts'
 import type { ViewerServices } from './profile-viewer.ts'
 import { recordCommand } from './record-command.ts'
+import { storeEndedCommands } from './running-commands.ts'
 
 /** The variables that are settings of the viewer. The application may have others of the same names as settings of a kernel. */
 const ownSettings = /^(?:PROFILER_|DEBUG_ALLOWED_|DEBUG_KEY$|EDITOR_)/
@@ -54,6 +55,7 @@ export async function profileProcess(
   await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
   // After the libraries are watched: the application may use the same package. A missing package ends the start.
   if (storage.isShared) await (await import('../../lib/redis/redis-connection.ts')).loadRedis()
+  void storeEndedCommands(services.files, storage)
   const answer = answerLate(async () => (await import('./profile-viewer.ts')).bootViewer(services), logger)
   if (parent === undefined) warnOfUnknownVariables(env, logger)
   // The application listens on PORT.
@@ -72,9 +74,17 @@ export async function profileProcess(
   })
   if (parent !== undefined) return
   // Programs that inherit their options, such as npm, are not what is asked for.
-  if (!env.NODE_OPTIONS?.includes('sinfonietta')) recordCommand(directory, () => !isRefused(env))
+  if (!env.NODE_OPTIONS?.includes('sinfonietta')) recordCommand(directory, services.files, () => !isRefused(env))
   Object.assign(env, { [viewerVariable]: viewer, [secretVariable]: recorder.replaySecret })
   process.stderr.write(`Profiler: ${viewer}${home}\n`)
+}
+
+/** Stores the profile of a command in a directory that a signal has ended. */
+export async function storeEndedCommand(directory: string, pid: number, signal: string): Promise<void> {
+  const { services, storage } = await prepareProfiler(directory, process.env)
+  if (storage.isShared) await (await import('../../lib/redis/redis-connection.ts')).loadRedis()
+  await storeEndedCommands(services.files, storage, new Map([[pid, signal]]))
+  await storage.close()
 }
 
 const ownVariables = [

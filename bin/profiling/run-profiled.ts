@@ -1,5 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { isatty } from 'node:tty'
+import { describeFailure } from '../application/describe-failure.ts'
+import { findFolder } from './profile-folder.ts'
+import { findCommandFile } from './running-commands.ts'
 
 /** The signals that are passed to the program, each with whether terminals send it. SIGUSR1 starts the debugger, and nodemon sends SIGUSR2. */
 const passedSignals = { SIGINT: true, SIGHUP: true, SIGQUIT: true, SIGTERM: false, SIGUSR1: false, SIGUSR2: false }
@@ -13,11 +17,24 @@ export function runProfiled(commandLine: readonly string[]): ChildProcess {
   for (const [signal, isOfTerminal] of Object.entries(passedSignals)) {
     process.on(signal, () => void ((isOfTerminal && isInTerminal) || child.kill(signal as NodeJS.Signals)))
   }
-  child.on('exit', (code, signal) => {
+  child.on('exit', async (code, signal) => {
     process.exitCode = code ?? 1
     if (signal === null) return
+    await storeCommand(child.pid, signal)
     for (const each of Object.keys(passedSignals)) process.removeAllListeners(each)
     process.kill(process.pid, signal)
   })
   return child
+}
+
+/** Stores the profile that a program has written before a signal has ended it, if it is a command. */
+async function storeCommand(pid: number | undefined, signal: string): Promise<void> {
+  const directory = process.cwd()
+  if (pid === undefined || !existsSync(findCommandFile(findFolder(directory), pid))) return
+  try {
+    const { storeEndedCommand } = await import('./profile.ts')
+    await storeEndedCommand(directory, pid, signal)
+  } catch (error) {
+    process.stderr.write(`The profile of the program cannot be stored: ${describeFailure(error)}\n`)
+  }
 }

@@ -7,6 +7,7 @@ import { describeFailure } from '../application/describe-failure.ts'
 import type { Program } from '../application/program-list.ts'
 import { answerLate, listenFor, prepareProfiler } from './profile.ts'
 import { findFolder } from './profile-folder.ts'
+import { storeEndedCommands } from './running-commands.ts'
 
 /**
  * Shows profiles without a program, until the process ends: those of the programs in the folders, or in a Redis, by default of all programs
@@ -20,7 +21,8 @@ export async function viewProfiles(folders: readonly string[], env: NodeJS.Proce
     }
     if (url !== undefined) await loadRedis()
     const [first = findProgram('.'), ...others] = url === undefined ? folders.map(findStored) : []
-    const { port, services } = await prepareProfiler(first.directory, { ...env, PROFILER_URL: url }, first)
+    const { port, services, storage } = await prepareProfiler(first.directory, { ...env, PROFILER_URL: url }, first)
+    await storeEndedCommands(first.files, storage)
     const shown = folders.length === 0 ? services : { ...services, others }
     const load = async () => (await import('./profile-viewer.ts')).bootViewer(shown)
     const address = await listenFor(answerLate(load, services.logger), port, false)

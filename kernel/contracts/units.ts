@@ -52,8 +52,16 @@ export interface UnitEnd {
   readonly result?: unknown
   /** Of a command. Another one than 0 is a failure. */
   readonly exitCode?: number
+  /** Of a command: the signal that ends it. */
+  readonly signal?: string
   /** What a process that exits has left open: `2 timers`. */
   readonly open?: readonly string[]
+}
+
+/** A masked profile as JSON, and the facts about its process. */
+export interface StoredText {
+  readonly text: string
+  readonly facts: string
 }
 
 /** Work that is being recorded. */
@@ -62,8 +70,15 @@ export interface RecordedUnit {
   run<result>(task: () => result): result
   /** The rest of the running code is a part of the work, until the returned function is called. */
   enter(): () => void
-  /** Code of the process that works for nothing else is a part of the work, until a request or a job begins: then the work is dropped. */
-  enterProcess(): void
+  /**
+   * Code of the process that works for nothing else is a part of the work, until a request or a job begins: then the work is dropped. `onLeave` is
+   * called when the work is dropped or has ended.
+   */
+  enterProcess(onLeave: () => void): void
+  /** The profile as it is if the process ends now, as the text that is stored; `undefined` if there is none. The work goes on. */
+  describeSoFar(ending: UnitEnd): StoredText | undefined
+  /** Stores this profile before it returns. If the process goes on, the end of the work replaces it. */
+  storeSoFar(ending: UnitEnd): void
   /** No profile is made. */
   drop(): void
   /** A second call does nothing. */

@@ -1,8 +1,11 @@
-import { writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import net from 'node:net'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { runProcess } from '#tests/support/start-process.ts'
-import { type ProfileData, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { runProcess, startProcess } from '#tests/support/start-process.ts'
+import { listProfiles, type ProfileData, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { until } from '#tests/support/until.ts'
 
 /** The command `sinfonietta profile`. */
 const program = path.join(import.meta.dirname, '../fixtures/profiled-program.js')
@@ -86,4 +89,141 @@ t.test('a server is no script, whether or not a request has come', async t => {
     'asked.mjs': { source: listen, exit: 0, args: ['ask'] },
   })
   t.strictSame([...profiles.keys()], ['request GET /asked'])
+})
+
+t.test('a command that a signal ends has a profile with its signal, and its work so far', async t => {
+  const work = `
+    import net from 'node:net'
+    import { setTimeout } from 'node:timers/promises'
+    net.connect({ host: '127.0.0.1', port: Number(process.argv[2]) })
+    const interval = setInterval(() => {}, 1000)
+    console.log('worked')
+    `
+  const idle = net.createServer().listen(0, '127.0.0.1')
+  await once(idle, 'listening')
+  const address = idle.address()
+  const port = typeof address === 'object' ? String(address?.port) : ''
+  const cwd = t.testdir({ node_modules: {} })
+  const env = { ...environment, PROFILER_PORT: '0', PROFILER_ALONE: '1' }
+  const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
+  const ways = { profile: [process.execPath, program], import: [process.execPath, '--import', preload] }
+  const file = path.join(cwd, 'node_modules/.cache/sinfonietta/commands')
+  /** Runs a program, ends it from outside when its profile is written, and returns how it has ended. */
+  const end = async (name: string, source: string, way: keyof typeof ways, signal?: NodeJS.Signals) => {
+    writeFileSync(path.join(cwd, name), work + source)
+    const child = startProcess(t, [...ways[way], name, port], { cwd, env })
+    const exited = once(child, 'exit')
+    if (signal !== undefined) {
+      await until(() => {
+        const texts = existsSync(file) ? readdirSync(file).map(each => readFileSync(path.join(file, each), 'utf8')) : []
+        return texts.some(text => text.includes('worked') && text.includes(name))
+      })
+      child.kill(signal)
+    }
+    return (await exited).find(value => value !== null)
+  }
+  const kill = (signal: string) => `process.kill(process.pid, '${signal}'); console.log('never')`
+  const ends: Readonly<
+    Record<
+      string,
+      readonly [
+        way: keyof typeof ways,
+        source: string,
+        signal: NodeJS.Signals | undefined,
+        end: string | number,
+        sentence: RegExp,
+      ]
+    >
+  > = {
+    'int.mjs': ['profile', '', 'SIGINT', 'SIGINT', /was ended by SIGINT after more than /],
+    'term.mjs': ['profile', '', 'SIGTERM', 'SIGTERM', /was ended by SIGTERM after more than /],
+    'busy.mjs': [
+      'profile',
+      'await setTimeout(600); for (;;);',
+      'SIGINT',
+      'SIGINT',
+      /was ended by SIGINT after more than /,
+    ],
+    'child.mjs': ['import', '', 'SIGTERM', 'SIGTERM', /did not report its end, which came after more than /],
+    'killed.mjs': ['import', '', 'SIGKILL', 'SIGKILL', /did not report its end, which came after more than /],
+    'own.mjs': [
+      'import',
+      "process.on('SIGINT', () => process.exit(130))",
+      'SIGINT',
+      130,
+      /failed with exit code 130 after /,
+    ],
+    'graceful.mjs': ['profile', "process.on('SIGTERM', () => process.exit())", 'SIGTERM', 0, /took /],
+    'self.mjs': ['import', kill('SIGTERM'), undefined, 'SIGTERM', /was ended by SIGTERM after \d/],
+    'hard.mjs': ['profile', kill('SIGKILL'), undefined, 'SIGKILL', /was ended by SIGKILL after \d/],
+    'once.mjs': [
+      'import',
+      `process.once('SIGINT', () => { ${kill('SIGINT')} })`,
+      'SIGINT',
+      'SIGINT',
+      /was ended by SIGINT after \d/,
+    ],
+    'abort.mjs': ['import', 'process.abort()', undefined, 'SIGABRT', /was ended by SIGABRT after \d/],
+    'heard.mjs': [
+      'import',
+      `process.on('SIGUSR2', () => process.exit(4)); process.kill(process.pid, 'SIGUSR2'); process.kill(process.pid, 0)`,
+      undefined,
+      4,
+      /failed with exit code 4 after /,
+    ],
+    'counts.mjs': [
+      'import',
+      "process.exit(['SIGINT', 'SIGTERM', 'SIGHUP'].reduce((sum, name) => sum + process.listenerCount(name), process.kill.length))",
+      undefined,
+      2,
+      /failed with exit code 2 after /,
+    ],
+  }
+  const found: unknown[] = []
+  for (const [name, [way, source, signal]] of Object.entries(ends))
+    found.push([name, await end(name, source, way, signal)])
+  t.strictSame(
+    found,
+    Object.entries(ends).map(([name, [, , , end]]) => [name, end]),
+    'each ends as without the profiler',
+  )
+  idle.close()
+
+  const { stop, viewer } = await startProfiled(
+    t,
+    "process.stdin.on('end', () => process.exit()).resume(); console.log('[]')",
+    { PROFILER_ALONE: '1' },
+    cwd,
+  )
+  await until(() => readdirSync(file).length < 2)
+  const profiles = new Map<string, ProfileData>()
+  for (const { route, token } of await listProfiles(viewer)) {
+    t.notOk(profiles.has(String(route)), `one profile of ${route}`)
+    profiles.set(String(route), await readProfile(viewer, token))
+  }
+  t.strictSame(new Set(profiles.keys()), new Set(Object.keys(ends).map(name => `command ${name}`)))
+  for (const [name, [, , , , sentence]] of Object.entries(ends)) {
+    const { data, overview, summary } = profiles.get(`command ${name}`) as ProfileData & {
+      overview: { sentence: string }
+    }
+    t.match(overview.sentence, sentence, name)
+    t.match(summary, { dumps: 1, type: 'command' }, name)
+    if (name !== 'heard.mjs' && name !== 'counts.mjs') t.match(JSON.stringify(data.unit), /"1 connection"/, name)
+  }
+  await stop()
+})
+
+t.test('a server that has not listened yet is no command, however it ends', async t => {
+  const source = `
+    import { createServer } from 'node:http'
+    setTimeout(() => createServer().listen(0, '127.0.0.1', () => console.log('[]')), 600)
+    process.stdin.on('end', () => process.exit()).resume()`
+  const first = await startProfiled(t, source, { PROFILER_ALONE: '1' })
+  const folder = path.join(first.cwd, 'node_modules/.cache/sinfonietta/commands')
+  t.strictSame(readdirSync(folder), [])
+  first.child.kill('SIGKILL')
+  await once(first.child, 'exit')
+  const { stop, viewer } = await startProfiled(t, source, { PROFILER_ALONE: '1' }, first.cwd)
+  t.strictSame(await listProfiles(viewer), [])
+  await stop()
 })

@@ -8,8 +8,9 @@ import type { Logger } from '../../../lib/log/logger.ts'
 import { nextTurn, readClock, startTimer, stopTimer } from '../../../lib/own-globals.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
-import type { Profile } from '../profile/profile.ts'
+import type { Outcome, Profile } from '../profile/profile.ts'
 import type { UnitType } from '../profile/units.ts'
+import type { WaitingProfile } from '../store/base-profile-storage.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { type ProfileOrigin, serializeProfile } from './collect.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
@@ -225,6 +226,18 @@ export class Profiler {
     this.#end(trace)
   }
 
+  /** The profile of work as it is if the process ends now; `undefined` if it has none. The work goes on. */
+  describeSoFar(trace: Trace, outcome: 'crashed' | 'failed'): WaitingProfile | undefined {
+    return this.keeps(trace) ? this.#maker.describeSoFar(trace, outcome) : undefined
+  }
+
+  /** Stores a profile before it returns. */
+  storeNow(profile: WaitingProfile): void {
+    const { storage } = this.#services
+    storage.append(profile, profile.facts)
+    storage.flushNow()
+  }
+
   #end(trace: Trace): void {
     trace.endedAt = trace.elapsed()
     trace.onLate = this.#maker.updateSoon
@@ -406,6 +419,18 @@ class ProfileMaker {
       this.#store(trace)
     }
   })
+
+  /** Makes the profile of a trace that goes on, with an outcome that it may have soon. */
+  describeSoFar(trace: Trace, outcome: Outcome): WaitingProfile {
+    const { facts, origin, redactor, serialize } = this.#services
+    trace.outcome = outcome
+    const collected = this.collect(trace)
+    this.#services.settle(trace)
+    const serialized = serialize(trace, () => serializeProfile(trace, collected, redactor, origin))
+    trace.outcome = 'unfinished'
+    trace.collected = undefined
+    return { ...serialized, facts: facts() }
+  }
 
   /** Schedules an update of a profile after late work. Updates are gathered for a while. */
   readonly updateSoon = guard('late work', (trace: Trace): void => {

@@ -346,6 +346,10 @@ function describeEnding(profile: Profile): Sentence {
   const { duration, outcome, status } = profile.summary
   const time = formatDuration(duration)
   const isLate = (profile.collectors.exception?.late ?? 0) > 0
+  const { isCut, signal } = profile.collectors.unit ?? {}
+  if (signal !== undefined)
+    return [` was ended by `, toValue(signal, causeNameLimit), ` after ${isCut ? 'more than ' : ''}${time}`]
+  if (isCut) return [` did not report its end, which came after more than ${time}`]
   if (outcome === 'crashed')
     return [isLate ? ` took ${time}, and ended the process later` : ` ended with the process after ${time}`]
   if (outcome === 'stream-failed') return [` broke off after ${time}`]

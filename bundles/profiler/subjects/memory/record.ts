@@ -384,7 +384,14 @@ export class HangWatch {
     const traces = [...this.#services.unstored()]
     if (traces.length === 0) this.stop()
     for (const trace of traces) {
-      if (trace.duration !== undefined || elapsedSince(trace) < this.#limit || this.#reported.has(trace)) continue
+      // Commands and jobs take as long as they take.
+      if (
+        trace.type !== 'request' ||
+        trace.duration !== undefined ||
+        elapsedSince(trace) < this.#limit ||
+        this.#reported.has(trace)
+      )
+        continue
       this.#reported.add(trace)
       this.#report(trace)
     }

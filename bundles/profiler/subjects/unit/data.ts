@@ -35,6 +35,10 @@ export const unitSchema = v.object({
   ),
   /** Of a command. */
   exitCode: maybe(check.count),
+  /** Of a command: the signal that has ended it. */
+  signal: maybe(text),
+  /** Of a command: whether the profile ends before it did. */
+  isCut: maybe(v.boolean()),
   /** What a command that has exited has left open: `2 timers`. */
   open: maybe(texts),
 })

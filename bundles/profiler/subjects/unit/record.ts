@@ -20,6 +20,7 @@ import type { CollectorOf } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
+import type { WaitingProfile } from '../../store/base-profile-storage.ts'
 import type { UnitData } from './data.ts'
 
 /** Work that is no request: what it was given, how it has ended, and what has caused it. */
@@ -102,6 +103,7 @@ class UnitRecorder {
   readonly #services: UnitServices
   /** The trace of the command that the process runs. */
   #command: Trace | undefined
+  #onLeave: (() => void) | undefined
   /** The ids of the latest jobs, by their names and data. */
   readonly #sameJobs = new Map<string, { readonly since: number; readonly ids: Set<string> }>()
 
@@ -145,9 +147,15 @@ class UnitRecorder {
         context.enter(carrier)
         return () => context.enter(outer)
       },
-      enterProcess: () => {
+      enterProcess: onLeave => {
         context.outside = carrier
+        this.#onLeave = onLeave
       },
+      describeSoFar: guard('a command that goes on', ending => this.#describeSoFar(trace, ending)),
+      storeSoFar: guard('a command that ends', ending => {
+        const profile = this.#describeSoFar(trace, ending)
+        if (profile !== undefined) profiler.storeNow(profile)
+      }),
       drop: () => this.#drop(trace),
       end: guard('the end of work', ending => this.#end(trace, ending)),
     }
@@ -194,6 +202,7 @@ class UnitRecorder {
     if (trace !== this.#command) return
     this.#command = undefined
     this.#services.context.outside = undefined
+    this.#onLeave?.()
   }
 
   readonly noteJob = (job: JobKey): void => {
@@ -208,19 +217,37 @@ class UnitRecorder {
     return describeTree(value, this.#services.redactor, { bounds })
   }
 
+  #describeSoFar(trace: Trace, ending: UnitEnd): WaitingProfile | undefined {
+    if (trace.duration !== undefined) return undefined
+    const part = unitPart.of(trace)
+    const { data } = part
+    part.data = { ...data, ...describeEnd(ending), ...(ending.signal === undefined && { isCut: true }) }
+    const found = this.#services.profiler.describeSoFar(trace, ending.signal === undefined ? 'crashed' : 'failed')
+    part.data = data
+    return found
+  }
+
   #end(trace: Trace, ending: UnitEnd): void {
     if (trace.duration !== undefined) return
     const { profiler } = this.#services
     this.#leaveCommand(trace)
     const { data } = unitPart.of(trace)
-    const { exitCode, open, result } = ending
+    const { exitCode, result } = ending
     if ('error' in ending) trace.addThrown(ending.error)
     else if (result !== undefined) data.result = this.#describe(result)
-    if (exitCode !== undefined) data.exitCode = exitCode
-    if (open !== undefined && open.length > 0) data.open = open
+    Object.assign(data, describeEnd(ending))
     const hasFailed = 'error' in ending || (exitCode ?? 0) !== 0
     trace.events.finish()
     profiler.finish(trace)
     profiler.end(trace, hasFailed ? 'failed' : 'complete')
+  }
+}
+
+/** The fields of the end of a command, without those that say nothing. */
+function describeEnd({ exitCode, open = [], signal }: UnitEnd): Partial<UnitPart['data']> {
+  return {
+    ...(exitCode !== undefined && { exitCode }),
+    ...(signal !== undefined && { signal }),
+    ...(open.length > 0 && { open }),
   }
 }

@@ -40,9 +40,11 @@ export const unitView: SubjectView = {
 /** The facts of work as pairs. Those that are not known are left out. */
 function listFacts({
   exitCode,
+  isCut,
   job,
   message,
   open = [],
+  signal,
 }: UnitData): readonly { readonly name: string; readonly value: string }[] {
   const { attempt = 0, attempts, id = '', queue = '', waited } = job ?? {}
   const of = attempts === undefined ? '' : ` of ${formatNumber(attempts)}`
@@ -55,6 +57,13 @@ function listFacts({
     ['Connection', message?.connection ?? ''],
     ['Size', message?.bytes === undefined ? '' : formatBytes(message.bytes)],
     ['Exit code', exitCode === undefined ? '' : String(exitCode)],
+    ['Signal', signal ?? ''],
+    [
+      'End',
+      isCut
+        ? `not recorded: ${signal ?? 'a signal such as SIGKILL, or the lack of memory,'} ends a process at once`
+        : '',
+    ],
     ['Left open', open.join(', ')],
   ]
   return facts.flatMap(([name, value]) => (value === '' ? [] : { name, value }))

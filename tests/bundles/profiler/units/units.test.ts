@@ -171,11 +171,14 @@ t.test('without the profiler, work is only called', async t => {
 t.test('a command that turns out to be a consumer is dropped; its jobs are not caused by it', async t => {
   const { saved } = await boot(t)
   const command = beginUnit({ type: 'command', name: 'worker.js' })
-  command?.enterProcess()
+  let left = 0
+  command?.enterProcess(() => void left++)
   const job = { queue: 'mail', id: '4', attempt: 1 }
   const unit = command?.run(() => beginUnit({ type: 'job', name: 'mail ship', job }))
   unit?.end({})
   command?.end({ exitCode: 0 })
+  t.equal(left, 1)
+  t.equal(command?.describeSoFar({}), undefined)
   profile('tick', () => undefined)
   await until(() => saved.length > 1)
   t.match(saved, [{ route: 'job mail ship', job: 'mail:4' }, { route: 'task tick' }])

@@ -64,7 +64,8 @@ t.test('a listener that does not end is logged by its name, once for each reques
   sub.controller = 'fragment'
   const answered = begin('/answered')
   answered.duration = 3
-  const { records, requests } = watch(t, [listening, controlling, waiting, foreign, handled, main, answered])
+  const job = new Trace('bbbbbb', createRequest('/'), undefined, 'job')
+  const { records, requests } = watch(t, [job, listening, controlling, waiting, foreign, handled, main, answered])
   await until(() => records.length === 6)
   await sleep(30)
   t.strictSame(
