@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { toTap } from '../../bundles/maker/import-order.ts'
@@ -39,15 +40,18 @@ function describeVariables(): string {
   return all.map(([name, help]) => `  ${name.padEnd(width)}  ${help}`).join('\n')
 }
 
-const help = `Usage: sinfonietta new <folder> [--tests node|tap]
+const help = `Usage: sinfonietta new <folder> [--login [--database sqlite|postgres]] [--tests node|tap]
        sinfonietta profile [options of node] <file> [arguments]
        sinfonietta view [folder ... | redis://...]
        sinfonietta mcp [folder]
 
 new: creates an application that depends on this package, in a folder that is empty or does not exist.
 The name of the folder becomes the name of the application.
-  --tests node   its tests use the test runner of Node.js (default)
-  --tests tap    its tests use tap: they need 250 packages more
+  --login               an application with users, roles, a login and a list, in a database
+  --database sqlite     the database is a file (default); it needs Node.js 22.13 or later
+  --database postgres   the database is PostgreSQL
+  --tests node          its tests use the test runner of Node.js (default)
+  --tests tap           its tests use tap: they need 250 packages more
 
 profile: runs a Node.js program, and makes profiles of the requests to its HTTP servers, whichever framework they use.
 The program is not changed. The address of the profiles is printed at the start. An example, which starts again after each change:
@@ -67,6 +71,8 @@ mcp: answers a coding agent on stdin and stdout (Model Context Protocol), from t
 const options = {
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'V' },
+  login: { type: 'boolean' },
+  database: { type: 'string' },
   tests: { type: 'string' },
 } as const
 
@@ -93,11 +99,10 @@ export function runSinfonietta(
     const [command, folder, ...others] = positionals
     if (command !== undefined && !commands.includes(command)) throw new CommandUsageError(describeUnknown(command))
     if (command !== 'new' || folder === undefined || others.length > 0) throw new CommandUsageError(help.trimEnd())
-    const { tests = 'node' } = values
-    if (!['node', 'tap'].includes(tests)) throw new CommandUsageError(`--tests is node or tap, not "${tests}".`)
+    const kind = chooseKind(values)
     const target = path.resolve(directory, folder)
-    const files = createApplication(target, findPackage(packageDirectory, target), tests === 'tap')
-    stdout.write(describeNext(path.relative(directory, target), files.length))
+    const files = createApplication(target, findPackage(packageDirectory, target), kind)
+    stdout.write(describeNext(path.relative(directory, target), path.basename(target), files.length, kind))
     return exitCodes.success
   } catch (error) {
     stderr.write(`${readProperty(error, 'message')}\n`)
@@ -105,16 +110,47 @@ export function runSinfonietta(
   }
 }
 
+/** What a new application is made with. */
+export interface Kind {
+  readonly hasTap?: boolean
+  /** The database of an application with a login. */
+  readonly database?: Database | undefined
+}
+
+const databases = ['sqlite', 'postgres'] as const
+type Database = (typeof databases)[number]
+
+function chooseKind(values: { readonly login?: boolean; readonly database?: string; readonly tests?: string }): Kind {
+  const { database: name = 'sqlite', login = false, tests = 'node' } = values
+  if (!['node', 'tap'].includes(tests)) throw new CommandUsageError(`--tests is node or tap, not "${tests}".`)
+  const database = databases.find(each => each === name)
+  if (database === undefined) throw new CommandUsageError(`--database is sqlite or postgres, not "${name}".`)
+  if (!login && values.database !== undefined) {
+    throw new CommandUsageError('--database is for an application with a login: add --login.')
+  }
+  // Earlier versions of Node have it only behind a flag, or not at all.
+  if (login && database === 'sqlite' && !isBuiltin('node:sqlite')) {
+    const { node } = process.versions
+    throw new CommandUsageError(`SQLite needs Node.js 22.13 or later, and this is ${node}: use --database postgres.`)
+  }
+  return { hasTap: tests === 'tap', database: login ? database : undefined }
+}
+
 function parseCommandLine(commandLine: readonly string[]) {
   try {
-    return parseArgs({ args: [...commandLine], options, allowPositionals: true })
+    // Without a value, --database is the default.
+    const isAlone = (index: number) => /^(?:-|$)/.test(commandLine[index + 1] ?? '')
+    const args = commandLine.map((word, index) => (word === '--database' && isAlone(index) ? `${word}=sqlite` : word))
+    return parseArgs({ args, options, allowPositionals: true })
   } catch (error) {
     throw new CommandUsageError(`${readProperty(error, 'message')}\n\n${help.trimEnd()}`)
   }
 }
 
-function describeNext(folder: string, count: number): string {
-  const commands = [...(folder === '' ? [] : [`cd ${quoteForShell(folder)}`]), 'npm install', 'npm start']
+function describeNext(folder: string, name: string, count: number, { database }: Kind): string {
+  const create = database === 'postgres' ? [`createdb ${name}`, `createdb ${name}_test`] : []
+  const fill = database === undefined ? [] : [...create, 'bin/console database:migrate', 'bin/console database:seed']
+  const commands = [...(folder === '' ? [] : [`cd ${quoteForShell(folder)}`]), 'npm install', ...fill, 'npm start']
   const lines = commands.map(command => `  ${command}\n`).join('')
   return `${count} files are created. Next:\n\n${lines}\nThe home page will be at http://127.0.0.1:8000/\n`
 }
@@ -155,60 +191,114 @@ function resolveLinks(folder: string): string {
   return path.join(resolveLinks(path.dirname(folder)), path.basename(folder))
 }
 
-const skeletons = path.join(packageDirectory, 'bundles/maker/skeletons/application')
+const skeletons = path.join(packageDirectory, 'bundles/maker/skeletons')
 const ending = '.txt'
+
+/** The files of a login are those of an example. */
+const example = path.join(packageDirectory, 'docs/examples/database-and-login')
 
 /** The packages of an application for its development. Their versions are those with which this package is tested. */
 const tools = ['@types/node', 'typescript']
+
+/** The packages of an application with a login. */
+const loginPackages = ['nodemailer', 'rate-limiter-flexible', 'valibot', '@types/nodemailer']
 
 /** Lets `npx tap` run the tests: its compiler does not work with TypeScript 7, and Node runs the sources. */
 const taprc = 'test-env:\n  - TAP_TYPE_STRIP_ONLY=1\n'
 
 /**
- * Writes the files of a new application, whose tests are those of Node or of tap. Returns their paths.
+ * Writes the files of a new application. Returns their paths.
  *
  * @throws CommandUsageError if the name of the folder is no name of a package
  * @throws Error if the folder contains files, or cannot be written
  */
-export function createApplication(folder: string, dependency: string, hasTap = false): string[] {
+export function createApplication(folder: string, dependency: string, kind: Kind = {}): string[] {
   const name = path.basename(folder)
   checkName(name)
   checkEmpty(folder)
-  const files = readdirSync(skeletons, { recursive: true, encoding: 'utf8' })
-    .filter(file => file.endsWith(ending))
-    .map(file => file.slice(0, -ending.length))
-  for (const file of files) {
-    const skeleton = readFileSync(path.join(skeletons, file + ending), 'utf8').replaceAll('acme-shop', name)
-    const text = hasTap && file.endsWith('.test.ts') ? toTap(skeleton) : skeleton
+  const files = readFiles(kind)
+  for (const [file, text] of files) {
     const target = path.join(folder, file)
     mkdirSync(path.dirname(target), { recursive: true })
     const mode = path.dirname(file) === 'bin' ? 0o755 : 0o644
-    const content = file === 'package.json' ? completeManifest(text, dependency, hasTap) : text
+    const own = text.replaceAll('acme-shop', name)
+    const content = file === 'package.json' ? completeManifest(own, dependency, kind) : own
     writeFileSync(target, content, { flag: 'wx', mode })
   }
-  if (!hasTap) return files
-  writeFileSync(path.join(folder, '.taprc'), taprc)
-  return [...files, '.taprc']
+  return [...files.keys()]
 }
 
-function completeManifest(text: string, dependency: string, hasTap: boolean): string {
+/** The texts of a new application by their paths. */
+function readFiles({ database, hasTap }: Kind): Map<string, string> {
+  const files = readFolder(path.join(skeletons, 'application'))
+  if (database !== undefined) addLogin(files, database)
+  if (!hasTap) return files
+  for (const [file, text] of files) if (file.endsWith('.test.ts')) files.set(file, toTap(text))
+  return files.set('.taprc', taprc)
+}
+
+/** Puts the example with a login into the place of the home page. */
+function addLogin(files: Map<string, string>, database: Database): void {
+  const isSqlite = database === 'sqlite'
+  const isHome = (file: string) => /\bhome\b/.test(file)
+  for (const file of [...files.keys()].filter(isHome)) files.delete(file)
+  const own = [...readFolder(example), ...(isSqlite ? readFolder(path.join(skeletons, 'sqlite')) : [])]
+  for (const [file, text] of own) files.set(file, text)
+  const change = (file: string, edit: (text: string) => string) => files.set(file, edit(files.get(file) ?? ''))
+  change('AGENTS.md', text => text.replaceAll('tests/home.test.ts', 'tests/bundles/tools/tools-bundle.test.ts'))
+  const url = isSqlite ? 'var/database.sqlite' : 'postgres://localhost/acme-shop'
+  const settings = readFolder(path.join(skeletons, 'login')).get('.env') ?? ''
+  change('.env', text => text + settings.replace('database-url', url))
+  // SQLite counts up each key that is an integer.
+  if (isSqlite) change('bundles/database/migrations.ts', text => text.replaceAll(' GENERATED ALWAYS AS IDENTITY', ''))
+}
+
+/** The texts of a folder by their paths, without the ending of skeletons. */
+function readFolder(folder: string): Map<string, string> {
+  const entries = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const files = entries.filter(entry => statSync(path.join(folder, entry)).isFile())
+  return new Map(
+    files.map(file => {
+      const text = readFileSync(path.join(folder, file), 'utf8')
+      const name = file.replaceAll(path.sep, '/')
+      return [name.endsWith(ending) ? name.slice(0, -ending.length) : name, text]
+    }),
+  )
+}
+
+function completeManifest(text: string, dependency: string, { database, hasTap }: Kind): string {
   const { dependencies, devDependencies, engines } = readManifest(packageDirectory)
   const ranges = Object.entries({ ...dependencies, ...devDependencies })
+  const login = [...loginPackages, ...(database === 'postgres' ? ['pg', '@types/pg'] : [])]
+  const wanted = [...tools, ...(hasTap ? ['tap'] : []), ...(database === undefined ? [] : login)]
   const versions = ranges
-    .filter(([name]) => tools.includes(name) || (hasTap && name === 'tap'))
-    .map(([name, range]) => [name, `^${range.replace(/^\D+/, '')}`])
+    .filter(([name]) => wanted.includes(name))
+    .map(([name, range]) => [name, `^${range.replace(/^\D+/, '')}`] as const)
+  const isSqlite = database === 'sqlite'
+  const isTool = (name: string) => name === 'tap' || name === 'typescript' || name.startsWith('@types/')
   const manifest: object = {
     ...(JSON.parse(text) as object),
-    engines,
-    dependencies: { [packageName]: dependency },
-    devDependencies: Object.fromEntries(versions),
+    engines: isSqlite ? { node: '>=22.13' } : engines,
+    dependencies: {
+      ...Object.fromEntries(versions.filter(([name]) => !isTool(name))),
+      [packageName]: dependency,
+    },
+    devDependencies: {
+      ...Object.fromEntries(versions.filter(([name]) => isTool(name))),
+      // Earlier ones have no types of SQLite.
+      ...(isSqlite ? { '@types/node': '^24' } : {}),
+    },
   }
   return `${JSON.stringify(manifest, undefined, 2)}\n`
 }
 
 /** The name of an application becomes the name of a package, which npm restricts. */
 function checkName(name: string): void {
-  if (/^[a-z\d][a-z\d._-]{0,99}$/.test(name) && ![packageName, 'node_modules', ...tools].includes(name)) return
+  if (
+    /^[a-z\d][a-z\d._-]{0,99}$/.test(name) &&
+    ![packageName, 'node_modules', 'pg', ...tools, ...loginPackages].includes(name)
+  )
+    return
   const plain = name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
   const right = plain.replace(/[^a-z\d]+/g, '-').replace(/^-|-$/g, '')
   const example = right === '' || right === name ? 'my-site' : right

@@ -9,12 +9,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { createFrameworkBundle } from 'sinfonietta'
 import { makerBundle } from 'sinfonietta/console'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { t } from 'tap'
-import { findPackage, runSinfonietta } from '#bin/package/new-application.ts'
+import { createApplication, findPackage, runSinfonietta } from '#bin/package/new-application.ts'
 import { toTap } from '#bundles/maker/import-order.ts'
 import { packageDirectory, version } from '#lib/package.ts'
 import { createFakeStream, runInTerminal } from '#tests/support/fake-terminal.ts'
@@ -77,6 +78,71 @@ t.test('sinfonietta new creates an application of twelve files', async t => {
   }
 })
 
+t.test('with --login, the files are those of the example, and the database is chosen', async t => {
+  const directory = t.testdir()
+  const example = 'docs/examples/database-and-login'
+  const read = (file: string) => readFileSync(path.join(directory, 'shop', file), 'utf8')
+  const next =
+    'createdb shop\n  createdb shop_test\n  bin/console database:migrate\n  bin/console database:seed\n  npm start'
+  t.match(run(directory, 'new', 'shop', '--login', '--database=postgres'), { code: 0, stdout: next })
+  const written = list(path.join(directory, 'shop'))
+  t.strictSame(
+    list(example).filter(file => !written.includes(file)),
+    [],
+  )
+  t.strictSame(
+    written.filter(file => /home/.test(file) || /acme-shop|database-url/.test(read(file))),
+    [],
+  )
+  t.equal(read('bundles/index.ts'), readFileSync(path.join(example, 'bundles/index.ts'), 'utf8'))
+  t.match(read('.env'), /^DATABASE_URL=postgres:\/\/localhost\/shop$/m)
+  t.match(read('AGENTS.md'), 'bin/test tests/bundles/tools/tools-bundle.test.ts')
+  const { dependencies, devDependencies } = JSON.parse(read('package.json'))
+  t.strictSame(Object.keys(dependencies), ['valibot', 'nodemailer', 'pg', 'rate-limiter-flexible', 'sinfonietta'])
+  t.ok('@types/pg' in devDependencies && '@types/nodemailer' in devDependencies)
+
+  const sqlite = path.join(directory, 'lite')
+  createApplication(sqlite, 'file:the-package', { database: 'sqlite' })
+  const readLite = (file: string) => readFileSync(path.join(sqlite, file), 'utf8')
+  t.strictSame(list(sqlite), written, 'the same files')
+  const differing = written.filter(
+    file => readLite(file).replaceAll('lite', 'shop') !== read(file).replaceAll('lite', 'shop'),
+  )
+  t.strictSame(
+    differing,
+    [
+      '.env',
+      'bundles/database/database.ts',
+      'bundles/database/migrations.ts',
+      'package.json',
+      'tests/test-database.ts',
+    ],
+    'few of them know the database',
+  )
+  t.match(readLite('bundles/database/migrations.ts'), 'id integer PRIMARY KEY')
+  t.match(JSON.parse(readLite('package.json')), {
+    engines: { node: '>=22.13' },
+    devDependencies: { '@types/node': '^24' },
+  })
+})
+
+t.test('a wrong choice of the database names the right ones', async t => {
+  const directory = t.testdir()
+  const refused = (...words: string[]) => run(directory, 'new', 'shop', ...words)
+  t.match(refused('--login', '--database', 'mysql'), {
+    code: 64,
+    stderr: '--database is sqlite or postgres, not "mysql".',
+  })
+  t.match(refused('--database', 'postgres'), { code: 64, stderr: 'add --login' })
+  const alone = refused('--database', '--login')
+  if (isBuiltin('node:sqlite')) t.match(alone, { code: 0 })
+  else
+    t.match(alone, {
+      code: 64,
+      stderr: /SQLite needs Node\.js 22\.13 or later, and this is .*: use --database postgres\./,
+    })
+})
+
 t.test('with --tests tap, the tests and the generated ones are those of tap', async t => {
   const directory = t.testdir()
   t.match(run(directory, 'new', 'shop', '--tests', 'tap'), { code: 0, stdout: /^13 files are created/ })
@@ -95,6 +161,9 @@ t.test('with --tests tap, the tests and the generated ones are those of tap', as
   const texts = list(folder).flatMap(file => {
     return file.endsWith('.test.ts.txt') ? [[file, toTap(readFileSync(path.join(folder, file), 'utf8'))] as const] : []
   })
+  createApplication(path.join(directory, 'login'), 'file:the-package', { database: 'postgres', hasTap: true })
+  for (const file of list(path.join(directory, 'login')).filter(file => file.endsWith('.test.ts')))
+    texts.push([file, readFileSync(path.join(directory, 'login', file), 'utf8')])
   const isWrong = (text: string) =>
     !text.includes("import { test } from 'tap'") || /node:test|t\.after\(|^test\((?!.*, async )/m.test(text)
   t.strictSame(
@@ -175,7 +244,7 @@ t.test('a wrong command line prints the usage', async t => {
   t.match(run(directory, '--help'), {
     code: 0,
     stderr: '',
-    stdout: /^Usage: sinfonietta new <folder> \[--tests node\|tap\]\n/,
+    stdout: /^Usage: sinfonietta new <folder> \[--login /,
   })
   t.strictSame(run(directory, '-V'), { code: 0, stderr: '', stdout: `${version}\n` })
   for (const words of [[], ['new'], ['new', 'shop', 'office'], ['new', 'shop', '--yes']]) {

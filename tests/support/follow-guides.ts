@@ -28,9 +28,20 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
 
 const noCurl = spawnSync('curl', ['--version']).status === 0 ? false : 'there is no curl on this machine'
 
+/** The guide to an application with a login. */
+const loginGuide = 'database-and-login.md'
+
 /** Follows guides in one new application, and tests that each of their blocks of code works as shown. */
 export async function followGuides(t: Test, names: readonly string[]): Promise<void> {
-  const project = new GuideProject(t)
+  const others = names.filter(name => name !== loginGuide)
+  if (others.length > 0) await followIn(t, others, new GuideProject(t))
+  if (others.length === names.length) return
+  await t.test('in an application with a login', t =>
+    followIn(t, [loginGuide], new GuideProject(t, { database: 'postgres' })),
+  )
+}
+
+async function followIn(t: Test, names: readonly string[], project: GuideProject): Promise<void> {
   const all = names.map(name => ({
     name,
     blocks: [

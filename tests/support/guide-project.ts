@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { createApplication } from '#bin/package/new-application.ts'
+import { createApplication, type Kind } from '#bin/package/new-application.ts'
 import { runProcess } from './start-process.ts'
 
 /** The output of a command, errors included, and its exit code. */
@@ -26,6 +26,7 @@ const packages = [
   'prom-client',
   'rate-limiter-flexible',
   'i18next',
+  'nodemailer',
   'valibot',
   'ws',
 ]
@@ -43,12 +44,12 @@ export class GuideProject {
   readonly #test: Test
   #built: Promise<unknown> | undefined
 
-  constructor(t: Test) {
+  constructor(t: Test, kind?: Kind) {
     this.#test = t
     const folder = t.testdir()
     this.directory = path.join(folder, 'my-site')
     this.#origin = path.join(folder, 'origin/my-site')
-    createApplication(this.#origin, 'file:the-package')
+    createApplication(this.#origin, 'file:the-package', kind)
     cpSync('biome.json', path.join(this.#origin, 'biome.json'))
     mkdirSync(path.join(this.directory, 'node_modules'), { recursive: true })
     for (const name of packages) this.#link(name, path.join('node_modules', name))

@@ -1,68 +1,81 @@
-import { type Bundle, checkedForm, HttpError, type Request, Response } from 'sinfonietta'
+import { createTransport } from 'nodemailer'
+import { type Bundle, checkedForm, type Request, Response } from 'sinfonietta'
+import { CommandUsageError, exitCodes } from 'sinfonietta/console'
 import * as v from 'valibot'
 import type { Database } from '../database/database.ts'
-import { UserListener } from './user-listener.ts'
-import { type User, Users } from './users.ts'
-
-const email = v.pipe(v.string(), v.trim(), v.email('This is no email address.'))
+import { Attempts } from './attempts.ts'
+import { addGuards, logIn } from './guards.ts'
+import { addPasswordReset, type CreateMailer, email, mailSettings, newPassword } from './password-reset.ts'
+import { Users } from './users.ts'
 
 const newUser = v.object({
   email,
   name: v.pipe(v.string(), v.trim(), v.nonEmpty('Please enter your name.'), v.maxLength(100)),
-  password: v.pipe(v.string(), v.minLength(10, 'A password has at least 10 characters.'), v.maxLength(200)),
+  password: newPassword,
 })
 
-const credentials = v.object({ email, password: v.string() })
+const credentials = v.object({ email, password: v.pipe(v.string(), v.maxLength(200)) })
 
 /** Users join, log in and log out. */
-export function createAccountsBundle(database: Database): Bundle {
+export function createAccountsBundle(database: Database, createMailer: CreateMailer = createTransport): Bundle {
   return {
     name: 'accounts',
-    register({ dispatcher, guards, routes, view }) {
+    settings: mailSettings,
+    register(app) {
       const users = new Users(database)
-      new UserListener(users).subscribe(dispatcher)
+      const attempts = new Attempts()
+      const { routes, view } = app
+      addGuards(app, users)
+      addPasswordReset(app, users, attempts, createMailer)
       view.addGlobal('user', request => request.attributes.get('user'))
-
-      for (const role of ['member', 'admin'] as const) {
-        guards.push({
-          name: role,
-          check(request) {
-            const user = request.attributes.get('user')
-            if (user === undefined) return request.redirectTo('login')
-            if (user.role !== role && user.role !== 'admin') throw new HttpError(403, `Only for the role ${role}.`)
-            return undefined
-          },
-        })
-      }
 
       const show = async (request: Request, template: string, model: object = {}, status = 200) =>
         Response.html(view.render(template, { issues: {}, values: {}, ...model }, request), { status })
-
-      const logIn = async (request: Request, { id }: User) => {
-        // Another client may know the id of the session: from now on it has a new one.
-        await request.session.regenerate()
-        await request.session.set('user', id)
-        return request.redirectTo('tools')
-      }
 
       routes.get('join', '/join', request => show(request, 'accounts/join'))
       routes.post('join_send', '/join', { form: checkedForm(newUser) }, async ({ form }, request) => {
         if (form.issues) return show(request, 'accounts/join', form, 422)
         const { email, name, password } = form.value
         const user = await users.add(email, name, password)
-        if (user !== undefined) return logIn(request, user)
-        const issues = { email: ['There is an account with this address. Log in instead.'] }
-        return show(request, 'accounts/join', { issues, values: { email, name } }, 422)
+        if (user === undefined) {
+          const issues = { email: ['There is an account with this address. Log in instead.'] }
+          return show(request, 'accounts/join', { issues, values: { email, name } }, 422)
+        }
+        await logIn(request, user)
+        return request.redirectTo('tools')
       })
       routes.get('login', '/login', request => show(request, 'accounts/login'))
       routes.post('login_send', '/login', { form: checkedForm(credentials) }, async ({ form }, request) => {
-        const user = form.issues ? undefined : await users.authenticate(form.value.email, form.value.password)
-        if (user !== undefined) return logIn(request, user)
-        return show(request, 'accounts/login', { issues: { '': ['The address or the password is wrong.'] } }, 422)
+        const email = String(form.issues ? form.values.email : form.value.email)
+        await attempts.count(request, email)
+        const user = form.issues ? undefined : await users.authenticate(email, form.value.password)
+        if (user === undefined) {
+          const issues = { '': ['The address or the password is wrong.'] }
+          return show(request, 'accounts/login', { issues, values: { email } }, 422)
+        }
+        await attempts.forget(request, email)
+        await logIn(request, user)
+        return request.redirectTo('tools')
       })
       routes.post('logout', '/logout', async request => {
         await request.session.invalidate()
         return request.redirectTo('tools')
+      })
+
+      app.commands.push({
+        name: 'accounts:role',
+        description: 'Gives a user a role',
+        arguments: [
+          { name: 'email', description: 'the address of the user' },
+          { name: 'role', description: 'the role', choices: ['member', 'admin'] },
+        ],
+        async run({ arguments: { email = '', role } }, output) {
+          if (!(await users.setRole(email, role === 'admin' ? role : 'member'))) {
+            throw new CommandUsageError(`There is no user with the address ${email}.`)
+          }
+          output.print({ blocks: [{ kind: 'text', text: `${email} has the role ${role}.` }], json: { email, role } })
+          return exitCodes.success
+        },
       })
     },
   }

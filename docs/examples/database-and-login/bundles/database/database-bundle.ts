@@ -1,27 +1,41 @@
-import { asUrl, type Bundle, defineSettings } from 'sinfonietta'
+import { type Bundle, defineSettings } from 'sinfonietta'
 import { exitCodes } from 'sinfonietta/console'
 import type { Database } from './database.ts'
-import { migrate } from './migrate.ts'
+import { migrations } from './migrations.ts'
+import { seed, seedPassword } from './seed.ts'
 
 const databaseSettings = defineSettings({
-  DATABASE_URL: { help: 'such as postgres://user:password@localhost/tools', schema: asUrl, secret: true },
+  DATABASE_URL: { help: 'the address of the database, as in .env', secret: true },
 })
 
-/** Opens the database, and adds a health check for it and the command that changes its tables. */
+/** Opens the database, and adds a health check for it and the commands that change its tables. */
 export function createDatabaseBundle(database: Database): Bundle {
   return {
     name: 'database',
     settings: databaseSettings,
-    register({ commands, healthChecks, logger, settings }) {
-      const { DATABASE_URL } = settings.of(databaseSettings)
-      database.open(DATABASE_URL, exception => logger.warning('A connection to the database has ended.', { exception }))
-      healthChecks.push({ name: 'database', check: () => database.pool.query('SELECT 1') })
+    register(app) {
+      const { commands, config, healthChecks, settings } = app
+      database.open(settings.of(databaseSettings).DATABASE_URL, app)
+      healthChecks.push({ name: 'database', check: () => database.query('SELECT 1') })
       commands.push({
         name: 'database:migrate',
         description: 'Brings the tables up to date',
         async run(_input, output) {
-          const count = await migrate(database.pool)
+          const count = await database.migrate(migrations)
           output.print({ blocks: [{ kind: 'text', text: `Migrations that have run: ${count}.` }], json: { count } })
+          return exitCodes.success
+        },
+      })
+      commands.push({
+        name: 'database:seed',
+        description: 'Fills empty tables with users and tools for development',
+        async run(_input, output) {
+          if (config.environment === 'prod' || !(await seed(database))) {
+            output.error('The seed is for empty tables, and never for production.')
+            return exitCodes.failure
+          }
+          const text = `admin@example.org and member@example.org log in with the password "${seedPassword}".`
+          output.print({ blocks: [{ kind: 'text', text }], json: { isSeeded: true } })
           return exitCodes.success
         },
       })

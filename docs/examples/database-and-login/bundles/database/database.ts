@@ -1,20 +1,52 @@
 import { Pool } from 'pg'
+import type { Application } from 'sinfonietta'
 
 /** The connections to PostgreSQL. The bundle of the database opens and closes them. */
 export class Database {
   #pool: Pool | undefined
 
-  get pool(): Pool {
-    if (this.#pool === undefined) throw new Error('The database is not open: its bundle is not in the list of bundles.')
-    return this.#pool
+  /** Connections are made when they are needed, at most ten. */
+  open(url: string, { logger }: Pick<Application, 'logger'>): void {
+    this.#pool = new Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 3_000 })
+    this.#pool.on('error', exception => logger.warning('A connection to the database has ended.', { exception }))
   }
 
-  /** Connections are made when they are needed, at most ten. `onError` gets errors of connections that are idle. */
-  open(url: string, onError: (error: Error) => void): void {
-    this.#pool = new Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 3_000 }).on('error', onError)
+  /** Runs a statement with values for `$1`, `$2` …. Returns its rows, which have the columns that the caller names as type. */
+  async query<Row>(statement: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return (await this.#opened.query(statement, [...values])).rows
+  }
+
+  /** Runs the migrations that have not run yet, all of them or none. Returns their number. */
+  async migrate(migrations: readonly string[]): Promise<number> {
+    const connection = await this.#opened.connect()
+    try {
+      await connection.query('BEGIN')
+      // Of two deployments at the same time, the second one waits here.
+      await connection.query('SELECT pg_advisory_xact_lock(1)')
+      await connection.query('CREATE TABLE IF NOT EXISTS migrations (number integer PRIMARY KEY)')
+      const { rows } = await connection.query<{ number: number }>('SELECT number FROM migrations')
+      const done = new Set(rows.map(({ number }) => number))
+      const missing = [...migrations.entries()].filter(([number]) => !done.has(number))
+      for (const [number, statement] of missing) {
+        await connection.query(statement)
+        await connection.query('INSERT INTO migrations VALUES ($1)', [number])
+      }
+      await connection.query('COMMIT')
+      return missing.length
+    } catch (error) {
+      await connection.query('ROLLBACK')
+      throw error
+    } finally {
+      connection.release()
+    }
   }
 
   async close(): Promise<void> {
     await this.#pool?.end()
+  }
+
+  get #opened(): Pool {
+    if (this.#pool === undefined) throw new Error('The database is not open: its bundle is not in the list of bundles.')
+    return this.#pool
   }
 }

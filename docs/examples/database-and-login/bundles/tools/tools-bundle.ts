@@ -1,30 +1,87 @@
-import path from 'node:path'
-import { asId, asInteger, asText, type Bundle, checkedForm, queryValue, routeParameter } from 'sinfonietta'
+import {
+  asId,
+  asIntegerFrom,
+  asText,
+  type Bundle,
+  checkedForm,
+  queryValue,
+  type Request,
+  Response,
+  routeParameter,
+} from 'sinfonietta'
+import * as v from 'valibot'
 import type { Database } from '../database/database.ts'
-import { Photos } from './photos.ts'
-import { newTool, ToolPages } from './tool-pages.ts'
+import { toCsv } from './csv.ts'
 import { Tools } from './tools.ts'
+
+const newTool = v.object({ name: v.pipe(v.string(), v.trim(), v.nonEmpty('What is it?'), v.maxLength(100)) })
+
+const pageSize = 20
 
 /** Users lend tools to each other. */
 export function createToolsBundle(database: Database): Bundle {
   return {
     name: 'tools',
-    register(app) {
-      const pages = new ToolPages(app, new Tools(database), new Photos(path.join(app.directory, 'var/photos')))
-      const search = { text: queryValue('q', asText, ''), page: queryValue(asInteger, 1) }
-      const id = routeParameter(asId)
-      app.routes.get('tools', '/', search, ({ page, text }, request) => pages.list(request, text, page))
-      app.routes.group({ prefix: '/tools', guard: 'member' }, routes => {
-        routes.get('tool_new', '/new', request => pages.showForm(request))
-        routes.post('tool_add', '', { form: checkedForm(newTool) }, ({ form }, request) => pages.add(request, form))
-        routes.get('tool', '/:id', { id }, ({ id }, request) => pages.show(request, id))
-        routes.get('tool_photo', '/:id/photo', { id }, ({ id }, request) => pages.showPhoto(request, id))
-        routes.post('tool_borrow', '/:id/borrow', { id }, ({ id }, request) => pages.borrow(request, id))
-        routes.post('tool_return', '/:id/return', { id }, ({ id }, request) => pages.giveBack(request, id))
+    register({ routes, view }) {
+      const tools = new Tools(database)
+      const query = { page: queryValue(asIntegerFrom(1, 10_000), 1), q: queryValue(asText, '') }
+      routes.get('tools', '/', query, async ({ page, q }, request) => {
+        const { count, tools: shown } = await tools.search(q, pageSize, (page - 1) * pageSize)
+        const user = request.attributes.get('user')
+        const model = {
+          q,
+          count,
+          tools: shown.map(tool => ({ ...tool, isMine: user !== undefined && tool.borrowerId === user.id })),
+          previous: page > 1 ? page - 1 : undefined,
+          next: page * pageSize < count ? page + 1 : undefined,
+          isAdmin: user?.role === 'admin',
+          notices: await request.session.flashes('notice'),
+        }
+        return Response.html(view.render('tools/list', model, request))
+      })
+
+      routes.group({ prefix: '/tools', guard: 'member' }, routes => {
+        routes.get('tools_csv', '.csv', { q: query.q }, async ({ q }) => {
+          const { tools: rows } = await tools.search(q, 10_000, 0)
+          const table = [['Name', 'Owner', 'Borrower'], ...rows.map(each => [each.name, each.owner, each.borrower])]
+          // Spreadsheets see by the first character that the text is UTF-8.
+          return Response.text(`\uFEFF${toCsv(table)}`, {
+            headers: {
+              'content-type': 'text/csv; charset=UTF-8',
+              'content-disposition': 'attachment; filename="tools.csv"',
+            },
+          })
+        })
+        routes.get('tool_new', '/new', async request =>
+          Response.html(view.render('tools/new', { issues: {}, values: {} }, request)),
+        )
+        routes.post('tool_add', '', { form: checkedForm(newTool) }, async ({ form }, request) => {
+          if (form.issues) return Response.html(view.render('tools/new', form, request), { status: 422 })
+          await tools.add(form.value.name, userOf(request))
+          return request.redirectTo('tools')
+        })
+        const id = routeParameter(asId)
+        routes.post('tool_borrow', '/:id/borrow', { id }, async ({ id }, request) => {
+          const isLent = await tools.borrow(id, userOf(request))
+          if (!isLent) await request.session.flash('notice', 'Another member was faster.')
+          return request.redirectBack('tools')
+        })
+        routes.post('tool_return', '/:id/return', { id }, async ({ id }, request) => {
+          await tools.giveBack(id, userOf(request))
+          return request.redirectBack('tools')
+        })
         routes.group({ guard: 'admin' }, routes => {
-          routes.post('tool_remove', '/:id/remove', { id }, ({ id }) => pages.remove(id))
+          routes.post('tool_remove', '/:id/remove', { id }, async ({ id }, request) => {
+            await tools.remove(id)
+            return request.redirectBack('tools')
+          })
         })
       })
     },
   }
+}
+
+/** The user of a route with a guard: there always is one. */
+function userOf(request: Request): number {
+  return Number(request.attributes.get('user')?.id)
 }

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { runCommand } from 'sinfonietta/testing'
+import { boot } from '../../boot.ts'
+
+test('only the right password logs in', async t => {
+  const { client, close, join } = await boot()
+  t.after(close)
+  assert.equal((await client.get('/tools/new')).headers.get('location'), '/login')
+  await join('Ada')
+  const logIn = (password: string, email = 'ADA@example.org') => client.post('/login', { form: { email, password } })
+  assert.match((await logIn('a bad password')).text, /is wrong/)
+  assert.match((await logIn('a good password', 'eve@example.org')).text, /is wrong/)
+  assert.equal((await logIn('a good password')).status, 303)
+  assert.equal((await client.get('/tools/new')).status, 200)
+  await client.post('/logout')
+  assert.equal((await client.get('/tools/new')).headers.get('location'), '/login')
+})
+
+test('a form with mistakes is shown again, without the password', async t => {
+  const { client, close, join } = await boot()
+  t.after(close)
+  const joined = await client.post('/join', { form: { email: 'Ada', name: '<Ada>', password: 'short' } })
+  assert.equal(joined.status, 422)
+  assert.match(joined.text, /no email address.*value="&lt;Ada&gt;".*at least 10 characters/s)
+  assert.doesNotMatch(joined.text, /value="short"/)
+  await join('Ada')
+  const form = { email: 'ada@EXAMPLE.org', name: 'Eve', password: 'a good password' }
+  assert.match((await client.post('/join', { form })).text, /There is an account/)
+})
+
+test('after ten attempts, a client has to wait', async t => {
+  const { client, close } = await boot()
+  t.after(close)
+  const form = { email: 'Ada', password: '' }
+  const statuses: number[] = []
+  for (let attempt = 1; attempt <= 11; attempt++) statuses.push((await client.post('/login', { form })).status)
+  assert.deepEqual(statuses, [...Array(10).fill(422), 429])
+})
+
+test('a mail leads to another password, once, and ends all sessions', async t => {
+  const { client, close, join, mails } = await boot()
+  t.after(close)
+  const ada = await join('Ada')
+  const known = await client.post('/password', { form: { email: 'ada@example.org' } })
+  const unknown = await client.post('/password', { form: { email: 'eve@example.org' } })
+  assert.equal(known.status, 200)
+  assert.equal(known.text, unknown.text, 'the answer does not show which addresses are known')
+  assert.deepEqual(
+    mails.map(({ to }) => to),
+    ['ada@example.org'],
+  )
+
+  const [link = ''] = /http\S+/.exec(mails[0]?.text ?? '') ?? []
+  assert.equal((await client.get(link)).status, 200)
+  assert.equal((await client.get(link.replace(/\w$/, end => (end === 'A' ? 'B' : 'A')))).status, 410)
+  const password = 'a better password'
+  assert.equal((await client.post(link, { form: { password: 'short' } })).status, 422)
+  // Of two requests at the same time, one changes the password.
+  const changed = await Promise.all([
+    client.post(link, { form: { password } }),
+    client.post(link, { form: { password } }),
+  ])
+  assert.deepEqual(changed.map(({ status }) => status).toSorted(), [303, 410])
+  assert.equal((await client.get(link)).status, 410)
+  assert.equal((await ada.get('/tools/new')).headers.get('location'), '/login')
+  assert.equal((await ada.post('/login', { form: { email: 'ada@example.org', password } })).status, 303)
+})
+
+test('commands fill the tables and give roles', async t => {
+  const { app, client, close } = await boot()
+  t.after(close)
+  assert.match((await runCommand(app, 'database:migrate')).output, /have run: 0\./)
+  assert.equal((await runCommand(app, 'database:seed')).code, 0)
+  assert.equal((await runCommand(app, 'database:seed')).code, 1, 'the tables are not empty')
+  assert.match((await client.get('/')).text, /45 in all/)
+  assert.equal((await runCommand(app, 'accounts:role', ['member@example.org', 'admin'])).code, 0)
+  assert.equal((await runCommand(app, 'accounts:role', ['eve@example.org', 'admin'])).code, 64)
+})
+
+test('the application is ready while its database is', async t => {
+  const { client, close } = await boot()
+  t.after(close)
+  assert.match((await client.get('/_health')).text, /"status":"ready"/)
+})

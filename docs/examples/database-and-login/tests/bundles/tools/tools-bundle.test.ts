@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { seed, seedPassword } from '../../../bundles/database/seed.ts'
+import { toCsv } from '../../../bundles/tools/csv.ts'
+import { boot } from '../../boot.ts'
+
+test('of three members who borrow a tool at once, one gets it', async t => {
+  const { client, close, join } = await boot()
+  t.after(close)
+  const members = await Promise.all(['Ada', 'Grace', 'Eve'].map(join))
+  await members[0]?.post('/tools', { form: { name: 'A saw' } })
+  await Promise.all(members.map(member => member.post('/tools/1/borrow')))
+  const pages = await Promise.all(members.map(member => member.get('/')))
+  assert.equal(pages.filter(({ text }) => text.includes('Give it back')).length, 1)
+  assert.equal(pages.filter(({ text }) => text.includes('Another member was faster.')).length, 2)
+  await Promise.all(members.map(member => member.post('/tools/1/return')))
+  assert.doesNotMatch((await client.get('/')).text, /lent to/)
+})
+
+test('only administrators remove tools', async t => {
+  const { client, close, database, join } = await boot()
+  t.after(close)
+  await seed(database)
+  const member = await join('Eve')
+  assert.equal((await member.post('/tools/1/remove')).status, 403)
+  await client.post('/login', { form: { email: 'admin@example.org', password: seedPassword } })
+  assert.match((await client.get('/')).text, /Remove it/)
+  assert.equal((await client.post('/tools/1/remove')).status, 303)
+  assert.match((await client.get('/')).text, /44 in all/)
+})
+
+test('the list has pages, and a search', async t => {
+  const { client, close, database } = await boot()
+  t.after(close)
+  await seed(database)
+  const first = await client.get('/')
+  assert.match(first.text, /Tool 20.*45 in all.*rel="next"/s)
+  assert.doesNotMatch(first.text, /Tool 21|Previous/)
+  const last = await client.get('/?page=3')
+  assert.match(last.text, /Tool 41.*Tool 45.*Previous/s)
+  assert.doesNotMatch(last.text, /Next/)
+  assert.match((await client.get('/?q=TOOL+07')).text, /Tool 07.*1 in all/s)
+  assert.match((await client.get('/?q=%25')).text, /No tool has this name\./)
+  assert.equal((await client.get('/?page=0')).status, 400)
+})
+
+test('a member gets the list as a table', async t => {
+  const { client, close, join } = await boot()
+  t.after(close)
+  assert.equal((await client.get('/tools.csv')).headers.get('location'), '/login')
+  const ada = await join('Ada')
+  await ada.post('/tools', { form: { name: '=1+2;"x"' } })
+  const { headers, text } = await ada.get('/tools.csv')
+  assert.match(headers.get('content-type') ?? '', /^text\/csv/)
+  assert.equal(text.replace('\uFEFF', ''), '"Name","Owner","Borrower"\r\n"\'=1+2;""x""","Ada",""\r\n')
+})
+
+test('no cell of a table is a formula', async () => {
+  const formulas = ['=1', '+1', '-1', '@A1', '\t=1', '\r=1', ' =1', '＝1']
+  assert.deepEqual(
+    formulas.filter(text => !toCsv([[text]]).startsWith('"\'')),
+    [],
+  )
+  assert.equal(toCsv([['a=1', 'a "quoted", text', null, 7]]), '"a=1","a ""quoted"", text","","7"\r\n')
+})

@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type Test, t } from 'tap'
+import { createApplication } from '#bin/package/new-application.ts'
+import { startApplication } from '#tests/bin/site-process.ts'
+import { noRegistry } from '#tests/support/npm-registry.ts'
+import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
+import { runProcess } from '#tests/support/start-process.ts'
+import { until } from '#tests/support/until.ts'
+
+type Database = 'sqlite' | 'postgres'
+
+/** Makes an application with a login, installs its packages, and runs its commands, its tests and its server. */
+async function prove(t: Test, database: Database, variables: Readonly<Record<string, string>>): Promise<void> {
+  const parent = mkdtempSync(path.join(tmpdir(), 'login-'))
+  t.teardown(() => rmSync(parent, { recursive: true, force: true, maxRetries: 5 }))
+  const directory = path.join(parent, 'my-site')
+  createApplication(directory, `file:${process.cwd()}`, { database })
+  const run = async (...words: string[]) => {
+    const { HOME = '', PATH = '' } = process.env
+    const environment = Object.entries({ HOME, PATH, NO_COLOR: '1', ...variables }).map(
+      ([name, value]) => `${name}=${value}`,
+    )
+    const { code, stderr, stdout } = await runProcess(t, ['env', '-i', ...environment, ...words], { cwd: directory })
+    t.equal(code, 0, words.join(' '), { stdout, stderr })
+    return stdout
+  }
+  await run('npm', 'install', '--no-audit', '--no-fund', '--prefer-offline')
+  t.match(await run('npm', 'test'), /^\S pass 11$/m)
+  t.match(await run('node', 'bin/console', 'database:migrate'), 'Migrations that have run: 2.')
+  t.match(await run('node', 'bin/console', 'database:migrate'), 'Migrations that have run: 0.')
+  t.match(await run('node', 'bin/console', 'database:seed'), 'admin@example.org')
+
+  const site = startApplication(t, directory, ['--port=0'], variables)
+  const url = await site.url()
+  const list = await (await fetch(url)).text()
+  t.match(list, '45 in all')
+  const body = new URLSearchParams({ email: 'member@example.org' })
+  const sent = await fetch(`${url}/password`, { method: 'POST', body })
+  t.match(await sent.text(), 'a mail with a link is on its way')
+  const address = `${url}/_profiler/${sent.headers.get('x-debug-token')}.json`
+  await until(async () => (await (await fetch(address)).text()).includes('Your password'))
+  t.match(
+    await (await fetch(address)).json(),
+    { data: { mails: { mails: [{ isKept: true }] } } },
+    'it is kept in development',
+  )
+}
+
+t.test(
+  'an application with SQLite',
+  { skip: noRegistry || (!isBuiltin('node:sqlite') && 'needs node:sqlite of Node 22') },
+  t => prove(t, 'sqlite', {}),
+)
+
+t.test('an application with PostgreSQL', { skip: noRegistry || lacksPostgres }, async t => {
+  const { database, host, port, user } = await startPostgres(t)
+  const address = `postgres://${user}@${host}:${port}/${database}`
+  await prove(t, 'postgres', { DATABASE_URL: address, TEST_DATABASE_URL: address })
+})
