@@ -1,4 +1,4 @@
-import { createElement, createStatus, fetchPage, fieldsOf, openAround } from './browser.ts'
+import { createStatus, fetchPage, fieldsOf, openAround } from './browser.ts'
 
 /**
  * Makes `<input data-filter="id" hidden>` filter the rows of the element with that id: its table rows, or the children of a
@@ -154,7 +154,7 @@ function filter(tree: Element, text: string): void {
 /** Whether an ancestor matches by its own name: the listeners of a matching event are shown. */
 function hasMatchAbove(row: Element, tree: Element, text: string): boolean {
   for (let above = row.parentElement; above !== null && above !== tree; above = above.parentElement) {
-    const line = above.matches('li') ? above.querySelector(':scope > details > summary > .name') : null
+    const line = above.matches('li') ? above.querySelector(':scope > details > .line .name') : null
     if (line?.textContent?.toLowerCase().includes(text)) return true
   }
   return false
@@ -164,31 +164,12 @@ function open(details: Element): void {
   if (details instanceof HTMLDetailsElement) details.open = true
 }
 
+/** A sub-request that is unfolded has its events instead of a link to them. */
 function offerSubRequests(tree: Element): void {
-  for (const link of tree.querySelectorAll<HTMLAnchorElement>('.node-request > .span .name a')) {
-    const button = createElement('button', { class: 'button small' })
-    let inner: Element | undefined
-    let isRequested = false
-    const show = (isOpen: boolean) => {
-      inner?.toggleAttribute('hidden', !isOpen)
-      button.textContent = isOpen ? 'Close' : 'Open here'
-      button.setAttribute('aria-expanded', String(isOpen))
-    }
-    const load = async () => {
-      inner = await fetchTree(link.href)
-      button.closest('li')?.append(inner)
-      show(true)
-    }
-    show(false)
-    button.addEventListener('click', () => {
-      if (inner !== undefined) show(inner.hasAttribute('hidden'))
-      if (isRequested) return
-      isRequested = true
-      load().catch(() => {
-        button.textContent = 'Not found'
-      })
-    })
-    link.after(' ', button)
+  for (const link of tree.querySelectorAll<HTMLAnchorElement>('[data-tree] > a')) {
+    const load = async () => link.parentElement?.replaceWith(await fetchTree(link.href))
+    // If it cannot be loaded, the link stays.
+    link.closest('details')?.addEventListener('toggle', () => void load().catch(() => undefined), { once: true })
   }
 }
 
@@ -200,7 +181,6 @@ async function fetchTree(url: string): Promise<Element> {
   for (const link of tree.querySelectorAll('a')) link.href = new URL(link.getAttribute('href') ?? '', url).href
   for (const element of tree.querySelectorAll('[id]')) element.removeAttribute('id')
   tree.removeAttribute('id')
-  tree.classList.add('embedded')
   offerSubRequests(tree)
   return tree
 }

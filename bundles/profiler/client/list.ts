@@ -157,7 +157,7 @@ function moveFocus(event: KeyboardEvent, rows: readonly HTMLElement[], focused: 
   const step = ['k', 'ArrowUp', '', 'ArrowDown', 'j'].indexOf(key) - 2
   if (altKey || ctrlKey || metaKey || Math.abs(step) > 2 || step === 0) return undefined
   if (closestTo(event, 'input:not([type=checkbox]), select, textarea, .preview, dialog') !== null) return undefined
-  const current = rows.findIndex(row => row.contains(document.activeElement))
+  const current = rows.findLastIndex(row => row.contains(document.activeElement))
   const row = rows[Math.max(0, Math.min(current + Math.sign(step), rows.length - 1))]
   if (row === undefined) return undefined
   event.preventDefault()
@@ -168,8 +168,13 @@ function moveFocus(event: KeyboardEvent, rows: readonly HTMLElement[], focused: 
 /** `j` and `k` move the focus from item to item of a panel, and Enter unfolds one, as any summary. */
 export function enableItems(): void {
   document.addEventListener('keydown', event => {
-    if (event.key === 'j' || event.key === 'k')
-      moveFocus(event, [...document.querySelectorAll<HTMLElement>('.item:not([hidden]):has(> details)')], '.line')
+    if (event.key !== 'j' && event.key !== 'k') return
+    const items = [...document.querySelectorAll<HTMLElement>('.item:has(> details)')]
+    moveFocus(
+      event,
+      items.filter(item => item.checkVisibility()),
+      '.line',
+    )
   })
 }
 

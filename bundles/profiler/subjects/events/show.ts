@@ -2,6 +2,7 @@ import { packageName } from '../../../../lib/package.ts'
 import { markdownDepth, toSpan, writeRest } from '../../export/markdown-text.ts'
 import { type FindOwnTime, readOwnTimes } from '../../insight/timeline/request-spans.ts'
 import type { EditorLinks, PlaceView } from '../../panels/editor-links.ts'
+import { toBar } from '../../panels/parts.ts'
 import type { PanelModel, SubjectView } from '../../panels/subject-view.ts'
 import { rowId } from '../../panels/value-origins.ts'
 import {
@@ -145,19 +146,24 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
     const own =
       isGroup || duration === undefined ? undefined : context.findOwnTime(`${link}#${node.anchor}`, node.start)
     const changes = isGroup ? [] : node.changes.map(change => toChip(change, requestLink))
+    const isTroubled = !isGroup && (node.hasThrown || node.isStopped)
     return {
       id: isGroup ? '' : node.anchor,
-      kind: node.kind,
-      marks: isOfFramework ? `${marksOf(line)} of-framework` : marksOf(line),
+      show: marksOf(line),
+      isSoft: isOurs || isOfFramework,
+      isCode: node.kind === 'call' && !isOurs,
       name: node.kind === 'controller' ? name || 'the controller' : name,
       times: isGroup && !isOurs ? `× ${times}` : '',
       token: subRequest?.token ?? '',
+      tone: isTroubled ? (node.hasThrown ? 'error' : 'warning') : '',
+      where: site === false ? '' : site.place.replace(/^.*\//s, ''),
       site,
-      priority: isOurs || node.priority === undefined ? '' : String(node.priority),
-      start: formatMicroseconds(node.start),
-      duration: duration === undefined ? '' : formatMicroseconds(duration),
-      own: own === undefined ? '' : formatMicroseconds(own),
-      bar: toBar(node.start, duration, context.until),
+      facts: [
+        isOurs || node.priority === undefined ? noFact : { ...noFact, text: String(node.priority), title: 'Priority' },
+        { text: duration === undefined ? '' : formatMicroseconds(duration) },
+        own === undefined ? noFact : { ...noFact, text: formatMicroseconds(own), title: 'Own time' },
+      ],
+      bars: toBars(line, context.until),
       thrown: node.hasThrown ? `threw ${context.thrown || 'an error'}` : '',
       thrownLink: exceptionLink,
       isStopped: node.isStopped,
@@ -165,13 +171,13 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
       remark,
       by: node.kind === 'dispatch' && node.changes.length > 0 ? 'The kernel, before this event:' : '',
       changes,
-      hasNotes:
-        (site !== false && children.length > 0) ||
-        node.hasThrown ||
-        node.skipped.length > 0 ||
-        node.isStopped ||
-        changes.length > 0,
-      isOpen: !isGroup,
+      isPlain:
+        children.length === 0 &&
+        site === false &&
+        !isTroubled &&
+        subRequest === undefined &&
+        node.skipped.length + changes.length === 0,
+      isOpen: !isGroup && children.length > 0,
       children: children.map(child => toView(child, isGroup ? event : node.name)),
       left: left === 0 ? '' : String(left),
     }
@@ -179,11 +185,9 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
   return line => toView(line, '')
 }
 
-/** The classes of a row, which the filters of the page select by. */
-function marksOf({ duration = 0, node, times }: FoldedNode): string {
-  const marks: string[] = [`node-${node.kind}`]
-  if (node.kind === 'dispatch' && !isKernelDispatch(node)) marks.push('of-event')
-  if (times > 1 && node.kind !== 'call') marks.push('alike')
+/** The words of a row, which the filters of the page select by. */
+function marksOf({ duration = 0, node }: FoldedNode): string {
+  const marks: string[] = []
   if (node.changes.length > 0) marks.push('changed')
   if (node.isStopped || node.hasThrown) marks.push('troubled')
   if (duration >= 100) marks.push('lasts-100us')
@@ -191,13 +195,18 @@ function marksOf({ duration = 0, node, times }: FoldedNode): string {
   return marks.join(' ')
 }
 
-/** Its place in the time of the request, in percent; work after the response has no bar. */
-function toBar(start: number, duration: number | undefined, until: number): { x: string; width: string } | false {
-  if (duration === undefined || start >= until) return false
-  const x = (start / until) * 100
-  const width = Math.max(0.3, (Math.min(duration, until - start) / until) * 100)
-  return { x: x.toFixed(1), width: width.toFixed(1) }
+/** Its place in the time of the request, in the colour of the timeline; work after the response has no bar. */
+function toBars({ duration, node }: FoldedNode, until: number): PanelModel[] {
+  const kind = node.kind === 'dispatch' ? (isKernelDispatch(node) ? 'section' : 'event') : kindsOfBars[node.kind]
+  if (duration === undefined || node.start >= until) return [{ kind, x: '0', width: '0' }]
+  const end = Math.min(node.start + duration, until)
+  return [{ kind, ...toBar({ start: node.start, duration: end - node.start }, { start: 0, duration: until }) }]
 }
+
+const kindsOfBars = { call: 'listener', controller: 'controller', request: 'request' } as const
+
+/** A fact that is not known. */
+const noFact = { text: '', isMinor: true }
 
 function remarkOf({ children, duration, kind, skipped }: OutlineNode): string {
   if (duration === undefined) return 'not finished'

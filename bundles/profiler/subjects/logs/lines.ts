@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import { severityOf } from '../../../../lib/log/create-logger.ts'
 import type { LogLevel } from '../../../../lib/log/logger.ts'
-import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import type { ExceptionView } from '../../panels/exceptions.ts'
 import type { PanelModel, PanelProfile } from '../../panels/subject-view.ts'
@@ -145,9 +145,6 @@ const briefLimit = 100
 /** Entries of the context of a message as a tree; the others are text. */
 const contextLimit = 20
 
-/** A longer message is folded: a line is one line. */
-const foldLength = 200
-
 /** Characters of the context beside a message. Below the message is all of it. */
 const extraLimit = 160
 
@@ -156,14 +153,13 @@ function toLogLine([first, ...again]: readonly MergedLog[], view: LogView): Line
   const { caller, channel, context: values, index, isCut, level, message, template } = log
   const exceptions = view.viewErrors(first as MergedLog)
   const errors = exceptions.map(({ message, name }) => `${name} ${message}`)
-  const place = viewPlace(caller, view)
+  const place = view.editor.view(caller)
   const json = Object.keys(values).length === 0 ? '' : JSON.stringify(values)
   const isBrief = json.length <= briefLimit && !Object.values(values).some(value => typeof value === 'object')
-  const text = [message, channel, level, template, json, place.folder + place.place, place.call, ...errors].join(' ')
+  const text = [message, channel, level, template, json, place.place, place.call, ...errors].join(' ')
   const isOwn = profile === view.profile
   const line = toLine(first as MergedLog, { level, channel, text, isEvent: false }, view)
   return {
-    isLog: true,
     id: isOwn ? `log-${index}` : '',
     ids: isOwn ? [first as MergedLog, ...again].map(({ log }) => log.index) : [],
     parts: splitMessage(message, template),
@@ -176,18 +172,11 @@ function toLogLine([first, ...again]: readonly MergedLog[], view: LogView): Line
     exceptions,
     crumbs: [],
     isCut,
-    hasMore: json !== '' || exceptions.length > 0 || isCut || message.length > foldLength,
-    mark: markOf(profile, view),
+    subRequest: subRequestOf(profile, view),
+    where: view.editor.nameCaller(caller),
     place,
     ...line,
   }
-}
-
-/** Where it was logged. The folders are apart: a phone has no room for them. */
-function viewPlace(caller: CallerPlace, { editor }: LogView) {
-  const whole = editor.view(caller)
-  const file = whole.place.replace(/^.*\//s, '')
-  return { ...whole, folder: whole.place.slice(0, whole.place.length - file.length), place: file }
 }
 
 /** What the message does not say of its context. */
@@ -217,14 +206,13 @@ function toGroupLine(group: readonly MergedLog[], times: string, view: LogView, 
     ...group.map(({ log }) => `${log.message} ${JSON.stringify(log.context)}`),
   ].join(' ')
   return {
-    isLog: true,
     ids: isOwn ? group.map(({ log }) => log.index) : [],
     parts: markVarying(messages),
     times,
     items,
-    hasMore: true,
-    mark: markOf(profile, view),
-    place: viewPlace(caller, view),
+    subRequest: subRequestOf(profile, view),
+    where: view.editor.nameCaller(caller),
+    place: view.editor.view(caller),
     ...toLine(first, { level, channel, text, isEvent: false }, view),
   }
 }
@@ -239,7 +227,7 @@ function markVarying([first = [], ...others]: readonly (readonly MessagePart[])[
 }
 
 /** The sub-request of a message; `false` for a message of the request itself. */
-function markOf({ summary: { controller, route, token, url } }: Profile, { profile }: LogView): object | false {
+function subRequestOf({ summary: { controller, route, token, url } }: Profile, { profile }: LogView): object | false {
   if (token === profile.summary.token) return false
   return { name: controller ?? route ?? toTarget(url), link: profileLink(token, 'logger') }
 }
@@ -262,7 +250,6 @@ export function toEventLines(
     const text = messages.map(({ message }) => message).join(' ')
     const at = Math.min(...group.map(({ at }) => at))
     return {
-      isLog: false,
       ids: [],
       title: formatCount(messages.length, 'event notification'),
       messages,
@@ -285,10 +272,14 @@ function toLine(
   { profile, words }: LogView,
 ) {
   const date = new Date(profile.summary.time + at / 1000)
+  const tone = severityOf(level)
   return {
     at,
     since: formatMicroseconds(since),
-    offset: formatOffset(at),
+    lead: formatOffset(at),
+    mark: { text: level, tone },
+    tone: tone === 'plain' ? '' : tone,
+    isShort: true,
     iso: Number.isNaN(date.getTime()) ? '' : date.toISOString(),
     level,
     channel,

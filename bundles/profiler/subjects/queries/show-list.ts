@@ -102,7 +102,7 @@ export function listMetrics(kind: Kind, profile: Profile): Row[] {
       name: isCache ? 'Commands' : 'Queries',
       value: formatNumber(count),
     },
-    ...(isCache ? some('Keys', keys) : some('Statement shapes', shapes.length)),
+    ...(isCache ? some('Keys', keys) : some('Statement shapes', shapes.length === 1 ? 0 : shapes.length)),
     ...some('Duplicates', duplicates.length),
     { name: 'Elapsed (overlap removed)', value: formatDuration(covered) },
     { name: 'Slowest', value: formatDuration(Math.max(slowestOf(queries), more.longest)) },

@@ -85,8 +85,8 @@ t.test('a list is filtered too, closed details open for a match, and later rows 
 t.test('the event tree shows what contains a text, what leads to it, and the listeners of a named event', async t => {
   const row = (id: string, name: string, inner = '') =>
     inner === ''
-      ? `<li id="${id}"><div class="span"><span class="name">${name}</span></div></li>`
-      : `<li id="${id}"><details><summary><span class="name">${name}</span></summary><ol>${inner}</ol></details></li>`
+      ? `<li id="${id}"><div class="line"><span class="name">${name}</span></div></li>`
+      : `<li id="${id}"><details><summary class="line"><span class="name">${name}</span></summary><ol>${inner}</ol></details></li>`
   const page = openPage(
     t,
     `<input data-tree-filter="tree" hidden><input data-tree-filter="gone" hidden id="lost">
@@ -103,9 +103,9 @@ t.test('the event tree shows what contains a text, what leads to it, and the lis
   t.equal(shown('#tree li').length, 4)
 })
 
-t.test('the events of a sub-request open in their place, once loaded', async t => {
+t.test('the events of a sub-request are in its row, once it is unfolded', async t => {
   const node = (href: string) =>
-    `<li class="node-request"><div class="span"><span class="name"><a href="${href}">sub</a></span></div></li>`
+    `<li><details><summary>sub</summary><p data-tree><a href="${href}">Events</a></p></details></li>`
   const page = openPage(
     t,
     `<input data-tree-filter="tree" hidden><ol id="tree">${node('/_profiler/bbb222?panel=events')}${node('/_profiler/ccc333')}</ol>`,
@@ -117,19 +117,17 @@ t.test('the events of a sub-request open in their place, once loaded', async t =
     return { ok: true, url, text: async () => (url.includes('bbb222') ? tree : '<p>no events</p>') }
   })
   await runScript()
-  const [button, other] = document.querySelectorAll<HTMLButtonElement>('button')
-  t.strictSame([button?.textContent, button?.getAttribute('aria-expanded')], ['Open here', 'false'])
-  button?.click()
-  button?.click()
+  t.equal(requests, 0)
+  const [first, other] = document.querySelectorAll('details')
+  for (const _ of [1, 2]) first?.dispatchEvent(new Event('toggle'))
   await page.settle()
-  const inner = page.find('.embedded')
-  t.strictSame([button?.textContent, button?.getAttribute('aria-expanded'), requests], ['Close', 'true', 1])
+  t.equal(requests, 1)
+  const inner = page.find('details > ol')
   t.equal(inner.querySelector('a')?.getAttribute('href'), 'http://localhost/_profiler/bbb222?panel=request#header-x')
   t.equal(inner.querySelector('[id]'), null, 'its ids are those of another page')
-  t.equal(inner.querySelectorAll('button').length, 1, 'its sub-requests open, too')
-  button?.click()
-  t.strictSame([inner.hidden, button?.textContent], [true, 'Open here'])
-  other?.click()
+  inner.querySelector('details')?.dispatchEvent(new Event('toggle'))
+  other?.dispatchEvent(new Event('toggle'))
   await page.settle()
-  t.equal(other?.textContent, 'Not found')
+  t.equal(requests, 3, 'its sub-requests open, too')
+  t.match(other?.innerHTML, 'href="/_profiler/ccc333"', 'what cannot be loaded stays a link')
 })

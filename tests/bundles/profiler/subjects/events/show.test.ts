@@ -56,18 +56,17 @@ t.test('the tree shows the events in order, with times, places and changes', asy
     {
       id: 'span-0',
       name: 'kernel.request',
-      duration: '1.0 ms',
-      own: '0.10 ms',
-      bar: { x: '0.0', width: '20.0' },
-      marks: 'node-dispatch lasts-100us lasts-1ms',
+      facts: [{ text: '' }, { text: '1.0 ms' }, { text: '0.10 ms' }],
+      bars: [{ kind: 'section', x: '0', width: '200' }],
+      show: 'lasts-100us lasts-1ms',
       children: [
         {
           id: 'span-1',
           name: 'Early.onRequest',
-          priority: '8',
-          own: '0.14 ms',
+          facts: [{ text: '8' }, {}, { text: '0.14 ms' }],
+          where: 'early.ts:7',
           site: { place: 'src/early.ts:7', at: '1' },
-          marks: 'node-call changed lasts-100us',
+          show: 'changed lasts-100us',
           changes: [
             {
               action: 'set attribute',
@@ -81,16 +80,25 @@ t.test('the tree shows the events in order, with times, places and changes', asy
             { action: '', kind: 'plain', name: 'and 10 more', link: '' },
           ],
           children: [
-            { name: 'custom', own: '0.050 ms', children: [{ name: 'anonymous' }, { name: 'anonymous' }] },
-            { kind: 'request', name: 'Sub-Request', token: 'abc123', own: '' },
+            {
+              name: 'custom',
+              facts: [{}, {}, { text: '0.050 ms' }],
+              children: [{ name: 'anonymous' }, { name: 'anonymous' }],
+            },
+            { name: 'Sub-Request', token: 'abc123', facts: [{}, {}, { text: '' }], bars: [{ kind: 'request' }] },
           ],
         },
         { id: 'span-6', name: 'Stopper.onRequest', site: false, isStopped: true, skipped: 'Late.onRequest' },
       ],
     },
-    { name: 'orphan', remark: 'no listeners' },
+    { name: 'orphan', remark: 'no listeners', isPlain: true },
     { name: 'failing', remark: '', children: [{ name: 'thrower', thrown: 'threw an error', skipped: 'never' }] },
-    { name: 'unfinished', duration: '', own: '', bar: false, remark: 'not finished' },
+    {
+      name: 'unfinished',
+      facts: [{}, { text: '' }, { text: '' }],
+      bars: [{ width: '0' }],
+      remark: 'not finished',
+    },
   ])
   t.equal(view.dropped, 7)
 })
@@ -113,8 +121,7 @@ t.test('the controller is at its call, with its dispatches, changes and exceptio
     {
       id: 'controller',
       name: 'SomeController',
-      duration: '1.0 ms',
-      own: '0.40 ms',
+      facts: [{ text: '' }, { text: '1.0 ms' }, { text: '0.40 ms' }],
       thrown: '',
       changes: [{ action: 'set attribute' }, { action: 'changed attribute' }],
       children: [{ name: 'custom', changes: [] }, { token: 'abcdef' }],
@@ -135,7 +142,7 @@ t.test('the controller is at its call, with its dispatches, changes and exceptio
 t.test('an event that was stopped before its dispatch lists the skipped listeners', async t => {
   const spans = [[null, 'custom', 0, 1, -1, 1, ['A.b', 'C.d']]]
   const view = await eventsPanel.toView(createShown({ events: { spans } }))
-  t.hasStrict(view.nodes, [{ skipped: 'A.b, C.d', remark: '', hasNotes: true }])
+  t.hasStrict(view.nodes, [{ skipped: 'A.b, C.d', remark: '', isPlain: false }])
 })
 
 t.test('short repeated events without changes are one line', async t => {
@@ -147,7 +154,7 @@ t.test('short repeated events without changes are one line', async t => {
   const slow = [100, 3000, 6000].flatMap(at => custom(at, 'slow', 'Slow.onSlow', 2000))
   const { nodes } = await eventsPanel.toView(createShown({ events: { spans: [...spans, ...slow] } }))
   t.match(nodes, [
-    { id: '', name: 'tick', times: '× 3', duration: '0.030 ms', own: '', isOpen: false, marks: /alike/ },
+    { id: '', name: 'tick', times: '× 3', facts: [{}, { text: '0.030 ms' }, { text: '' }], isOpen: false },
     { id: 'span-6', times: '' },
     { name: 'tock' },
     { name: 'slow' },
@@ -176,23 +183,23 @@ t.test('listeners of the framework in a row are one line, except those that say 
   ]
   const profile = createProfile({ events: { spans } }, { processData: { events: { listeners } } })
   const { nodes } = await eventsPanel.toView(createShown({}, { profile }))
-  const fold = { times: '', isOpen: false, priority: '', site: false, marks: /of-framework/ }
+  const fold = { times: '', isOpen: false, site: false, isSoft: true }
   t.match(nodes, [
     {
       children: [
         {
           ...fold,
           name: '2 listeners of the framework',
-          duration: '0.30 ms',
+          facts: [{ text: '' }, { text: '0.30 ms' }, {}],
           children: [{ id: 'span-1' }, { name: 'two' }],
         },
         { name: 'slow' },
-        { name: 'three', priority: '5', site: { place: 'x.ts:1' } },
+        { name: 'three', facts: [{ text: '5' }, {}, {}], site: { place: 'x.ts:1' } },
         { name: 'own' },
         {
           ...fold,
           name: '2 listeners of the framework',
-          duration: '0.030 ms',
+          facts: [{ text: '' }, { text: '0.030 ms' }, {}],
           children: [{ name: 'four' }, { name: 'five' }],
         },
         { name: 'thrower' },
@@ -272,22 +279,31 @@ t.test('a sub-request is named after its controller, or its path', async t => {
   t.equal(await nameIn({ ...summary, controller: null, url: 'http://localhost/a' }), 'Sub-Request /a')
 })
 
-t.test('a controller and a sub-request have their places; those of rows with others within are below them', async t => {
-  const spans = [
-    [null, 'kernel.controller_arguments', 0, 10],
-    ['request', 'bbbbbb', 100, 500],
-    [null, 'kernel.response', 1030, 10],
-  ]
-  const named = { controller: 'star_photo_booth' }
-  const { summary: child } = createProfile({}, { ...named, token: 'bbbbbb', parent: 'abc123' })
-  const render = async (list: unknown[]) =>
-    plainEquals(await show('events', { profile: createProfile({ events: { spans: list } }, named), children: [child] }))
-  const html = await render(spans)
-  const place = '<small><span class="place" data-at="1">bundles/site/site-bundle.ts:'
-  t.match(html, `<div class="chips">${place}`, 'the controller')
-  t.match(html, `Sub-Request star_photo_booth</a> ${place}`)
-  t.match(await render(spans.toSpliced(1, 1)), `star_photo_booth ${place}`, 'a controller without others within')
-})
+t.test(
+  'the line of a controller and of a sub-request has its place without a link; its details have the link',
+  async t => {
+    const spans = [
+      [null, 'kernel.controller_arguments', 0, 10],
+      ['request', 'bbbbbb', 100, 500],
+      [null, 'kernel.response', 1030, 10],
+    ]
+    const named = { controller: 'star_photo_booth' }
+    const { summary: child } = createProfile({}, { ...named, token: 'bbbbbb', parent: 'abc123' })
+    const render = async (list: unknown[]) =>
+      plainEquals(
+        await show('events', { profile: createProfile({ events: { spans: list } }, named), children: [child] }),
+      )
+    const html = await render(spans)
+    const link = '<p class="sender"><span class="place" data-at="1">bundles/site/site-bundle.ts:'
+    for (const name of ['star_photo_booth', 'Sub-Request star_photo_booth'])
+      t.match(
+        html,
+        new RegExp(
+          `<details[^>]*><summary class="line"><span class="item-text"><span class="name">${name}</span></span> <span class="item-place">site-bundle\\.ts:\\d+</span>.*?</summary><div class="item-details">${link}`,
+        ),
+      )
+  },
+)
 
 t.test('the page shows all texts, escaped', async t => {
   const html = await show('events', shown)
@@ -383,8 +399,11 @@ t.test('own times are those of the timeline: without calls, queries and measurem
   const shown = createShown(data)
   t.hasStrict((await eventsPanel.toView(shown)).nodes, [
     {},
-    { kind: 'controller', duration: '1.0 ms', own: '0.60 ms' },
-    { own: '0 ms', children: [{ name: 'onResponse', duration: '0.10 ms', own: '0.060 ms' }] },
+    { facts: [{}, { text: '1.0 ms' }, { text: '0.60 ms' }] },
+    {
+      facts: [{}, {}, { text: '0 ms' }],
+      children: [{ name: 'onResponse', facts: [{}, { text: '0.10 ms' }, { text: '0.060 ms' }] }],
+    },
   ])
   t.match(toMarkdown(shown, 'events'), '`onResponse` 0.10 ms (own 0.060 ms); priority 5')
 })
@@ -419,7 +438,7 @@ t.test('of the request of another server, the panel shows the functions of its f
       {
         name: 'middleware',
         children: [
-          { name: 'session', priority: '', own: '2.0 ms', site: { place: 'app.js:3' }, thrown: '' },
+          { name: 'session', facts: [{ text: '' }, {}, { text: '2.0 ms' }], site: { place: 'app.js:3' }, thrown: '' },
           { name: 'anonymous', site: { place: 'app.js:4' }, thrown: 'threw an error' },
         ],
       },
@@ -462,16 +481,21 @@ t.test('the functions of a mounted framework are in the controller, or in the li
         children: [
           {
             name: 'app',
-            priority: '40',
-            children: [{ name: 'middleware', children: [{ name: 'early', priority: '' }] }],
+            facts: [{ text: '40' }, {}, {}],
+            children: [{ name: 'middleware', children: [{ name: 'early', facts: [{ text: '' }, {}, {}] }] }],
           },
-          { name: 'RouterListener.onRequest', priority: '32' },
+          { name: 'RouterListener.onRequest', facts: [{ text: '32' }, {}, {}] },
         ],
       },
       { name: 'kernel.controller_arguments' },
       {
-        kind: 'controller',
-        children: [{ name: 'handler', children: [{ name: 'showUser', priority: '', site: { place: 'app.js:3' } }] }],
+        bars: [{ kind: 'controller' }],
+        children: [
+          {
+            name: 'handler',
+            children: [{ name: 'showUser', facts: [{ text: '' }, {}, {}], site: { place: 'app.js:3' } }],
+          },
+        ],
       },
       { name: 'kernel.response' },
     ],

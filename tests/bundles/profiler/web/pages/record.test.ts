@@ -324,7 +324,7 @@ t.test('the menu has eight panels and those with trouble; the others are behind 
   t.equal((await moreOf('k'))[1], ' open', 'the current panel is in sight')
 })
 
-t.test('the numbers of the head lead to their panels', async t => {
+t.test('the badges of the head lead to their panels', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const summary = { errors: 2, queries: 27, queryTime: 236, calls: 1, exception: 'TypeError', status: 500 }
   storage.append(createRecord({ token: 'abc123', ...summary }), '{}')
@@ -335,12 +335,10 @@ t.test('the numbers of the head lead to their panels', async t => {
     [
       ['exception', 'TypeError'],
       ['logger', '2 errors'],
-      ['http', '1 HTTP client call'],
-      ['database', '27 queries · 236 ms'],
     ],
   )
   const file = (await client.get('/_profiler/abc123/export/html')).text
-  t.match(textOf(file), '27 queries · 236 ms', 'also in a file')
+  t.match(textOf(file), '2 errors', 'also in a file')
 })
 
 t.test('collectors of other bundles are shown with their own panel, or as a table', async t => {
