@@ -13,7 +13,7 @@ const help = `Usage: npm run bench -- [options]
                        router, profiler, recording, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, redis-search,
                        redis-bytes, page-weights,
                        panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up, save, query-cost,
-                       query-page, any-server, recording-bytes, recording-memory
+                       query-page, any-server, recording-bytes, recording-memory, profile-load
                        (comma-separated);
                        http is the first three, pages the two about pages, workers the two about workers; goals are those
                        with the goals of speed, streams those of streams, connections and memory
@@ -65,6 +65,7 @@ const claims = {
   'query-page': async () => (await import('./claims/queries.js')).queryPage,
   'any-server': async () => (await import('./claims/any-server.js')).anyServer,
   'recording-bytes': async () => (await import('./claims/any-server.js')).recordingBytes,
+  'profile-load': async () => (await import('./claims/profile-load.js')).profileLoad,
   'recording-memory': async () => (await import('./claims/any-server.js')).recordingMemory,
 }
 

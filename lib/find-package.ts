@@ -4,10 +4,17 @@ import path from 'node:path'
 
 /** The real folder of a package, as the files of a folder find it: its own packages are looked up from there. */
 export function findPackage(folder: string, name: string): string | undefined {
-  const found = (createRequire(path.join(folder, 'package.json')).resolve.paths(name) ?? [])
-    .map(place => path.join(place, name))
-    .find(place => existsSync(path.join(place, 'package.json')))
-  return found && realpathSync(found)
+  return createPackageFinder(folder)(name)
+}
+
+/** Does so for many packages: most of the folders `node_modules` that Node looks into do not exist. */
+export function createPackageFinder(folder: string): (name: string) => string | undefined {
+  const paths = createRequire(path.join(folder, 'package.json')).resolve.paths('any') ?? []
+  const places = paths.filter(place => existsSync(place))
+  return name => {
+    const place = places.find(each => existsSync(path.join(each, name, 'package.json')))
+    return place && realpathSync(path.join(place, name))
+  }
 }
 
 /** The folder with the package.json of a directory: the directory itself or the nearest one above it; without one, the directory. */

@@ -1,8 +1,10 @@
-// Prepares `dist/` for `npm pack`: declarations as far as the entry points need them, and code without comments.
+// Prepares `dist/` for `npm pack`: the modules that make profiles in bundles, declarations as far as the entry points need them, and code
+// without comments.
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { tsPlugin } from '@sveltejs/acorn-typescript'
 import { Parser } from 'acorn'
+import { bundleModules } from './bundle-modules.js'
 
 const dist = path.join(import.meta.dirname, '../../dist')
 const declarationParser = Parser.extend(tsPlugin({ dts: true }))
@@ -112,6 +114,12 @@ function packedText({ comments, text, tokens }) {
     code = code.slice(0, start) + other + code.slice(end)
   return code
 }
+
+const importsOf = file =>
+  parse(file, Parser).body.flatMap(({ source }) =>
+    source?.value.startsWith('.') ? path.posix.join(path.posix.dirname(file), source.value) : [],
+  )
+await bundleModules(dist, importsOf, replace)
 
 const files = ['bin', 'bundles', 'kernel', 'lib'].flatMap(layer =>
   readdirSync(path.join(dist, layer), { recursive: true }).map(file => path.posix.join(layer, file)),

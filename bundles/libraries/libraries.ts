@@ -5,7 +5,7 @@ import type { FrameworkRoute } from '../../kernel/contracts/functions.ts'
 import type { Queries } from '../../kernel/contracts/queries.ts'
 import type { ServerObserver } from '../../kernel/contracts/servers.ts'
 import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
-import { findLoaded, findPackage, findProject } from '../../lib/find-package.ts'
+import { createPackageFinder, findLoaded, findProject } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
 import { share } from '../../lib/share.ts'
 import { Callers } from '../../lib/stack/callers.ts'
@@ -69,6 +69,8 @@ export const libraries: readonly Library[] = [
   nodemailer,
 ]
 
+type PackageFinder = ReturnType<typeof createPackageFinder>
+
 /** The folders of changed packages, and the names of those whose files are changed wherever they are. */
 const opened = new Set<string>()
 
@@ -89,23 +91,24 @@ export async function openLibraries(
   directory: string,
   isExcluded: (library: string) => boolean = () => false,
 ): Promise<void> {
+  const find = createPackageFinder(directory)
   for (const library of libraries) {
     if (isFramework(library) || isExcluded(library.name)) continue
     for (const [name, open] of Object.entries(library.opens ?? {}))
-      await openOnce(name.startsWith('node:') ? name : findPackage(directory, name), open)
-    if (findPackage(directory, library.name) !== undefined) openFiles(library)
-    findUnseen(directory, library)
+      await openOnce(name.startsWith('node:') ? name : find(name), open)
+    if (find(library.name) !== undefined) openFiles(library)
+    findUnseen(find, library)
   }
 }
 
 /** The names of the libraries whose declarations are taken. */
 const taken = new Set<string>()
 
-async function openDeclarations({ beside, declares, name }: Library, places: readonly string[]): Promise<void> {
+async function openDeclarations({ beside, declares, name }: Library, finders: readonly PackageFinder[]): Promise<void> {
   if (declares === undefined || taken.has(name)) return
   taken.add(name)
   takeDeclarations(declares, beside)
-  for (const place of places) await openOnce(findPackage(place, 'vite'), openRunner)
+  for (const find of finders) await openOnce(find('vite'), openRunner)
 }
 
 /** Whether it is changed only where the application depends on it. */
@@ -128,17 +131,18 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
   const folders = [...new Set(directories.map(each => findProject(each)))]
   const frameworks = libraries.filter(isFramework)
   // pnpm has the packages of packages there.
-  const placesOf = (folder: string) => [folder, path.join(folder, 'node_modules/.pnpm')]
-  const everywhere = folders.flatMap(placesOf)
+  const findersOf = (folder: string) => [folder, path.join(folder, 'node_modules/.pnpm')].map(createPackageFinder)
+  const everywhere = folders.flatMap(findersOf)
   for (const framework of frameworks) {
-    if (everywhere.every(place => findPackage(place, framework.name) === undefined)) continue
+    if (everywhere.every(find => find(framework.name) === undefined)) continue
     openFiles(framework)
     await openDeclarations(framework, everywhere)
   }
   listenToFrameworks()
   const openers = frameworks.flatMap(({ opens = {} }) => Object.entries(opens))
   for (const folder of folders) {
-    const wanted = openers.filter(([name]) => placesOf(folder).some(place => findPackage(place, name) !== undefined))
+    const finders = findersOf(folder)
+    const wanted = openers.filter(([name]) => finders.some(find => find(name) !== undefined))
     const left = new Set(wanted.map(([name]) => name))
     let owners = [folder]
     const known = new Set(owners)
@@ -147,12 +151,13 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
       const next = new Set<string>()
       for (const owner of owners) {
         const names = readNames(owner)
+        const find = createPackageFinder(owner)
         for (const [name, open] of wanted) {
           if (!names.has(name)) continue
           left.delete(name)
-          await openOnce(findPackage(owner, name), open)
+          await openOnce(find(name), open)
         }
-        for (const name of names) next.add(findPackage(owner, name) ?? owner)
+        for (const name of names) next.add(find(name) ?? owner)
       }
       owners = [...next].filter(each => !known.has(each))
       for (const each of owners) known.add(each)
@@ -219,10 +224,10 @@ export function patchProcess(): () => void {
 }
 
 /** Notes versions that are too old to be seen, when the application loads one of the packages of a library. */
-function findUnseen(directory: string, { files = {}, from = '', isCache = false }: Library): void {
+function findUnseen(find: PackageFinder, { files = {}, from = '', isCache = false }: Library): void {
   for (const [name, file] of Object.entries(files)) {
     const end = `node_modules/${name}/${file}`
-    if (opened.has(end) || findPackage(directory, name) === undefined) continue
+    if (opened.has(end) || find(name) === undefined) continue
     opened.add(end)
     changeFiles({
       [end]: (_, loaded) => {

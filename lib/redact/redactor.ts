@@ -42,11 +42,10 @@ export class Redactor {
   /** The declared secret names in lower case. Names that look secret are not in it. */
   readonly #secretNames = new Set<string>()
   readonly #secretSettings = new Set<string>()
-  /** The secrets of variables, in each of their forms. */
-  #forms: readonly string[] = []
-  #secrets = /(?!)/g
-  /** Finds the beginnings of these secrets, too. It is made for the first text. */
-  #finder: WordFinder | undefined
+  /** The variables as they were when a method has changed what is secret. */
+  #values: readonly [name: string, value: string | undefined][] = []
+  /** The secrets among them; found for the first text. */
+  #known: KnownSecrets | undefined
   #maskMore: (text: string) => string = text => text
   readonly #revealed = new Set<string>()
   /** Texts without a secret: the same ones come with each request. Secrets are not kept. */
@@ -55,7 +54,7 @@ export class Redactor {
 
   constructor(variables: EnvironmentVariables = {}) {
     this.#variables = variables
-    this.#findSecrets()
+    this.#readVariables()
   }
 
   /**
@@ -68,7 +67,7 @@ export class Redactor {
       names.add(name)
       if (isSecret && !isSecretName(name)) this.#secretNames.add(name.toLowerCase())
     }
-    this.#findSecrets()
+    this.#readVariables()
   }
 
   /**
@@ -77,7 +76,7 @@ export class Redactor {
    */
   reveal(names: Iterable<string>): void {
     for (const name of names) this.#revealed.add(name.toLowerCase())
-    this.#findSecrets()
+    this.#readVariables()
   }
 
   /** Whether the value under a name is a secret. */
@@ -98,9 +97,9 @@ export class Redactor {
     // Too short for a secret of the environment, and without a character that every other form needs.
     if (plain.length < shortestSecret && !separator.test(plain)) return plain
     if (this.#harmless.get(plain)) return plain
-    this.#finder ??= createFinder(this.#forms.map(form => form.slice(0, 6)).join('¦'))
-    const found = findWords(plain, undefined, this.#finder)
-    const text = (found & moreBit) === 0 ? plain : plain.replace(this.#secrets, mask)
+    const { finder, pattern } = this.#secrets
+    const found = findWords(plain, undefined, finder)
+    const text = (found & moreBit) === 0 ? plain : plain.replace(pattern, mask)
     const masked = (found & ~moreBit) === 0 ? text : this.#mask(text, nestingLimit)
     // To keep a text takes longer than to read it. Those that come again and again are kept sooner or later.
     if (masked === plain && (found !== 0 || this.#misses++ % 7 === 0)) this.#harmless.set(plain, true)
@@ -109,13 +108,12 @@ export class Redactor {
 
   /** Masks the secrets in a source text: values of secret environment variables, and what {@link maskSource} finds. */
   source(text: string): string {
-    return maskSource(this.#forms.length === 0 ? text : text.replace(this.#secrets, mask), this.isSecret)
+    return maskSource(this.#maskKnown(text), this.isSecret)
   }
 
   /** Masks only the values of secret environment variables, and what added functions mask. JSON stays valid JSON. */
   knownSecrets(text: string): string {
-    const masked = this.#maskMore(text)
-    return this.#forms.length === 0 ? masked : masked.replace(this.#secrets, mask)
+    return this.#maskKnown(this.#maskMore(text))
   }
 
   /** Copies a value into plain, masked data: ten levels deep and 5,000 entries, see {@link MaskingCopier}. */
@@ -151,14 +149,30 @@ export class Redactor {
     return this.#revealed.has(name.toLowerCase()) || this.#revealed.has(last.toLowerCase())
   }
 
-  /** Longer secrets come first: one may contain another. */
-  #findSecrets(): void {
-    const secrets = Object.entries(this.#variables).flatMap(entry => this.#secretsOf(...entry))
-    const forms = secrets.filter(secret => secret.length >= shortestSecret).flatMap(formsOf)
-    this.#forms = [...new Set(forms)].sort((a, b) => b.length - a.length)
-    this.#secrets = new RegExp(this.#forms.map(escapeRegExp).join('|'), 'g')
-    this.#finder = undefined
+  #maskKnown(text: string): string {
+    const { forms, pattern } = this.#secrets
+    return forms.length === 0 ? text : text.replace(pattern, mask)
+  }
+
+  /** An application may delete a variable after it was read. */
+  #readVariables(): void {
+    this.#values = Object.entries(this.#variables)
+    this.#known = undefined
     this.#harmless = new TextMemo(1000, 256)
+  }
+
+  get #secrets(): KnownSecrets {
+    this.#known ??= this.#findSecrets()
+    return this.#known
+  }
+
+  /** Longer secrets come first: one may contain another. */
+  #findSecrets(): KnownSecrets {
+    const secrets = this.#values.flatMap(entry => this.#secretsOf(...entry))
+    const found = secrets.filter(secret => secret.length >= shortestSecret).flatMap(formsOf)
+    const forms = [...new Set(found)].sort((a, b) => b.length - a.length)
+    const pattern = new RegExp(forms.map(escapeRegExp).join('|'), 'g')
+    return { forms, pattern, finder: createFinder(forms.map(form => form.slice(0, 6)).join('¦')) }
   }
 
   #secretsOf(name: string, value = ''): string[] {
@@ -171,6 +185,15 @@ export class Redactor {
     const isSecret = this.isSecret(name) && !workingDirectories.has(name) && !ownAddress.test(value)
     return isSecret || passwords.length > 0 || maskText(value) !== value ? [value, ...entries, ...passwords] : []
   }
+}
+
+/** The secrets of variables. */
+interface KnownSecrets {
+  /** Each in all of its forms. */
+  readonly forms: readonly string[]
+  readonly pattern: RegExp
+  /** Finds their beginnings, and the words of other secrets. */
+  readonly finder: WordFinder
 }
 
 /** The password of a URL such as `smtp://user:password@host`, as it is written and percent-decoded. */

@@ -45,13 +45,26 @@ t.test('the package as `npm pack` makes it', { skip: noNpm }, async t => {
     t.notMatch(relatives, 'findOccurrences', 'what no entry point needs in a file that one needs')
   })
 
-  t.test('each compiled file has its source', async t => {
-    const compiled = files.filter(file => file.startsWith('dist/'))
+  t.test('each compiled file has its source, but the bundles of modules', async t => {
+    const compiled = files.filter(file => file.startsWith('dist/') && !file.endsWith('/bundled.js'))
     t.ok(compiled.length > 300)
     t.strictSame(
       compiled.filter(file => !existsSync(file.replace(/^dist\//, '').replace(/(?:\.d\.ts|\.js)$/, '.ts'))),
       [],
     )
+  })
+
+  t.test('what sinfonietta/profile loads is in few files', async t => {
+    const line = `node --import ${path.join(name, 'profile')} -e 0`
+    const { code, output } = await place.run(line, '.', { NODE_V8_COVERAGE: 'coverage', PROFILER_PORT: '0' })
+    t.equal(code, 0, output)
+    const reports: { result: { url: string }[] }[] = [...place.filesOf('coverage').values()].map(text =>
+      JSON.parse(text),
+    )
+    const loaded = new Set(reports.flatMap(({ result }) => result.map(({ url }) => url)))
+    const own = [...loaded].filter(url => url.includes(`/${folder}/dist/`))
+    t.ok(own.some(url => url.endsWith('/dist/bundles/profiler/bundled.js')))
+    t.ok(own.length <= 105, `${own.length} modules are loaded`)
   })
 
   t.test('no file mentions a path of this machine', async t => {
