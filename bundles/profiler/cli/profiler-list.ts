@@ -9,6 +9,7 @@ import {
 import { type Block, type Cell, type Column, withoutEmpty } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import { type PublicFinding, toPublicFinding } from '../export/json.ts'
+import { addCalled } from '../insight/called.ts'
 import { toBadge } from '../insight/findings/finding.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
 import {
@@ -93,9 +94,10 @@ async function inspect(
   for (const { token } of summaries) {
     const found = await storage.find(token)
     if (found === undefined) continue
+    const [profile] = await addCalled([found.profile], storage)
     findings.set(
       token,
-      inspector.inspect(found.profile).map(finding => toPublicFinding(finding, token)),
+      inspector.inspect(profile).map(finding => toPublicFinding(finding, token)),
     )
   }
   return findings

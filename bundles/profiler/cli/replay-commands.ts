@@ -181,7 +181,8 @@ export async function verifyRequest(
   repeating: Repeating,
   wanted?: string,
 ): Promise<VerifyDocument | { readonly problem: string }> {
-  const flaws = listFlaws(original, inspector.inspect(original)).filter(({ finding, id }) =>
+  const [joined] = await repeating.complete([original])
+  const flaws = listFlaws(joined, inspector.inspect(joined)).filter(({ finding, id }) =>
     [id, finding?.rule, undefined].includes(wanted),
   )
   if (flaws.length === 0) return { problem: 'The request has no such exception or finding.' }

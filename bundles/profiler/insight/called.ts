@@ -1,75 +1,96 @@
 import { toTarget } from '../profile/format.ts'
+import { groupBy } from '../profile/group-by.ts'
 import { isToken } from '../profile/json.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import { sumWithin, type WithCalled, workFields } from '../profile/work.ts'
+import type { CalledRequest, WithCalled } from '../profile/work.ts'
 import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { readCalls, type StoredCall } from '../subjects/http/read.ts'
-
-/** The profile of a request that an HTTP client call has made, of this program or another one. */
-export interface CalledProfile {
-  /** The index of the call in the profile of its caller. */
-  readonly index: number
-  readonly profile: Profile
-  /** The requests that it has made itself. */
-  readonly called: readonly CalledProfile[]
-}
+import { isError } from './summary-view.ts'
 
 /** Milliseconds by which the clocks of two processes of one machine may differ. */
 const margin = 2000
 
-/** The most profiles that are read for one, and the longest chain of calls. */
-const limits = { profiles: 30, depth: 5 } as const
+/** The most profiles that are read for one: also the end of a chain of calls. */
+const readCount = 30
 
 /**
- * Finds the profiles of the requests that a profile has made, and that these have made: those whose tokens their responses name. Any
- * server may send any token: the method, the path and the time must be those of the call.
+ * Finds the requests that a profile has made, and that these have made: those whose tokens their responses name. Any server may send any
+ * token: the method, the path and the time must be those of the call. The longest chain of calls is read first, then errors.
  */
 export async function findCalled(
   storage: Pick<ProfileStorage, 'find'>,
   summaries: readonly ProfileSummary[],
   profile: Profile,
-): Promise<readonly CalledProfile[]> {
-  let left: number = limits.profiles
-  const find = async (caller: Profile, depth: number): Promise<CalledProfile[]> => {
-    const wanted = new Map(listNamed(caller).map(({ call, token }) => [token, call]))
-    if (wanted.size === 0 || depth === limits.depth) return []
-    const callOf = ({ token }: ProfileSummary) => wanted.get(token) ?? wanted.get(toSent(token))
-    const isCalled = (other: ProfileSummary) => {
-      const call = callOf(other)
-      return call !== undefined && isOf(other, caller, call)
-    }
-    const found: CalledProfile[] = []
-    for (const summary of summaries.filter(isCalled)) {
-      if (left-- <= 0) break
-      const stored = await storage.find(summary.token)
-      const index = callOf(summary)?.index ?? 0
-      if (stored !== undefined)
-        found.push({ index, profile: stored.profile, called: await find(stored.profile, depth + 1) })
-    }
+  most: number = readCount,
+): Promise<readonly CalledRequest[]> {
+  const known = new Set([profile.summary.token])
+  let left = most
+  const read = async ({ index, summary }: MatchedCall): Promise<CalledRequest> => {
+    const stored = left-- > 0 ? await storage.find(summary.token) : undefined
+    return { index, summary, profile: stored?.profile, called: stored === undefined ? [] : await find(stored.profile) }
+  }
+  const find = async (caller: Profile): Promise<CalledRequest[]> => {
+    // A profile that is damaged, or of a hostile program, may name those that have called it.
+    const matched = matchCalls(caller, summaries).filter(({ summary }) => !known.has(summary.token))
+    for (const { summary } of matched) known.add(summary.token)
+    const found: CalledRequest[] = []
+    for (const call of inReadingOrder(matched)) found.push(await read(call))
     return found.sort((one, other) => one.index - other.index)
   }
-  return find(profile, 0)
+  return find(profile)
 }
 
-/** Adds what the requests that profiles have made did for them, so that work which another request does now is not gone. */
-export async function addCalledWork<Profiles extends readonly [Profile, ...Profile[]]>(
+/** A call, and the summary of the request that it has made. */
+type MatchedCall = Pick<CalledRequest, 'index' | 'summary'>
+
+function matchCalls(caller: Profile, summaries: readonly ProfileSummary[]): MatchedCall[] {
+  const all = listNamed(caller)
+  if (all.length === 0) return []
+  const named = groupBy(all, ({ token }) => token)
+  const { duration, time } = caller.summary
+  const until = time + Math.max(...all.map(({ call }) => call.end ?? duration)) + margin
+  const matched: MatchedCall[] = []
+  for (const summary of summaries) {
+    // Most profiles are of another time.
+    if (summary.time < time - margin || summary.time > until) continue
+    const calls = named.get(summary.token) ?? named.get(toSent(summary.token))
+    // A response from a cache names the request that was made for it.
+    const made = calls?.find(({ call }) => isOf(summary, caller, call))
+    if (made !== undefined) matched.push({ index: made.call.index, summary })
+  }
+  return matched
+}
+
+function inReadingOrder(matched: readonly MatchedCall[]): MatchedCall[] {
+  const [longest, ...others] = matched.toSorted((one, other) => other.summary.duration - one.summary.duration)
+  const isFailed = ({ summary }: MatchedCall) => isError(summary)
+  const rest = [...others.filter(isFailed), ...others.filter(call => !isFailed(call))]
+  return longest === undefined ? [] : [longest, ...rest]
+}
+
+/** Completes profiles by the requests that they have made. At most `most` profiles of these are read for each. */
+export async function addCalled<Profiles extends readonly Profile[] | readonly [Profile, ...Profile[]]>(
   profiles: Profiles,
   storage: Pick<ProfileStorage, 'find' | 'search'>,
+  most?: number,
 ): Promise<Profiles> {
   if (profiles.every(profile => listNamed(profile).length === 0)) return profiles
   const { summaries } = await storage.search({ limit: readLimit })
-  const added = profiles.map(async profile => {
-    const called = await findCalled(storage, summaries, profile)
-    return called.length === 0 ? profile : withCalled(profile, called)
-  })
+  const added = profiles.map(async profile => withCalled(profile, await findCalled(storage, summaries, profile, most)))
   // Each profile is replaced by itself with more work.
   return (await Promise.all(added)) as unknown as Profiles
 }
 
-function withCalled(profile: Profile, called: readonly CalledProfile[]): WithCalled {
-  const all = called.map(each => withCalled(each.profile, each.called))
-  const sums = workFields.map(field => [field, all.reduce((sum, each) => sum + sumWithin(each, field), 0)])
-  return { ...profile, processData: profile.processData, calledWork: Object.fromEntries(sums) }
+/** Completes a profile by the requests that it has made. */
+export function withCalled(profile: Profile, called: readonly CalledRequest[]): WithCalled {
+  if (called.length === 0) return profile
+  return {
+    ...profile,
+    get processData() {
+      return profile.processData
+    },
+    called,
+  }
 }
 
 /** The most requests that are read as possible callers. */

@@ -2,7 +2,7 @@ import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { unitOf } from '../profile/units.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
 import { type ProfileFilter, type ProfileStorage, readLimit, type StoredProfile } from '../store/profile-storage.ts'
-import { type CalledProfile, findCalled, findCaller } from './called.ts'
+import { findCalled, findCaller, withCalled } from './called.ts'
 import { measureSpread } from './durations.ts'
 import type { Finding } from './findings/finding.ts'
 import type { Inspector } from './findings/inspector.ts'
@@ -21,8 +21,6 @@ export interface ShownProfile extends StoredProfile {
   readonly earlier: readonly ProfileSummary[]
   /** What has changed since the last edit of files; absent without an edit, or without a similar request before it. */
   readonly sinceEdit?: SinceEdit | undefined
-  /** The profiles of the requests that it has made, in the order of its HTTP client calls. */
-  readonly called?: readonly CalledProfile[]
   /** The request that has made it by an HTTP client call. */
   readonly caller?: ProfileSummary | undefined
 }
@@ -33,15 +31,15 @@ export async function showProfile(
   storage: ProfileStorage,
   inspector: Inspector,
 ): Promise<ShownProfile & Relatives> {
-  const { profile } = stored
   const { summaries } = await storage.search({ limit: readLimit })
-  const relatives = findRelatives(summaries, profile)
+  const relatives = findRelatives(summaries, stored.profile)
   const [sinceEdit, called, caller] = await Promise.all([
-    findSinceEdit(profile, relatives.earlier, { judge: inspector, storage }),
-    findCalled(storage, summaries, profile),
-    findCaller(storage, summaries, profile),
+    findSinceEdit(stored.profile, relatives.earlier, { judge: inspector, storage }),
+    findCalled(storage, summaries, stored.profile),
+    findCaller(storage, summaries, stored.profile),
   ])
-  return { ...stored, ...relatives, findings: inspector.inspect(profile), sinceEdit, called, caller }
+  const profile = withCalled(stored.profile, called)
+  return { ...stored, ...relatives, profile, findings: inspector.inspect(profile), sinceEdit, caller }
 }
 
 /** The stored profiles that the page of a profile links to, and those in which it searches for others. */
@@ -96,7 +94,7 @@ function isMain({ parent }: ProfileSummary): boolean {
 }
 
 /** More units of each relation are not shown. */
-const linkedLimit = 25
+export const linkedLimit = 25
 
 /** The units that a unit is linked with, the oldest first. */
 export interface LinkedUnits {

@@ -6,6 +6,7 @@ import { type UnitType, unitOf } from '../profile/units.ts'
 import { workTime } from '../profile/work.ts'
 import type { ProfileFilter, ProfileStorage, SummaryField } from '../store/profile-storage.ts'
 import { readQueries, shapeOf } from '../subjects/queries/read.ts'
+import { addCalled } from './called.ts'
 import { leastForMedian, percentile, sortDurations } from './durations.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { type ListRequest, parseListRequest } from './list-request.ts'
@@ -422,7 +423,7 @@ export async function gatherRoute(
     stored: total,
     restarts: [...new Set(starts)].filter(time => time > first).sort((one, other) => one - other),
     read: read.length,
-    findings: countFindings(read, inspector),
+    findings: countFindings(await addCalled(read, storage, 0), inspector),
     errors: countErrors(summaries.filter(summary => summary.fingerprint !== null || isError(summary))),
     machines: gatherMachines(summaries),
     queries: gatherQueries(read),

@@ -3,7 +3,8 @@ import { formatNumber } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
-import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
+import { type ProfileQuery, type ProfileStorage, readLimit } from '../store/profile-storage.ts'
+import { addCalled } from './called.ts'
 import { leastForMedian, measureDurations } from './durations.ts'
 import { toBadge } from './findings/finding.ts'
 import type { Inspector } from './findings/inspector.ts'
@@ -378,7 +379,7 @@ export function createHistogram(entries: readonly Entry[]): Bucket[] {
 
 /** The services of {@link RowFacts}. */
 interface FactServices {
-  readonly storage: Pick<ProfileStorage, 'find'>
+  readonly storage: Pick<ProfileStorage, 'find' | 'search'>
   readonly inspector: () => Promise<Inspector>
   /** Finds the place in the code that answered a request: file and line, or empty. */
   readonly findPlace: (profile: Profile) => string
@@ -417,20 +418,27 @@ export class RowFacts {
     const rules = await this.#services.inspector()
     const end = readClock() + milliseconds
     const missing = summaries.filter(summary => !this.#known.has(summary))
+    const { storage } = this.#services
+    let all: ReturnType<typeof storage.search> | undefined
+    const search = (query: ProfileQuery) => (all ??= storage.search(query))
     for (let at = 0; at < missing.length && readClock() < end; at += atOnce) {
-      await Promise.all(missing.slice(at, at + atOnce).map(summary => this.#read(summary, rules)))
+      await this.#read(missing.slice(at, at + atOnce), rules, search)
     }
   }
 
   /** A profile that is damaged, or was removed meanwhile, has no findings. */
-  async #read(summary: ProfileSummary, rules: Inspector): Promise<void> {
+  async #read(summaries: readonly ProfileSummary[], rules: Inspector, search: ProfileStorage['search']): Promise<void> {
     const { findPlace, storage } = this.#services
-    const { profile } = (await storage.find(summary.token)) ?? {}
-    this.#known.set(
-      summary,
-      profile === undefined
-        ? { badge: undefined, place: '' }
-        : { badge: toBadge(rules.inspect(profile)), place: findPlace(profile) },
-    )
+    const find = (token: string) => storage.find(token)
+    const found = await Promise.all(summaries.map(async ({ token }) => (await find(token))?.profile))
+    const read = found.filter(profile => profile !== undefined)
+    // The number of findings needs no profile of a called request.
+    const profiles = await addCalled(read, { find, search }, 0)
+    const byToken = new Map(profiles.map(profile => [profile.summary.token, profile]))
+    for (const summary of summaries) {
+      const profile = byToken.get(summary.token)
+      const badge = profile && toBadge(rules.inspect(profile))
+      this.#known.set(summary, { badge, place: profile === undefined ? '' : findPlace(profile) })
+    }
   }
 }

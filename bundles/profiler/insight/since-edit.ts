@@ -12,7 +12,7 @@ import { type Profile, type ProfileSummary, readCount, type SummaryCount, summar
 import { unitOf } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { FileEdit } from '../subjects/config/data.ts'
-import { addCalledWork } from './called.ts'
+import { addCalled } from './called.ts'
 import { isAlikeRequest, isCountKnown, readResponseHeaders } from './compare/comparison.ts'
 import {
   describeAmounts,
@@ -87,8 +87,8 @@ export async function findSinceEdit(
   const others = await read([...chooseLatest(now.slice(1, -earliest.length || undefined), timedCount - 1), ...earliest])
   const compare = async (latest: Profile) => {
     if (first === undefined) return []
-    const profiles = await addCalledWork([first, ...more], storage)
-    const current = await addCalledWork([latest, ...others], storage)
+    const profiles = await addCalled([first, ...more], storage)
+    const current = await addCalled([latest, ...others], storage)
     return listChanges({ profiles, current, before, now, files }, judge)
   }
   const hasChanged = (await compare(profile)).length > 0

@@ -7,7 +7,7 @@ import { linkToPlace } from '../insight/findings/finding.ts'
 import { summarizeProfile, type UsualTime } from '../insight/overview/overview.ts'
 import { toPlainText } from '../insight/overview/sentence.ts'
 import type { TimePart } from '../insight/overview/time-parts.ts'
-import type { ShownProfile } from '../insight/relatives.ts'
+import { linkedLimit, type ShownProfile } from '../insight/relatives.ts'
 import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../insight/since-edit.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { readExceptions } from '../profile/exceptions.ts'
@@ -24,6 +24,7 @@ import {
 import { compareLink, profileLink, routeLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { inWordsOf, unitOf } from '../profile/units.ts'
+import { readCalled } from '../profile/work.ts'
 import { isReportOf, readLogs } from '../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from './exceptions.ts'
@@ -51,7 +52,10 @@ export const overviewView: SubjectView = {
     const exception = viewException(profile, toPlainText(sentence), editor)
     const shownParts = viewParts(parts, profile)
     return {
-      sentence: sentence.map(part => ({ ...part, place: part.isValue && viewValue(part.text, profile, editor) })),
+      sentence: sentence.map(part => ({
+        ...part,
+        place: part.isValue && !part.isForeign && viewValue(part.text, profile, editor),
+      })),
       exception,
       exceptionLink: profileLink(token, 'exception'),
       prompt: exception !== false && writeErrorPrompt(profile, token),
@@ -98,11 +102,16 @@ export const overviewView: SubjectView = {
 }
 
 /** The profiles that lead to this one, and those to which it leads; without sub-requests. */
-function viewLinked({ called = [], caller, findLinked, profile }: PanelProfile): PanelModel[] {
+function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel[] {
   const { attempts, caused, causes } = findLinked(profile)
   const groups = [
     { title: 'Called by', units: caller === undefined ? [] : [caller] },
-    { title: 'Has called', units: called.map(({ profile }) => profile.summary) },
+    {
+      title: 'Has called',
+      units: readCalled(profile)
+        .slice(0, linkedLimit)
+        .map(({ summary }) => summary),
+    },
     { title: 'Caused by', units: causes },
     { title: 'Has caused', units: caused },
     { title: 'Other attempts', units: attempts },

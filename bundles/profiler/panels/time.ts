@@ -49,11 +49,11 @@ export const timeView: SubjectView = {
 }
 
 async function toView(
-  { called, findChildren, parent, profile, query }: PanelProfile,
+  { findChildren, parent, profile, query }: PanelProfile,
   editor: EditorLinks,
 ): Promise<PanelModel> {
   const { token } = profile.summary
-  const { logs, profiles, root } = await createRequestSpans(profile, findChildren, called)
+  const { logs, profiles, root } = await createRequestSpans(profile, findChildren)
   const rows = createTimelineRows(root)
   const axis = createTimelineAxis(rows, findEnd(rows, readHandledTime(profile) * 1000))
   const filter = readFilter(query, axis)

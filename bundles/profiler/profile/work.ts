@@ -1,5 +1,5 @@
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
-import { oncePerProfile, type Profile, summaryCounts } from './profile.ts'
+import { oncePerProfile, type Profile, type ProfileSummary, summaryCounts } from './profile.ts'
 import type { MoreWorkData } from './schema.ts'
 
 /**
@@ -35,15 +35,45 @@ export const workFields = [
   'queryTime' as const,
 ]
 
-/** A profile that may be completed by what the requests that it has made did: these have profiles of their own. */
+/** A request that an HTTP client call of a profile has made, to this program or another one. */
+export interface CalledRequest {
+  /** The index of the call in the profile of its caller. */
+  readonly index: number
+  readonly summary: ProfileSummary
+  /** `undefined` if it is damaged, was removed meanwhile, or was not read because there are many. */
+  readonly profile: Profile | undefined
+  /** The requests that it has made itself. */
+  readonly called: readonly CalledRequest[]
+}
+
+/** A profile that may be completed by the requests that it has made: these have profiles of their own. */
 export interface WithCalled extends Profile {
-  readonly calledWork?: Readonly<Record<string, number>>
+  /** In the order of the HTTP client calls. */
+  readonly called?: readonly CalledRequest[]
+}
+
+/** The requests that a profile has made, if it was completed by them. */
+export function readCalled({ called = [] }: WithCalled): readonly CalledRequest[] {
+  return called
 }
 
 /** A field of a request, of all of its sub-requests and, where they are known, of the requests that it has made. */
-export function sumWithin({ calledWork, collectors, summary }: WithCalled, field: (typeof workFields)[number]): number {
-  return (summary[field] ?? 0) + (collectors.within?.[field] ?? 0) + (calledWork?.[field] ?? 0)
+export function sumWithin(
+  { called = [], collectors, summary }: Pick<WithCalled, 'called' | 'collectors' | 'summary'>,
+  field: WorkField,
+): number {
+  const sum = (summary[field] ?? 0) + (collectors.within?.[field] ?? 0)
+  return called.reduce((sum, each) => sum + sumCalled(each, field), sum)
 }
+
+/** Of a profile that was not read, the work of its sub-requests is not known. */
+function sumCalled({ called, profile, summary }: CalledRequest, field: WorkField): number {
+  return profile === undefined
+    ? (summary[field] ?? 0)
+    : sumWithin({ called, collectors: profile.collectors, summary }, field)
+}
+
+type WorkField = (typeof workFields)[number]
 
 /** The queries and calls of a request and its sub-requests, whatever they are for: a loop may ask a cache or an API instead. */
 export function countAllCalls(profile: Profile): number {

@@ -1,4 +1,5 @@
 import type { FindingRule } from '../../../kernel/contracts/collectors.ts'
+import { calledErrorRule } from '../insight/findings/called-rules.ts'
 import { slowListenerRule } from '../insight/findings/listener-rules.ts'
 import {
   failedCallRule,
@@ -49,6 +50,7 @@ import { failedJobRule, repeatedJobRule, waitingJobRule } from './unit/rules.ts'
 export const profilerRules: readonly FindingRule<Profile>[] = [
   failedQueryRule,
   failedCallRule,
+  calledErrorRule,
   failedJobRule,
   failedMailRule,
   secondResponseRule,

@@ -7,6 +7,7 @@ import { toJson } from '../../export/json.ts'
 import { listToJson, listToMarkdown } from '../../export/lists.ts'
 import { toMarkdown } from '../../export/markdown.ts'
 import { toList, toSpan } from '../../export/markdown-text.ts'
+import { addCalled } from '../../insight/called.ts'
 import type { Finding } from '../../insight/findings/finding.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
 import { type ListRequest, parseCountRange, parseMoment, rangeHint } from '../../insight/list-request.ts'
@@ -295,7 +296,8 @@ async function inspectAll(
   const reports = new Map<string, RuleReport>()
   for (const summary of summaries) {
     const stored = await storage.find(summary.token)
-    for (const finding of stored === undefined ? [] : inspector.inspect(stored.profile)) {
+    const [profile] = stored === undefined ? [] : await addCalled([stored.profile], storage)
+    for (const finding of profile === undefined ? [] : inspector.inspect(profile)) {
       const { rule, title } = finding
       const report = reports.get(rule) ?? { rule, title, examples: [] }
       reports.set(rule, report)

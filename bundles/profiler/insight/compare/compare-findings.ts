@@ -1,6 +1,6 @@
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
-import { addCalledWork } from '../called.ts'
+import { addCalled } from '../called.ts'
 import { writeProblem } from '../findings/finding.ts'
 import type { Compared } from './differences.ts'
 import { findAdded, isFixed, type Judge, judgeFix, listFlaws } from './judge-fix.ts'
@@ -15,7 +15,7 @@ export async function compareFindings(
   judge: Judge,
   storage: Pick<ProfileStorage, 'find' | 'search'>,
 ): Promise<Compared<string>[]> {
-  const [before, after] = [await addCalledWork([first], storage), await addCalledWork([second], storage)]
+  const [before, after] = [await addCalled([first], storage), await addCalled([second], storage)]
   const known = listFlaws(before[0], judge.inspect(before[0])).flatMap((flaw): Compared<string>[] => {
     const { finding, title: key } = flaw
     // The exceptions are a part of their own.

@@ -407,10 +407,16 @@ function findOfRule({ rule }: Finding, profile: Profile, judge: Judge): readonly
   return judge.inspect(profile).filter(other => other.rule === rule)
 }
 
-/** The recorded values in the problem of a finding; without any, the problem without its numbers. Other values are in the advice. */
+/**
+ * The recorded values in the problem of a finding; without any, the problem without its numbers. Other values are in the advice. Those of
+ * called requests are left out: their profiles may be missing.
+ */
 function nameOf(finding: Finding): string {
-  const values = splitSentence('problem', finding).filter(({ isValue }) => isValue)
-  return values.length > 0 ? JSON.stringify(values) : writeProblem(finding).replace(/\d+(?:[.,]\d+)*(?: m?s\b)?/g, '')
+  const values = Object.entries(finding.values ?? {}).filter(([name]) => !name.startsWith('called-'))
+  const own = { ...finding, values: Object.fromEntries(values) }
+  const named = splitSentence('problem', own).filter(({ isValue }) => isValue)
+  if (named.length > 0) return JSON.stringify(named)
+  return writeProblem(own).replace(/ \(\{called-\w+\}\)|\d+(?:[.,]\d+)*(?: m?s\b)?/g, '')
 }
 
 /** Describes the changes between the newest requests, without the count with the noun `unit`. */

@@ -6,15 +6,17 @@ import { formatCount, formatNumber, readHeader, toOneLine } from '../../profile/
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { unitOf } from '../../profile/units.ts'
+import { type CalledRequest, readCalled } from '../../profile/work.ts'
 import { countPrinted } from '../../subjects/console/read.ts'
 import { readOperation, readResponseContent } from '../../subjects/exchange/read.ts'
-import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
+import { readCalls } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
 import { readGuard, readRouteLog } from '../../subjects/router/read.ts'
 import { inputNames, type RefusedField, type RefusedInput, readRefused } from '../../subjects/validation/read.ts'
-import { findUnexpected, isRepeat } from '../findings/work-rules.ts'
+import { isRepeated, listCalledErrors, programOf } from '../findings/called-rules.ts'
+import { findUnexpected } from '../findings/work-rules.ts'
 import type { ShownProfile } from '../relatives.ts'
-import { type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
+import { type Sentence, toForeign, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
 
 /** Why a request has failed. */
 export interface Reason {
@@ -228,21 +230,40 @@ function describeFailedQuery(profile: Profile): Sentence | undefined {
 /** The first call without a response, or with this status or more. One that was repeated with success has not failed, nor has one that the application has ended. */
 function describeFailedCall(profile: Profile, least: number): Sentence | undefined {
   const { calls, omitted } = readCalls(profile)
-  const isGood = ({ error, status }: StoredCall) => error === '' && status < 400
-  const nameOf = ({ method, url }: StoredCall) => `${method} ${url}`
   const failed = calls.filter(
-    call =>
-      (call.error === '' ? call.status >= least : !call.isAborted) &&
-      !calls.some(later => isRepeat(later, call) && nameOf(later) === nameOf(call) && isGood(later)),
+    call => (call.error === '' ? call.status >= least : !call.isAborted) && !isRepeated(call, calls),
   )
   const [first, ...others] = failed
   if (first === undefined) return undefined
   const { error, index, status } = first
+  const more = others.length === 0 ? [] : [`, and ${others.length} more failed`]
+  const known = error === '' ? describeCalled(profile, index) : []
+  if (known.length > 0) return [...known, ...more]
   const link = `${profileLink(profile.summary.token, 'http')}#call-${index}`
   // Of a sample, the numbers are not those of all calls.
   const text = `${omitted === 0 ? `HTTP call ${index + 1}` : 'an HTTP call'} ${error === '' ? `answered ${status}` : 'failed'}`
-  const more = others.length === 0 ? [] : [`, and ${others.length} more failed`]
   return [{ text, link }, ...(error === '' ? [] : [': ', toValue(error, messageLimit)]), ...more]
+}
+
+/** The program that has answered a call, and why it has failed there; empty if its profile is not stored. */
+function describeCalled(profile: Profile, index: number): Sentence {
+  const error = listCalledErrors(profile).find(({ call }) => call.index === index)
+  const [request, ...further] = error?.path ?? readCalled(profile).filter(called => called.index === index)
+  if (request === undefined) return []
+  const last = further.at(-1) ?? request
+  const say = (each: CalledRequest): Sentence => {
+    const { status, token } = each.summary
+    return [toValue(programOf(each), nameLimit), ' ', { text: `answered ${status}`, link: profileLink(token) }]
+  }
+  const reason = last.profile && findReason(last.profile)
+  const after = last === request ? [] : [' after ', ...say(last)]
+  return [...say(request), ...after, ...(reason === undefined ? [] : [': ', ...toForeign(reason.details)])]
+}
+
+/** Of a request that has failed, the first error of a request that it has made; empty without one. */
+export function describeCalledError(profile: Profile): Sentence {
+  const [error] = listCalledErrors(profile)
+  return error === undefined ? [] : ['; ', ...describeCalled(profile, error.call.index)]
 }
 
 /** The sub-requests that were answered with 500 or more, or whose error went to their caller; without the page of an error. */

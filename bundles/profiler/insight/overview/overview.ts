@@ -10,21 +10,36 @@ import {
   toTarget,
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
-import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { inWordsOf, nameOfUnit, unitOf } from '../../profile/units.ts'
-import { coveredWorkTime, readStops, type Work, type WorkKind, workTime } from '../../profile/work.ts'
+import {
+  type CalledRequest,
+  coveredWorkTime,
+  readCalled,
+  readStops,
+  type Work,
+  type WorkKind,
+  workTime,
+} from '../../profile/work.ts'
 import { listenerTime } from '../../subjects/memory/read.ts'
 import { readGuard } from '../../subjects/router/read.ts'
 import { workKinds } from '../../subjects/work.ts'
-import type { CalledProfile } from '../called.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
+import { programOf } from '../findings/called-rules.ts'
 import { linkToPlace } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { readProcessStart } from '../since-edit.ts'
 import { nameOfWork } from '../summary-view.ts'
-import { describeMoreFailed, findReason, findTrouble, hasThrown, type Reason, type TroubledProfile } from './answer.ts'
-import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
+import {
+  describeCalledError,
+  describeMoreFailed,
+  findReason,
+  findTrouble,
+  hasThrown,
+  type Reason,
+  type TroubledProfile,
+} from './answer.ts'
+import { type OverviewPart, type Sentence, toForeign, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
 import { divideTime, reader, stopped, type TimePart } from './time-parts.ts'
 
 /** The answer to the first questions about a request: where its time went, and what is wrong. */
@@ -94,7 +109,7 @@ interface Description {
 function describePart(
   part: TimePart,
   parts: readonly TimePart[],
-  { called = [], children = [], profile }: SentenceProfile,
+  { children = [], profile }: SentenceProfile,
 ): Description | undefined {
   const time = formatMicroseconds(part.time)
   const took: Write = (subject, what = '', where = []) => ({
@@ -104,11 +119,7 @@ function describePart(
   })
   const kind = workKinds.find(({ category }) => category === part.of)
   if (kind?.panel === 'http') {
-    return describeCalls(
-      kind,
-      profile,
-      called.filter(each => each.profile.summary.program !== profile.summary.program),
-    )
+    return describeCalls(kind, profile, readCalled(profile))
   }
   if (kind !== undefined) return describeWork(kind, profile)
   switch (part.of) {
@@ -188,27 +199,64 @@ function describeWork(kind: WorkKind, profile: Profile): Description | undefined
   return took([], formatCount(count, ...kind.nouns), describePlace(work, count))
 }
 
-/** Of calls whose profiles are stored, names the program that took most of their time, and why its longest request took so long. */
-function describeCalls(kind: WorkKind, profile: Profile, called: readonly CalledProfile[]): Description | undefined {
+/**
+ * Of calls whose profiles are stored, names the program that took most of their time, and follows the longest calls to the last program: why
+ * it took so long is the cause.
+ */
+function describeCalls(kind: WorkKind, profile: Profile, called: readonly CalledRequest[]): Description | undefined {
   const description = describeWork(kind, profile)
-  const covered = coveredWorkTime(kind.list(profile), readStops(profile))
-  const programs = groupBy(called, ({ profile }) => profile.summary.program)
-  const sumOf = (group: readonly CalledProfile[]) => group.reduce((sum, each) => sum + durationOf(each), 0)
-  const most = [...programs.values()].find(group => sumOf(group) > covered / 2)
-  if (description === undefined || most === undefined) return description
-  const longest = most.reduce((longest, next) => (durationOf(next) > durationOf(longest) ? next : longest))
-  const { program, token } = longest.profile.summary
-  const [first] = describeCauses(divideTime(longest.profile), { ...longest, findings: [] })
-  const cause = findReason(longest.profile)?.details ?? (first === undefined ? [] : [...first.what, ...first.where])
-  // Its places are files of another program: they are not links here.
-  const text = toPlainText(toParts(cause))
-  const where = [', in ', toValue(program ?? token, causeNameLimit)]
-  const lead = most.length === 1 ? ': ' : `; in the longest of ${formatNumber(most.length)}, `
-  return { ...description, where: text === '' ? where : [...where, lead, { text, link: profileLink(token) }] }
+  const hops: Hop[] = []
+  let cause: Cause | undefined
+  for (let hop = findHop(kind, profile, called); hop !== undefined; ) {
+    hops.push(hop)
+    const { called, profile } = hop.longest
+    cause = profile && describeCauses(divideTime(profile), { profile, findings: [] })[0]
+    const isWaiting = profile !== undefined && cause?.part.of === kind.category
+    hop = isWaiting ? findHop(kind, profile, called) : undefined
+  }
+  const [first] = hops
+  if (description === undefined || first === undefined) return description
+  const where: Sentence = [', in ', ...nameHops(hops)]
+  if (cause === undefined) return { ...description, where }
+  const several = hops.length === 1 ? ` of ${formatNumber(first.count)}` : ''
+  const lead = hops.every(({ count }) => count === 1) ? ': ' : `; in the longest${several}, `
+  return { ...description, where: [...where, lead, ...toForeign([...cause.what, ...cause.where])] }
 }
 
-function durationOf({ profile }: CalledProfile): number {
-  return profile.summary.duration
+/** The calls of one program that took most of the time of all calls. */
+interface Hop {
+  /** That of the program, or of the route of the same one. */
+  readonly name: string
+  readonly count: number
+  readonly longest: CalledRequest
+}
+
+function findHop(kind: WorkKind, profile: Profile, called: readonly CalledRequest[]): Hop | undefined {
+  const covered = coveredWorkTime(kind.list(profile), readStops(profile))
+  const isOwn = ({ summary }: CalledRequest) => summary.program === profile.summary.program
+  const groups = groupBy(called, request => (isOwn(request) ? nameOfUnit(toPath(request.summary)) : programOf(request)))
+  const timeOf = ({ summary }: CalledRequest) => summary.duration
+  const sumOf = (group: readonly CalledRequest[]) => group.reduce((sum, each) => sum + timeOf(each), 0)
+  const [name = '', most] = [...groups].find(([, group]) => sumOf(group) > covered / 2) ?? []
+  if (most === undefined) return undefined
+  const longest = most.reduce((one, other) => (timeOf(other) > timeOf(one) ? other : one))
+  return { name, count: most.length, longest }
+}
+
+/** A request without its query: a program calls its own routes by it. */
+function toPath(summary: ProfileSummary): ProfileSummary {
+  const [url = ''] = toTarget(summary.url).split(/[?#]/, 1)
+  return { ...summary, url }
+}
+
+/** More programs of a chain are not named, except for the last one. */
+const namedHops = 3
+
+function nameHops(hops: readonly Hop[]): Sentence {
+  const names = hops.map(({ name }) => toValue(name, causeNameLimit))
+  const left = names.length - namedHops
+  const shown = left > 1 ? [...names.slice(0, namedHops - 1), `${left} more`, ...names.slice(-1)] : names
+  return shown.flatMap((name, index) => (index === 0 ? [name] : [' → ', name]))
 }
 
 /** Names the line that started most of the work, as far as there is one. */
@@ -282,7 +330,7 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
 }
 
 /** The profile that a sentence describes. */
-type SentenceProfile = TroubledProfile & Pick<ShownProfile, 'called' | 'sinceEdit'>
+type SentenceProfile = TroubledProfile & Pick<ShownProfile, 'sinceEdit'>
 
 /**
  * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts that took longest,
@@ -299,7 +347,7 @@ function writeSentence(
   const start = [...describeSubject(profile), ...describeEnding(profile)]
   if (reason !== undefined) {
     const failed = [...start, ': ', ...reason.details]
-    return fit([[...failed, ...describeMoreFailed(shown)], failed, start])
+    return fit([[...failed, ...describeMoreFailed(shown), ...describeCalledError(profile)], failed, start])
   }
 
   const begin = [...start, ...describePace(shown, usual)]
@@ -311,7 +359,8 @@ function writeSentence(
   const [, ...others] = causes.map(({ what, where }) => [', ', ...what, ...where])
   const withFirst = [...begin, ': ', ...first.what]
   const version = (count: number) => [...withFirst, ...first.where, ...others.slice(0, count).flat(), ...end]
-  return fit([version(2), version(1), version(0), [...withFirst, ...end], withFirst, begin])
+  const withPlace = [...withFirst, ...first.where]
+  return fit([version(2), version(1), version(0), withPlace, [...withFirst, ...end], withFirst, begin])
 }
 
 /** Characters. */

@@ -13,6 +13,8 @@ interface LinkedText {
 /** A recorded value in a sentence. Pages and reports show it as code. */
 interface RecordedText {
   readonly value: string
+  /** Whether another program has recorded it: a place in it is no file of this one. */
+  readonly isForeign?: true
 }
 
 /** Creates a recorded value of a sentence: on one line, not empty, and not longer than the limit. */
@@ -34,13 +36,22 @@ export function toPlaceValue(file: string, line: number | undefined): RecordedTe
 export interface OverviewPart extends SentencePart {
   /** The place of its details; empty without one. */
   readonly link: string
+  /** Whether the value is that of another program. */
+  readonly isForeign?: boolean
+}
+
+/** Marks the values of a sentence as those of another program. */
+export function toForeign(sentence: Sentence): Sentence {
+  return sentence.map(part => (typeof part !== 'string' && 'value' in part ? { ...part, isForeign: true } : part))
 }
 
 /** Divides a sentence into its own texts and the recorded values. */
 export function toParts(sentence: Sentence): OverviewPart[] {
   return sentence.map(part => {
     if (typeof part === 'string') return { text: part, isValue: false, link: '' }
-    return 'link' in part ? { ...part, isValue: false } : { text: part.value, isValue: true, link: '' }
+    if ('link' in part) return { ...part, isValue: false }
+    const { isForeign = false, value } = part
+    return { text: value, isValue: true, link: '', ...(isForeign && { isForeign }) }
   })
 }
 

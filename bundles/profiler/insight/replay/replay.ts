@@ -23,7 +23,7 @@ import { readServerAddress, replayAttribute } from '../../record/recording-polic
 import { within } from '../../store/base-profile-storage.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { splitUrl } from '../../subjects/router/data.ts'
-import { addCalledWork } from '../called.ts'
+import { addCalled } from '../called.ts'
 import { awaitLateWork } from './late-work.ts'
 
 /** The plan of a replay, or the reason why the request cannot be replayed. */
@@ -331,7 +331,7 @@ export function createRepeating(
 ): Repeating {
   return {
     repeat: () => repeatRequest(plan, input, services),
-    complete: async profiles => addCalledWork(await awaitLateWork(profiles, services.storage), services.storage),
+    complete: async profiles => addCalled(await awaitLateWork(profiles, services.storage), services.storage),
   }
 }
 

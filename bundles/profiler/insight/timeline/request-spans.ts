@@ -12,9 +12,11 @@ import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { nameOfUnit } from '../../profile/units.ts'
 import {
+  type CalledRequest,
   endOf,
   joinPeriods,
   type Period,
+  readCalled,
   subtractPeriods,
   totalOf,
   type Work,
@@ -24,7 +26,6 @@ import { pathPatternOf, readFields } from '../../subjects/graphql/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
 import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
-import type { CalledProfile } from '../called.ts'
 import { isError } from '../summary-view.ts'
 
 /** Something that took time, once or several times, with the spans within it. */
@@ -112,12 +113,11 @@ const requestLimit = 50
 export async function createRequestSpans(
   profile: Profile,
   find: (profile: Profile) => Promise<readonly Profile[]>,
-  called: readonly CalledProfile[] = [],
 ): Promise<RequestSpans> {
   const main = toWaitingRequest(profile)
   const root = main.holder
   const logs: LogMark[] = []
-  const waiting: WaitingRequest[] = [{ ...main, called }]
+  const waiting: WaitingRequest[] = [{ ...main, called: readCalled(profile) }]
   for (const request of waiting) {
     const children = new Map((await find(request.profile)).map(child => [child.summary.token, child]))
     logs.push(...readLogMarks(request.profile, request.frame))
@@ -130,7 +130,7 @@ export async function createRequestSpans(
     }
     for (const each of request.called ?? []) {
       // A request to the same program is in its list, too.
-      if (each.profile.summary.program === request.profile.summary.program) continue
+      if (each.summary.program === request.profile.summary.program) continue
       const inner = waiting.length < requestLimit && placeCalled(each, request)
       if (inner) waiting.push(inner)
     }
@@ -143,27 +143,30 @@ interface WaitingRequest {
   readonly profile: Profile
   readonly holder: TimelineSpan
   readonly frame: RequestFrame
-  readonly called?: readonly CalledProfile[]
+  readonly called?: readonly CalledRequest[]
 }
 
 /**
  * Puts the empty span of a called request below its call. It has the clock of its own process: where it would begin before its call, or
  * end after it, it is moved into the call.
  */
-function placeCalled({ called, index, profile }: CalledProfile, caller: WaitingRequest): WaitingRequest | undefined {
-  const { duration, method, program, time, token, url } = profile.summary
+function placeCalled(
+  { called, index, profile, summary }: CalledRequest,
+  caller: WaitingRequest,
+): WaitingRequest | undefined {
+  const { duration, method, program, time, token, url } = summary
   const call = findSpan(caller.holder, `${profileLink(caller.frame.token, 'http')}#call-${index}`)
   const [period] = call?.periods ?? []
-  if (call === undefined || period === undefined) return undefined
+  if (call === undefined || period === undefined || profile === undefined) return undefined
   const begun = caller.frame.offset + (time - caller.profile.summary.time) * 1000
   const handled = duration * 1000
   const offset = Math.max(period.start, Math.min(begun, endOf(period) - handled))
   const holder = createSpan(
     { name: `${method} ${toTarget(url)}`, category: 'service', periods: [{ start: offset, duration: handled }] },
-    { link: profileLink(token, 'time'), note: program ?? '', problem: isError(profile.summary) ? 'failed' : '' },
+    { link: profileLink(token, 'time'), note: program ?? '', problem: isError(summary) ? 'failed' : '' },
   )
   call.children.push(holder)
-  return { profile, holder, frame: { token, controller: profile.summary.controller ?? '', offset, handled }, called }
+  return { profile, holder, frame: { token, controller: summary.controller ?? '', offset, handled }, called }
 }
 
 function findSpan(root: TimelineSpan, link: string): TimelineSpan | undefined {

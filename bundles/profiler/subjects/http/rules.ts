@@ -1,10 +1,11 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { isRetrieval } from '../../../../lib/http/conditions.ts'
+import { programOf } from '../../insight/findings/called-rules.ts'
 import { describePlaces, findCommonField, findRuns } from '../../insight/findings/finding.ts'
 import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { coveredWorkTime, readStops, sumWithin, workTime } from '../../profile/work.ts'
+import { coveredWorkTime, readCalled, readStops, sumWithin, workTime } from '../../profile/work.ts'
 import { patternOf, readCalls, type StoredCall } from './read.ts'
 
 const urlLength = 120
@@ -14,23 +15,27 @@ export const repeatedCallsRule: FindingRule<Profile> = {
   name: 'repeated-calls',
   title: 'HTTP client call repeated',
   find(profile) {
-    const { alike, same } = findRepeated(readCalls(profile).calls)
+    const { alike, same } = findRepeated(profile)
+    const least = readCalls(profile).omitted === 0 ? '' : 'at least '
     return [
       ...same.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `{call} was sent ${formatNumber(calls.length)} times${amongAll(profile)}, ${readCalls(profile).omitted === 0 ? '' : 'at least '}${totalTimeOf(calls, profile)}.`,
+        problem: `{call} was sent ${formatNumber(calls.length)} times${amongAll(profile)}, ${least}${totalTimeOf(calls, profile)}${describeAnswers(calls, profile).text}.`,
         ...describePlaces(
           calls,
-          { call: shorten(name, urlLength) },
+          { call: shorten(name, urlLength), ...describeAnswers(calls, profile).values },
           'Send it once and share the response, or cache the response',
         ),
       })),
       ...alike.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `N+1: ${formatNumber(calls.length)} similar calls to {pattern}${findCommonField(calls) && ' in {field}'}${amongAll(profile)}, ${readCalls(profile).omitted === 0 ? '' : 'at least '}${totalTimeOf(calls, profile)}.`,
+        problem: `N+1: ${formatNumber(calls.length)} similar calls to {pattern}${findCommonField(calls) && ' in {field}'}${amongAll(profile)}, ${least}${totalTimeOf(calls, profile)}${describeAnswers(calls, profile).text}.`,
         ...describePlaces(
           calls,
-          { pattern: shorten(name, urlLength), field: findCommonField(calls) },
+          {
+            ...{ pattern: shorten(name, urlLength), field: findCommonField(calls) },
+            ...describeAnswers(calls, profile).values,
+          },
           'Get all values with one call, if the API supports it',
         ),
       })),
@@ -42,11 +47,32 @@ export const repeatedCallsRule: FindingRule<Profile> = {
     read: ({ values = {} }, profile) =>
       readCalls(profile).calls.filter(({ method, url }) =>
         values.call === undefined
-          ? shorten(patternOf({ method, url }), urlLength) === values.pattern
+          ? isOfPattern({ method, url }, values.pattern)
           : shorten(`${method} ${url}`, urlLength) === values.call,
       ).length,
     total: profile => sumWithin(profile, 'calls') + sumWithin(profile, 'queries'),
   },
+}
+
+/** Whether a call is one of a pattern, which may be that of the route of the called program. */
+function isOfPattern(call: Pick<StoredCall, 'method' | 'url'>, pattern = ''): boolean {
+  if (shorten(patternOf(call), urlLength) === pattern) return true
+  const [own, parts] = [`${call.method} ${call.url.split('?', 1)}`.split('/'), pattern.split('/')]
+  return own.length === parts.length && parts.every((part, index) => part === own[index] || isParameter(part))
+}
+
+/** Says which program has answered calls, and by which route, if that is the same one. */
+function describeAnswers(calls: readonly StoredCall[], profile: Profile) {
+  const made = readCalled(profile).filter(({ index }) => calls.some(call => call.index === index))
+  const [answers, ...others] = groupBy(made, each => `${programOf(each)} ${each.summary.route}`).values()
+  if (answers === undefined || others.length > 0) return { text: '', values: {} }
+  const [first] = answers
+  const { route } = first.summary
+  const which = answers.length === calls.length ? 'them' : `${formatNumber(answers.length)} of them`
+  return {
+    text: `; {called-program} answered ${which}${route === null ? '' : ' by its route {called-route}'}`,
+    values: { 'called-program': programOf(first), 'called-route': shorten(route ?? '', urlLength) },
+  }
 }
 
 /** Among how many calls a rule has looked; empty if all calls of the request were recorded. */
@@ -84,13 +110,13 @@ const leastSaving = 50
 export const sequentialCallsRule: FindingRule<Profile> = {
   name: 'sequential-calls',
   title: 'HTTP client calls in sequence',
-  find: profile => findSequences(profile).flatMap(describeRun),
+  find: profile => findSequences(profile).flatMap(run => describeRun(run, profile)),
   measure: { unit: 'ms', read: (_, profile) => Math.max(0, ...findSequences(profile).map(savingOf)) },
 }
 
 function findSequences(profile: Profile): readonly StoredCall[][] {
   const { calls } = readCalls(profile)
-  const { alike, same } = findRepeated(calls)
+  const { alike, same } = findRepeated(profile)
   // Repeated calls have their own finding, with better advice.
   const repeated = new Set([...same, ...alike].flatMap(({ calls }) => calls))
   // Calls after the response do not delay the client.
@@ -140,23 +166,35 @@ function endOf(call: StoredCall): number {
   return call.end ?? call.start
 }
 
-function describeRun(run: readonly StoredCall[]): RuleFinding[] {
+function describeRun(run: readonly StoredCall[], profile: Profile): RuleFinding[] {
   const [time, saving] = [timeOf(run), savingOf(run)]
   const [, second] = run
   if (second === undefined || saving < leastSaving) return []
+  const programs = namePrograms(run, profile)
   return [
     {
       severity: 'warning',
-      problem: `${run.length} calls ran one after another, ${formatDuration(time)} in total; in parallel they would take about ${formatDuration(time - saving)}.`,
+      problem: `${run.length} calls ran one after another${programs === '' ? '' : ' ({called-programs})'}, ${formatDuration(time)} in total; the longest took ${formatDuration(time - saving)}.`,
       ...describePlaces(
         run,
-        {},
-        'If no call needs the response of another, start them together and wait with Promise.all()',
+        { 'called-programs': programs },
+        'If no call needs the response of another, which is not known, start them together and wait with Promise.all()',
       ),
       place: { panel: 'http', anchor: `call-${second.index}` },
       evidence: { count: run.length, time, saving },
     },
   ]
+}
+
+/** The most programs that are named. */
+const namedPrograms = 4
+
+/** The programs that answered calls, in their order, if all are known. */
+function namePrograms(run: readonly StoredCall[], profile: Profile): string {
+  const answers = run.map(call => readCalled(profile).find(({ index }) => index === call.index))
+  const names = answers.flatMap(answer => (answer === undefined ? [] : programOf(answer)))
+  if (names.length < run.length || names.length > namedPrograms) return ''
+  return names.join(', then ')
 }
 
 /** Limit of `unlimited-call`: ms of a call. Without a limit, a slow server makes the application as slow. */
@@ -217,15 +255,39 @@ interface CallGroup {
 }
 
 /** Finds reading calls with the same URL, and those with URLs that differ in a value only. */
-function findRepeated(calls: readonly StoredCall[]): {
+function findRepeated(profile: Profile): {
   readonly same: readonly CallGroup[]
   readonly alike: readonly CallGroup[]
 } {
-  const answered = calls.filter(isAnswered)
+  const answered = readCalls(profile).calls.filter(isAnswered)
   const same = group(answered, nameOf, leastSame)
   const known = new Set(same.flatMap(({ calls }) => calls))
   const others = answered.filter(call => !known.has(call))
-  return { same, alike: group(others, patternOf, leastAlike) }
+  const alike = group(others, patternOf, leastAlike)
+  const grouped = new Set(alike.flatMap(({ calls }) => calls))
+  const routes = new Map(readCalled(profile).map(({ index, summary }) => [index, summary.route ?? '']))
+  const ofRoute = (call: StoredCall) => patternOfRoute(call, routes.get(call.index) ?? '')
+  const left = others.filter(call => !grouped.has(call) && ofRoute(call) !== '')
+  return { same, alike: [...alike, ...group(left, ofRoute, leastAlike)] }
+}
+
+/**
+ * The method and address of a call with the parameters of the route that has answered it, such as `GET http://stock/shelves/:name`: what
+ * differs in the path is known there. Empty for a route without parameters, or with another path.
+ */
+function patternOfRoute({ method, url }: StoredCall, route: string): string {
+  const [address = ''] = url.split('?', 1)
+  const [own, parts] = [address.split('/'), route.split('/')]
+  const base = own.slice(0, 1 - parts.length)
+  const isOfRoute = parts.every(
+    (part, index) => index === 0 || part === own[base.length + index - 1] || isParameter(part),
+  )
+  return isOfRoute && parts.some(isParameter) ? `${method} ${[...base, ...parts.slice(1)].join('/')}` : ''
+}
+
+/** Whether a segment of a path is a parameter, as frameworks write it. One for several segments is not. */
+function isParameter(segment: string): boolean {
+  return /^(?::[\w-]+|\{[\w-]+\}|\[[\w-]+\])$/.test(segment)
 }
 
 function group(calls: readonly StoredCall[], keyOf: (call: StoredCall) => string, least: number): CallGroup[] {

@@ -1,6 +1,5 @@
 import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-text.ts'
 import { createCallCurl } from '../../export/snippets.ts'
-import type { CalledProfile } from '../../insight/called.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { toBar, viewContent } from '../../panels/parts.ts'
 import type { SubjectView } from '../../panels/subject-view.ts'
@@ -9,7 +8,15 @@ import { type MessageData, writeContent } from '../../profile/content.ts'
 import { formatBytes, formatCount, formatDuration, formatNumber, formatText, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
-import { coveredWorkTime, type Period, periodOf, readStops, workTime } from '../../profile/work.ts'
+import {
+  type CalledRequest,
+  coveredWorkTime,
+  type Period,
+  periodOf,
+  readCalled,
+  readStops,
+  workTime,
+} from '../../profile/work.ts'
 import { callWork, countBadCalls, patternOf, phasesOf, readCalls, type StoredCall } from './read.ts'
 
 /** The HTTP client calls, with their outcomes and phases. */
@@ -27,7 +34,8 @@ export const callsView: SubjectView = {
     return { text: count === 0 ? '' : formatNumber(count), level: 'plain' }
   },
 
-  toView({ called = [], profile }, { editor }) {
+  toView({ profile }, { editor }) {
+    const called = readCalled(profile)
     const { calls, more, omitted } = readCalls(profile)
     const ended = calls.filter(({ end }) => end !== undefined)
     const whole = spanOf(calls)
@@ -124,9 +132,9 @@ function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
 }
 
 /** The link to the profile of the request that a call has made; `false` if it is not stored. */
-function viewCalled(called: CalledProfile | undefined) {
+function viewCalled(called: CalledRequest | undefined) {
   if (called === undefined) return false
-  const { duration, program, token } = called.profile.summary
+  const { duration, program, token } = called.summary
   return { name: program ?? token, link: profileLink(token), duration: formatDuration(duration) }
 }
 

@@ -1,5 +1,6 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import { addCalled } from '../../insight/called.ts'
 import { mainRequests } from '../../insight/relatives.ts'
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
@@ -47,8 +48,11 @@ export async function renderPalette(
     app.panels(),
     app.inspector(),
   ])
+  const [shown] = found === undefined ? [] : await addCalled([found.profile], app.storage, 0)
   const entries: PaletteEntry[] = [
-    ...(found === undefined ? [] : listPanels(panels, { ...found, findings: inspector.inspect(found.profile) })),
+    ...(found === undefined || shown === undefined
+      ? []
+      : listPanels(panels, { ...found, findings: inspector.inspect(shown) })),
     ...(found === undefined ? [] : listActions(found)),
     ...listPages(app),
     ...(found === undefined ? [] : panels.flatMap(panel => listParts(panel, found.profile))),

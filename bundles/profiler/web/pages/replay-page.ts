@@ -3,6 +3,7 @@ import { Headers } from '../../../../lib/http/headers.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
+import { addCalled } from '../../insight/called.ts'
 import { type FixVerdict, listFlaws, verifyFlaws, writeProof } from '../../insight/compare/judge-fix.ts'
 import {
   createRepeating,
@@ -173,7 +174,7 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
   await profiler.whenStored(token)
   const found = await storage.find(token)
   if (found === undefined) return respond('unsure', 'The profile was deleted.', [], 404)
-  const original = found.profile
+  const [original] = await addCalled([found.profile], storage)
   const inspector = await app.inspector()
   const id = (await request.formData()).get('flaw')
   const flaw = listFlaws(original, inspector.inspect(original)).find(flaw => flaw.id === id)

@@ -150,7 +150,7 @@ t.test('the filter of findings counts all stored profiles, or says of how many i
     await new Promise(resolve => setTimeout(resolve, 15))
     return storage.find(token)
   }
-  const facts = readFacts({ find })
+  const facts = readFacts({ find, search: query => storage.search(query) })
   const first = await searchList(storage, wanted, { facts })
   t.ok(first.examined > 0 && first.examined < 3000)
   t.equal(first.total, Math.ceil(first.examined / 10), 'the newest first')

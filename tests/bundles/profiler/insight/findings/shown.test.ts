@@ -167,7 +167,11 @@ t.test('a list reads a profile for its facts once, until it is saved again', asy
     return storage.find(token)
   }
   const findPlace = ({ summary }: Profile) => `${summary.token}.ts:1`
-  const facts = new RowFacts({ storage: { find }, inspector: async () => new Inspector([]), findPlace })
+  const facts = new RowFacts({
+    storage: { find, search: query => storage.search(query) },
+    inspector: async () => new Inspector([]),
+    findPlace,
+  })
   const read = async () => {
     const { summaries } = await storage.search({ limit: 10 })
     await facts.read(summaries)
