@@ -17,6 +17,8 @@ declare module '../lib/http/request.ts' {
     _rest: string
     /** The guard that has answered or refused the request. */
     _guard: string
+    /** The page cache has answered the request: the age of the page in seconds, and whether its lifetime was over. */
+    _page_cache: { readonly age: number; readonly isStale: boolean }
     /** The target of the redirect, if the path or the scheme of the request is nearly that of a route. */
     _location: string
     /** Route: the most bytes of a body. */

@@ -33,7 +33,7 @@ function isPlaceOf(name: string, file: string): boolean {
 }
 
 /** The bundles of this project. Bundles of an application follow its own rules. */
-const ownBundles = ['framework', 'libraries', 'maker', 'opentelemetry', 'profiler', 'site']
+const ownBundles = ['framework', 'libraries', 'maker', 'opentelemetry', 'page-cache', 'profiler', 'site']
 
 const sources = layers.flatMap(layer =>
   readdirSync(layer, { recursive: true, encoding: 'utf8' })
@@ -44,7 +44,7 @@ const sources = layers.flatMap(layer =>
 
 /** Whether a file is one of an application, such as the site: it imports the package by name. */
 const isApplication = (file: string) =>
-  /^bundles\/(?!framework\/|libraries\/|maker\/|opentelemetry\/|profiler\/)/.test(file)
+  /^bundles\/(?!framework\/|libraries\/|maker\/|opentelemetry\/|page-cache\/|profiler\/)/.test(file)
 
 /** The imports of a file: paths from the root for files of the project, names for packages and node. */
 function importsOf(file: string): string[] {

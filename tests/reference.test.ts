@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { createFrameworkBundle, type SignalMap, ViewEvent } from 'sinfonietta'
+import { createFrameworkBundle, createPageCache, type SignalMap, ViewEvent } from 'sinfonietta'
 import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import * as factories from 'sinfonietta/testing'
@@ -179,15 +179,17 @@ t.test('every setting of an application is in the reference', async t => {
   const { stdout } = await runDocumented('debug:config --json')
   const listed = (JSON.parse(stdout) as { settings: readonly { name: string; bundle: string }[] }).settings
   t.strictSame(
-    // An application has the bundle of tracing with an endpoint only.
-    settings.filter(({ bundle }) => bundle !== 'opentelemetry').map(({ bundle, name }) => `${bundle} ${name}`),
+    // An application has the bundle of tracing with an endpoint only, and not each one has a page cache.
+    settings
+      .filter(({ bundle }) => !['opentelemetry', 'page-cache'].includes(bundle))
+      .map(({ bundle, name }) => `${bundle} ${name}`),
     listed.filter(({ bundle }) => bundle !== 'site').map(({ bundle, name }) => `${bundle} ${name}`),
   )
 })
 
 t.test('every setting refuses a wrong value', async t => {
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
-  const bundles = [createFrameworkBundle(), createOpenTelemetryBundle(), profiler]
+  const bundles = [createFrameworkBundle(), createOpenTelemetryBundle(), createPageCache(), profiler]
   for (const { name, setting } of settings) {
     const boot = createTestKernel({ bundles, variables: { [name]: '? ?' } })
     if (setting.schema === undefined) await boot.then(({ close }) => close())

@@ -3,6 +3,7 @@
 export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 export type { FrameworkOptions } from '../../bundles/framework/options.ts'
 export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../bundles/libraries/measure-sqlite.ts'
+export { createPageCache, type PageCache, type PageCacheOptions } from '../../bundles/page-cache/page-cache.ts'
 export {
   type CheckedForm,
   checkedForm,

@@ -1,5 +1,5 @@
 import type { AnyNode } from 'acorn'
-import { asFlag, type Conversion, createFrameworkBundle } from 'sinfonietta'
+import { asFlag, type Conversion, createFrameworkBundle, createPageCache } from 'sinfonietta'
 import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { readConfig } from '#lib/env/config.ts'
@@ -16,6 +16,7 @@ export function readSettings(environment: Environment): Readonly<Record<string, 
   return {
     kernel: readKernelSettings(environment),
     framework: definitionsOf(createFrameworkBundle().settings),
+    'page-cache': definitionsOf(createPageCache().settings),
     profiler: definitionsOf(createProfilerBundle().settings),
     opentelemetry: definitionsOf(createOpenTelemetryBundle().settings),
   }
@@ -41,6 +42,7 @@ function readKernelSettings(environment: Environment): Definitions {
 const files: Readonly<Record<string, string>> = {
   kernel: 'lib/env/config.ts',
   framework: 'bundles/framework/framework-bundle.ts',
+  'page-cache': 'bundles/page-cache/page-cache.ts',
   profiler: 'bundles/profiler/settings.ts',
   opentelemetry: 'bundles/opentelemetry/settings.ts',
 }

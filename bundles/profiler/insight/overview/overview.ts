@@ -22,7 +22,7 @@ import {
   workTime,
 } from '../../profile/work.ts'
 import { listenerTime } from '../../subjects/memory/read.ts'
-import { readGuard } from '../../subjects/router/read.ts'
+import { describeCachedPage, readGuard } from '../../subjects/router/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
 import { programOf } from '../findings/called-rules.ts'
@@ -415,7 +415,8 @@ function describeEnding(profile: Profile): Sentence {
     const by: Sentence = guard === undefined ? [] : [' by the guard ', toValue(guard, targetLimit)]
     return [' redirected to ', toValue(toReadableUrl(toTarget(location)), targetLimit), ...by, ` in ${time}`]
   }
-  return [` took ${time}`]
+  const cachedPage = describeCachedPage(profile)
+  return [cachedPage === '' ? ` took ${time}` : ` was answered by the page cache (${cachedPage}) in ${time}`]
 }
 
 /** A job that is tried once has no attempts worth a word; the exit code of a command that has thrown says nothing more. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type NearRoute, outcomesByNearness } from '../../../../lib/routing/nearest-routes.ts'
-import { check, count, list, maybe, type Schema, text, texts } from '../../profile/schema.ts'
+import { check, count, flag, list, maybe, type Schema, text, texts } from '../../profile/schema.ts'
 
 /** The result of the router. */
 export type RouterData = FoundRouteData | RedirectRouteData | MissingRouteData
@@ -14,8 +14,18 @@ export interface FoundRouteData {
   readonly pattern?: string | undefined
   /** The guard that has answered or refused the request. */
   readonly guard?: string | undefined
+  /** The page cache has answered the request. */
+  readonly cached?: CachedPageData | undefined
   /** The route that the framework of a mounted handler has found. */
   readonly mounted?: MountedRouteData | undefined
+}
+
+/** A page of the page cache. */
+export interface CachedPageData {
+  /** Seconds since the request that has made the page. */
+  readonly age: number
+  /** Whether its lifetime was over: it is made again after the response. */
+  readonly isStale: boolean
 }
 
 /** A route of another framework. */
@@ -66,6 +76,8 @@ export const routerSchema: Schema<RouterData> = v.variant('outcome', [
     /** The pattern of a route of another server; without its framework, the path with `*` in the place of numbers. */
     pattern: maybe(text),
     guard: maybe(text),
+    /** The page of the page cache that was sent, with its age in seconds. */
+    cached: maybe(v.object({ age: count, isStale: flag })),
     mounted: maybe(v.object({ pattern: text, parameters: v.optional(v.unknown()) })),
   }),
   v.object({ outcome: v.literal('redirect'), route: text, parameters: v.optional(v.unknown()), location: text }),

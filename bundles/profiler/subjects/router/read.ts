@@ -20,6 +20,13 @@ export function readGuard({ collectors: { router } }: Profile): string | undefin
   return router?.outcome === 'match' ? router.guard : undefined
 }
 
+/** Describes the page of the page cache that was sent: `stored 12 s ago`; empty if the controller has answered. */
+export function describeCachedPage({ collectors: { router } }: Profile): string {
+  if (router?.outcome !== 'match' || router.cached === undefined) return ''
+  const { age, isStale } = router.cached
+  return `stored ${age} s ago${isStale ? ', past its lifetime' : ''}`
+}
+
 /** Reads the routes that came nearest when none was found; `undefined` where one was found, or the router was not asked. */
 export function readRouteLog({ collectors: { router } }: Profile): RouteLog | undefined {
   if (router === undefined || router.outcome === 'match' || router.outcome === 'redirect') return undefined

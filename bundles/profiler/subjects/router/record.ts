@@ -69,7 +69,9 @@ function describeFound(route: string, trace: Trace, redactor: Redactor): RouterD
       pattern: redactor.text(inner.pattern),
       parameters: redactor.value('', inner.parameters),
     }
-    return { outcome: 'match', route, parameters, ...(guard && { guard }), ...(mounted && { mounted }) }
+    const cached = attributes.get('_page_cache')
+    const answered = { ...(guard && { guard }), ...(cached && { cached }) }
+    return { outcome: 'match', route, parameters, ...answered, ...(mounted && { mounted }) }
   }
   const location = redactor.text(attributes.get('_location') ?? '')
   return { outcome: 'redirect', route, parameters, location }

@@ -14,7 +14,7 @@ import { shownRoutes, visitLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { type FoundRouteData, type MissingRouteData, type RedirectRouteData, splitUrl } from './data.ts'
 import { maskNearRoute } from './near-route.ts'
-import { type RouteLog, readGuard, readMatchedRoute, readRouteLog } from './read.ts'
+import { describeCachedPage, type RouteLog, readGuard, readMatchedRoute, readRouteLog } from './read.ts'
 
 /**
  * The route that matched, and why the others did not. If no route matched, the reasons are recorded. Otherwise they are
@@ -31,7 +31,10 @@ export const routerView: SubjectView = {
     const { router } = profile.collectors
     if (router === undefined) return []
     const isFound = router.outcome === 'match' || router.outcome === 'redirect'
-    return ['## Routing', ...(isFound ? writeFoundRoute(router, limit) : writeNearestRoutes(router, limit))]
+    return [
+      '## Routing',
+      ...(isFound ? writeFoundRoute(router, describeCachedPage(profile), limit) : writeNearestRoutes(router, limit)),
+    ]
   },
 
   onErrorPage: {
@@ -84,6 +87,7 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
     guards: known?.guards?.join(', ') ?? '',
     guard: readGuard(profile) ?? '',
     cache: known?.cache ?? '',
+    cachedPage: describeCachedPage(profile),
     controller: summary.controller ?? '',
     controllerPlace: app.editor.viewController(summary.controller ?? ''),
     allow: log.allow.join(', '),
@@ -157,7 +161,7 @@ export function rebuildRequest({
   })
 }
 
-function writeFoundRoute(found: FoundRouteData | RedirectRouteData, limit: number): string[] {
+function writeFoundRoute(found: FoundRouteData | RedirectRouteData, cachedPage: string, limit: number): string[] {
   const { guard, mounted } = found.outcome === 'match' ? found : noMatch
   const parameters = Object.entries({
     ...(isObject(found.parameters) && found.parameters),
@@ -166,6 +170,7 @@ function writeFoundRoute(found: FoundRouteData | RedirectRouteData, limit: numbe
   return [
     `Matched ${toSpan(found.route)}.`,
     ...(guard === undefined ? [] : [`Answered by the guard ${toSpan(guard)}.`]),
+    ...(cachedPage === '' ? [] : [`Answered by the page cache: ${cachedPage}.`]),
     ...(mounted === undefined ? [] : [`In the mounted handler: ${toSpan(mounted.pattern)}.`]),
     ...(found.outcome === 'redirect' ? [`Redirected to ${toSpan(found.location)}.`] : []),
     ...(parameters.length === 0
