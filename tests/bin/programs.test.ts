@@ -103,6 +103,21 @@ t.test('new profiles of another program are events of a live list', async t => {
   await Promise.all([shop.stop(), stock.stop()])
 })
 
+t.test('a viewer deletes the profiles of its own program, and names it before', async t => {
+  const { start } = createWorkspace(t)
+  const [shop, stock] = [await start('shop'), await start('stock')]
+  for (const { url } of [shop, stock]) {
+    await (await fetch(`${url}/health`)).text()
+    await findProfile(shop.viewer, `${url}/health`)
+  }
+  const list = await (await fetch(`${shop.viewer}/_profiler/empty/search/results`)).text()
+  t.match(list, 'Delete those of shop except pinned?')
+  const purged = await fetch(`${shop.viewer}/_profiler/purge`, { method: 'POST', headers: { origin: shop.viewer } })
+  t.equal(purged.status, 200)
+  t.strictSame([await namesOf(shop.viewer), await namesOf(stock.viewer)], [['stock /health'], ['stock /health']])
+  await Promise.all([shop.stop(), stock.stop()])
+})
+
 t.test('a program with PROFILER_ALONE=1 neither shows others nor is shown', async t => {
   const { start } = createWorkspace(t)
   const [shop, stock] = [await start('shop'), await start('stock', { PROFILER_ALONE: '1' })]

@@ -156,8 +156,9 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
     }
   }
 
-  async purge(): Promise<void> {
-    await Promise.all(this.#all.map(storage => storage.purge()))
+  /** Removes those of this program only: the others are shown, and belong to their programs. */
+  purge(): Promise<void> {
+    return this.#own.purge()
   }
 
   async usage(): Promise<StorageUsage> {

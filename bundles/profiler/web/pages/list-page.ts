@@ -97,9 +97,15 @@ export async function renderList(
     activeFilters: listActiveFilters(wanted),
     ...describePage(wanted, result),
     ...describeRecording(policy, usage),
-    hasOthers: app.programs.list().length > 0,
+    purged: describePurged(app),
   }
   return renderPage('profiler/list', model, request, app)
+}
+
+/** Whose profiles are deleted, where the list shows those of other programs, too: only its own, but all of a store of several programs. */
+function describePurged({ profiler, programs, storage }: ProgramServices): string {
+  if (storage.isShared === true) return 'those of all programs and machines'
+  return programs.list().length > 0 ? `those of ${profiler.origin.program ?? 'this program'}` : 'all'
 }
 
 /** The context of a search for a client. */

@@ -57,9 +57,19 @@ t.test('what is recorded goes to the own storage, and a change to the one that h
   t.strictSame([...(await united.pinned())], ['000002'])
   await Promise.all([united.load(), united.flush()])
   united.flushNow()
-  await united.purge()
-  t.strictSame(await tokensOf(united), ['000002'], 'a pinned one stays')
   await united.close()
+})
+
+t.test('purge removes the profiles of this program only, whatever is shown', async t => {
+  const { first, second, united } = unite(
+    [{ token: '000001' }, { token: '000003', time: 3 }, { token: '000004' }],
+    [{ token: '000002' }, { token: '000003', time: 3 }],
+  )
+  t.ok(await united.pin('000004', true))
+  await united.purge()
+  t.strictSame((await tokensOf(united)).sort(), ['000002', '000003', '000004'], 'a copy and a pinned one stay')
+  t.strictSame([first.has('000001'), first.has('000003'), first.has('000004')], [false, false, true])
+  t.strictSame([second.has('000002'), second.has('000003')], [true, true])
 })
 
 t.test('a token that two programs have leads to both: the second one has the id of its program before it', async t => {
