@@ -144,7 +144,7 @@ class ListLoader {
 }
 
 function rowsOf(results: HTMLElement): HTMLElement[] {
-  return [...results.querySelectorAll<HTMLElement>('tr[data-token]')]
+  return [...results.querySelectorAll<HTMLElement>('tr[data-token]:not([hidden])')]
 }
 
 function selectedIn(results: HTMLElement): HTMLInputElement[] {

@@ -376,12 +376,15 @@ function createRows(profiles: readonly ListEntry[], { columns, editorOf, facts, 
   for (const { depth, summary } of profiles) {
     if (depth > 0) listed.set(summary.parent, (listed.get(summary.parent) ?? 0) + 1)
   }
+  const errorPages = findErrorPages(profiles, facts)
+  const folded = new Set(errorPages.values())
   const longest = profiles.reduce((longest, { summary }) => Math.max(longest, summary.duration), 0)
   return profiles.map(({ depth, main, summary }) => {
     const { duration, outcome, queryTime, token, url } = summary
     // Its badge counts the sub-requests without a row: they are on another page, or do not match.
     const shown = { ...summary, subRequests: summary.subRequests - (listed.get(token) ?? 0) }
     const { isExchange } = unitOf(summary)
+    const errorPage = errorPages.get(token)
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
     const findings = toFindings(token, facts?.get(summary)?.badge)
     const name = shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit)
@@ -393,6 +396,8 @@ function createRows(profiles: readonly ListEntry[], { columns, editorOf, facts, 
       route: isExchange ? view.route : '',
       target: shorten(view.target, labelLimit),
       ...columns,
+      isFolded: folded.has(summary),
+      errorPageLink: errorPage === undefined ? '' : profileLink(errorPage.token),
       routeLink: routeLink({ route: summary.route, program: columns.hasPrograms ? summary.program : null }),
       level: depth === 0 ? '' : `level-${Math.min(depth, 4)}`,
       // How long after its main request it began.
@@ -408,6 +413,25 @@ function createRows(profiles: readonly ListEntry[], { columns, editorOf, facts, 
       actions: list !== undefined && createActions(token, list),
     }
   })
+}
+
+/**
+ * The sub-requests that made the page of an error, by the token of their parent, whose row leads to them: their own row says nothing new.
+ * One with badges, with findings or with sub-requests has a row that is seen, as has one whose parent is on another page.
+ */
+function findErrorPages(
+  profiles: readonly ListEntry[],
+  facts: RowFacts | undefined,
+): ReadonlyMap<string, ProfileSummary> {
+  const tokens = new Set(profiles.map(({ summary }) => summary.token))
+  return new Map(
+    profiles.flatMap(({ depth, summary }): [string, ProfileSummary][] => {
+      const { controller, parent, subRequests } = summary
+      const isErrorPage = depth > 0 && parent !== null && tokens.has(parent) && controller === 'error_controller'
+      const isPlain = toSummaryView(summary).badges.length === 0 && facts?.get(summary)?.badge === undefined
+      return isErrorPage && isPlain && subRequests === 0 ? [[parent, summary]] : []
+    }),
+  )
 }
 
 /**

@@ -201,10 +201,11 @@ t.test('a 404 is listed with the sub-request that answered it, right below it', 
   t.strictSame(tokensOf(html).slice(0, 2), [main, sub])
   t.match(html, '<h1 id="results-title">3 results found</h1>')
   t.notMatch(textOf(html), 'in all')
-  t.match(textOf(html), /404 127\.0\.0\.1 GET \/missing-x (?:\d findings? )?KERNEL_NO_ROUTE 1 error \d/)
+  t.match(textOf(html), /404 127\.0\.0\.1 GET \/missing-x error page (?:\d findings? )?KERNEL_NO_ROUTE 1 error \d/)
   t.notMatch(textOf(html), 'sub-request', 'it is the next row')
   t.match(html, `<a class="entry" href="/_profiler/${main}" title="http://localhost/missing-x">/missing-x</a>`)
-  t.match(html, '<tr class="sub level-1" data-token="')
+  t.match(html, `<tr class="sub level-1" data-token="${sub}" hidden>`, 'a row of the page, which is folded')
+  t.match(html, `<a class="origin" href="/_profiler/${sub}" title="The sub-request that made it">error page</a>`)
   t.match(textOf(html), /404 127\.0\.0\.1 GET \/missing-x error_controller/)
   t.match(textOf(html), /\+ [\d.]+ m?s/)
   t.match(textOf(html), '3 profiles stored')
@@ -212,6 +213,24 @@ t.test('a 404 is listed with the sub-request that answered it, right below it', 
   t.match(cut, '1 results found · 3 in all')
   t.match(cut, '1 sub-request')
   t.match(textOf(await show(client, '?limit=1&page=2')), `error_controller sub-request of ${main}`)
+})
+
+t.test('the row of an error page is folded if it says nothing new', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const failed = { controller: 'error_controller', status: 500 }
+  const keepFamily = (token: string, sub: object) => {
+    keep(storage, { token: `${token}2`, parent: `${token}1`, ...failed, ...sub })
+    keep(storage, { token: `${token}1`, status: 500 })
+  }
+  keepFamily('aaaaa', {})
+  keepFamily('bbbbb', { errors: 1 })
+  keepFamily('ccccc', { subRequests: 1 })
+  keepFamily('ddddd', { controller: 'teaser' })
+  const folded = async (query: string) =>
+    Array.from((await show(client, query)).matchAll(/data-token="(\w+)" hidden/g), ([, token]) => token)
+  t.strictSame(await folded('?limit=10'), ['aaaaa2'])
+  t.strictSame(await folded('?limit=1&page=8'), [], 'its request is on another page')
+  t.strictSame(await folded('?type=sub-request'), [])
 })
 
 t.test('the badge of sub-requests counts those without a row below their main request', async t => {
