@@ -9,6 +9,7 @@ interface FakeProfile {
   position: number
   size: number
   isPinned: boolean
+  readonly isMessage: boolean
 }
 
 /**
@@ -22,6 +23,7 @@ export class FakeScripts {
   #generation: string | undefined
   #last = 0
   #horizon = 0
+  #messageHorizon = 0
   #pins = 0
 
   /** Runs a script by its name. */
@@ -45,7 +47,7 @@ export class FakeScripts {
   }
 
   #append(args: readonly Buffer[], texts: readonly string[]): FakeReply {
-    const [token = '', , , facts = '', , writer = '', replaced, generation] = texts
+    const [token = '', , , facts = '', , writer = '', replaced, generation, message] = texts
     const [, summary = empty, text = empty] = args
     const known = this.#profiles.get(token)
     if (replaced !== '' && replaced !== String(known?.version)) return 0
@@ -55,7 +57,7 @@ export class FakeScripts {
     const size = summary.length + text.length + 500
     // Copies: the arguments are parts of what was received.
     const stored = { summary: Buffer.from(summary), text: Buffer.from(text) }
-    this.#profiles.set(token, { ...stored, facts, version, position, size, isPinned })
+    this.#profiles.set(token, { ...stored, facts, version, position, size, isPinned, isMessage: message === '1' })
     this.#writers.add(writer)
     return [String(version), String(position), this.#generation, this.#facts.has(facts) ? 1 : 0]
   }
@@ -77,7 +79,13 @@ export class FakeScripts {
       .slice(0, Number(count))
       .map(([token, { position, summary, version }]) => [token, String(version), String(position), summary])
     const pinned = [...this.#profiles].filter(([, { isPinned }]) => isPinned).map(([token]) => token)
-    const state = [this.#generation ?? '', String(this.#horizon), String(this.#last), this.#bytes(() => true)]
+    const state = [
+      this.#generation ?? '',
+      String(this.#horizon),
+      String(this.#messageHorizon),
+      String(this.#last),
+      this.#bytes(() => true),
+    ]
     const isKnown = pins === String(this.#pins) && until !== ''
     return [...state, String(this.#pins), isKnown ? [] : pinned, rows]
   }
@@ -86,17 +94,26 @@ export class FakeScripts {
     const profile = this.#profiles.get(token)
     if (profile === undefined) return 0
     profile.isPinned = isPinned === '1'
-    if (!profile.isPinned && profile.position <= this.#horizon) this.#profiles.delete(token)
+    const horizon = profile.isMessage ? Math.max(this.#horizon, this.#messageHorizon) : this.#horizon
+    if (!profile.isPinned && profile.position <= horizon) this.#profiles.delete(token)
     this.#pins = this.#stamp()
     return 1
   }
 
-  #trim([count, bytes, age, until]: readonly string[]): FakeReply {
+  #trim([count, bytes, age, until, messages, messageBytes]: readonly string[]): FakeReply {
     const limit = until === '' ? this.#last : Number(until)
-    const loose = [...this.#profiles].filter(([, { isPinned }]) => !isPinned)
-    loose.sort(([, one], [, other]) => one.position - other.position)
-    let left = loose.length
     let removed = 0
+    const ofMessages = this.#loose(({ isMessage }) => isMessage)
+    for (const [index, [token, { position }]] of ofMessages.entries()) {
+      const left = this.#bytes(({ isMessage, isPinned }) => isMessage && !isPinned)
+      const isOver = ofMessages.length - index > Number(messages) || left > Number(messageBytes)
+      if (removed === 100 || !isOver) break
+      this.#profiles.delete(token)
+      this.#messageHorizon = position
+      removed++
+    }
+    const loose = this.#loose(() => true)
+    let left = loose.length
     for (const [token, { position }] of loose) {
       const isOver = left > Number(count) || this.#bytes(({ isPinned }) => !isPinned) > Number(bytes)
       const isOld = position <= limit || position < now() - Number(age)
@@ -106,7 +123,13 @@ export class FakeScripts {
       left--
       removed++
     }
-    return [removed === 100 ? 1 : 0, String(limit), String(this.#horizon)]
+    return [removed === 100 ? 1 : 0, String(limit), String(this.#horizon), String(this.#messageHorizon)]
+  }
+
+  /** Those that are not pinned, the oldest first. */
+  #loose(isWanted: (profile: FakeProfile) => boolean): readonly [string, FakeProfile][] {
+    const found = [...this.#profiles].filter(([, profile]) => !profile.isPinned && isWanted(profile))
+    return found.sort(([, one], [, other]) => one.position - other.position)
   }
 
   #appendSpans(trace: string, spans: readonly Buffer[]): FakeReply {

@@ -6,7 +6,7 @@ import { parseJsonObject, sizeLimit } from '../../profile/json.ts'
 import { parseProfile, parseSummary } from '../../profile/parse-profile.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { FoundProfile, WaitingProfile } from '../base-profile-storage.ts'
-import type { StoreLimits } from '../profile-storage.ts'
+import { limitMessages, type StoreLimits } from '../profile-storage.ts'
 import { appendScript, factsScript, pinScript, type RunScript, readScript, trimScript } from './scripts.ts'
 
 const compress = promisify(deflateRaw)
@@ -21,8 +21,8 @@ export interface ReadProfile extends FoundProfile {
 interface RedisProfilesOptions {
   readonly run: RunScript
   readonly limits: StoreLimits
-  /** Called with the position up to which profiles that are not pinned were removed. */
-  readonly onRemoved: (horizon: number) => void
+  /** Called with the positions up to which profiles, and messages, that are not pinned were removed. */
+  readonly onRemoved: (horizon: number, messageHorizon: number) => void
 }
 
 /** Writes, reads and removes the profiles in Redis. All methods reject when Redis does not answer. */
@@ -52,7 +52,8 @@ export class RedisProfiles {
     const { id } = this.#facts
     const generation = randomBytes(8).toString('hex')
     const args = [summary.token, JSON.stringify(summary), text, id, limits.age, this.#writer, replaced, generation]
-    const reply = readAppendReply(await run(appendScript, args))
+    const isMessage = summary.type === 'message' ? 1 : 0
+    const reply = readAppendReply(await run(appendScript, [...args, isMessage]))
     if (reply?.hasFacts === false) await run(factsScript, [id, await compress(facts), limits.age])
     return reply
   }
@@ -78,15 +79,17 @@ export class RedisProfiles {
 
   /** Removes what is over the limits. */
   async trim(): Promise<void> {
-    const { age, bytes, count } = this.#options.limits
-    while ((await this.#remove([count, bytes, age * 1000, 0])).isMore);
+    const { limits } = this.#options
+    const { age, bytes, count } = limits
+    const messages = limitMessages(limits)
+    while ((await this.#remove([count, bytes, age * 1000, 0, messages.count, messages.bytes])).isMore);
   }
 
   /** Removes all profiles that are stored by now and not pinned. */
   async purge(): Promise<void> {
     let until = ''
     for (let isMore = true; isMore; ) {
-      const removed = await this.#remove([unlimited, unlimited, unlimited, until])
+      const removed = await this.#remove([unlimited, unlimited, unlimited, until, unlimited, unlimited])
       until = removed.until
       isMore = removed.isMore
     }
@@ -94,8 +97,8 @@ export class RedisProfiles {
 
   async #remove(args: readonly (string | number)[]): Promise<{ readonly isMore: boolean; readonly until: string }> {
     const { onRemoved, run } = this.#options
-    const [more, until, horizon] = asList(await run(trimScript, args))
-    onRemoved(Number(horizon))
+    const [more, until, horizon, messageHorizon] = asList(await run(trimScript, args))
+    onRemoved(Number(horizon), Number(messageHorizon))
     return { isMore: more === 1, until: String(until) }
   }
 }
@@ -149,6 +152,7 @@ export interface ListedProfile {
 export interface ListReply {
   readonly generation: string
   readonly horizon: number
+  readonly messageHorizon: number
   readonly last: number
   readonly bytes: number
   readonly pins: string
@@ -158,10 +162,11 @@ export interface ListReply {
 
 /** Reads the reply to a part of the list. */
 export function readListReply(reply: RedisReply): ListReply {
-  const [generation, horizon, last, bytes, pins, pinned, rows] = asList(reply)
+  const [generation, horizon, messageHorizon, last, bytes, pins, pinned, rows] = asList(reply)
   return {
     generation: String(generation),
     horizon: Number(horizon),
+    messageHorizon: Number(messageHorizon),
     last: Number(last),
     bytes: Number(bytes),
     pins: String(pins),

@@ -96,8 +96,7 @@ export class RedisProfileStorage extends BaseProfileStorage<ReadProfile> {
     })
     // These commands run outside of the context of a request, so that its profile does not show them as cache calls.
     const run: RunScript = AsyncResource.bind((script, args) => this.#connection.run(script, [prefix], args))
-    const onRemoved = (horizon: number) => this.#index.removeUntil(horizon)
-    this.#profiles = new RedisProfiles({ run, limits, onRemoved })
+    this.#profiles = new RedisProfiles({ run, limits, onRemoved: this.#index.removeUntil })
     this.#reader = new RedisReader({
       index: this.#index,
       run,

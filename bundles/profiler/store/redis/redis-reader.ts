@@ -32,6 +32,7 @@ export class RedisReader {
   /** The stamp down to which all is read; 0 when that is all. */
   #oldest = 0
   #horizon = 0
+  #messageHorizon = 0
   #pins = '0'
   #pinned: ReadonlySet<string> = new Set()
 
@@ -100,8 +101,11 @@ export class RedisReader {
       for (const entry of index.entries) entry.isPinned = this.#pinned.has(entry.token)
     }
     // `removeUntil` sorts the index, so it is not called for each step of the first reading.
-    if (hasChanged || this.#horizon !== reply.horizon) index.removeUntil(reply.horizon)
-    this.#horizon = reply.horizon
+    const { horizon, messageHorizon } = reply
+    if (hasChanged || this.#horizon !== horizon || this.#messageHorizon !== messageHorizon)
+      index.removeUntil(horizon, messageHorizon)
+    this.#horizon = horizon
+    this.#messageHorizon = messageHorizon
     return reply
   }
 
@@ -190,12 +194,15 @@ export class RedisIndex {
     })
   }
 
-  /** Removes the profiles that retention has removed. */
-  removeUntil(horizon: number): void {
-    const isGone = ({ isPinned, position, stamp }: RedisEntry) => stamp > 0 && !isPinned && position <= horizon
-    const end = this.entries.findIndex(({ position }) => position > horizon)
+  /** Removes the profiles that retention has removed: those up to a position, and the messages up to another one. */
+  readonly removeUntil = (horizon: number, messageHorizon: number): void => {
+    const isGone = ({ isPinned, position, stamp, summary }: RedisEntry) => {
+      const until = summary.type === 'message' ? Math.max(horizon, messageHorizon) : horizon
+      return stamp > 0 && !isPinned && position <= until
+    }
+    const end = this.entries.findIndex(({ position }) => position > Math.max(horizon, messageHorizon))
     const old = this.#entries.splice(0, end === -1 ? this.#entries.length : end)
     for (const { token } of old.filter(isGone)) this.#byToken.delete(token)
-    this.#entries.unshift(...old.filter(entry => !isGone(entry)))
+    this.#entries = [...old.filter(entry => !isGone(entry)), ...this.#entries]
   }
 }

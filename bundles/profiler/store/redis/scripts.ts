@@ -7,13 +7,13 @@ export type RunScript = (script: RedisScript, args: readonly (string | number | 
  * The scripts of the storage. Each has the prefix of the keys as its only key, and ends within a millisecond: what may be
  * long is done in steps. The keys, after the prefix:
  *
- * - `p:<token>`, a hash: summary, text, facts (an id), version (a stamp), position.
- * - `order`, a sorted set of the tokens that are not pinned, by position; `pinned`, the others.
+ * - `p:<token>`, a hash: summary, text, facts (an id), version (a stamp), position; message (1) of a message.
+ * - `order`, a sorted set of the tokens that are not pinned, by position; `messages`, those of them that are messages; `pinned`, the others.
  * - `changes`, a sorted set of all tokens, by the stamp of their last change.
  * - `sizes`, a hash: the bytes of each profile.
  * - `facts:<id>`, a text. `writers`, a sorted set: when each process has written.
  * - `state`, a hash: generation (random; of this data), last (stamp), horizon (up to this position, profiles that are not pinned
- *   were removed), pins (the stamp of their last change), bytes, pinnedBytes.
+ *   were removed), messageHorizon (the same of messages), pins (the stamp of their last change), bytes, messageBytes (a part of them), pinnedBytes.
  *
  * A stamp is a time of the server in microseconds, greater than all before it. A position is the stamp of the first version.
  */
@@ -33,6 +33,7 @@ local function remove(token)
   call('ZREM', p .. 'changes', token)
   local size = number(call('HGET', p .. 'sizes', token))
   call('HDEL', p .. 'sizes', token)
+  if call('ZREM', p .. 'messages', token) == 1 then call('HINCRBY', state, 'messageBytes', -size) end
   return size
 end
 `
@@ -43,7 +44,7 @@ function define(name: string, body: string, isWriting = true): RedisScript {
 
 /**
  * Writes a version of a profile: token, summary, text, id of the facts, milliseconds to live, writer, the version that it replaces
- * (empty for any), a generation for empty storage. Returns 0 if another version is stored, and otherwise stamp, position,
+ * (empty for any), a generation for empty storage, 1 for a message. Returns 0 if another version is stored, and otherwise stamp, position,
  * generation, and whether the facts are stored.
  */
 export const appendScript: RedisScript = define(
@@ -57,13 +58,19 @@ local at = stamp()
 local position = known[2] or at
 call('HSET', name, 'summary', ARGV[2], 'text', ARGV[3], 'facts', ARGV[4], 'version', at, 'position', position)
 local size = #ARGV[2] + #ARGV[3] + 500
+local more = size - number(call('HGET', p .. 'sizes', token))
 local field = 'bytes'
 if call('ZSCORE', p .. 'pinned', token) then field = 'pinnedBytes'
 else
   call('ZADD', p .. 'order', position, token)
   call('PEXPIRE', name, ARGV[5])
+  if ARGV[9] == '1' then
+    call('HSET', name, 'message', 1)
+    call('ZADD', p .. 'messages', position, token)
+    call('HINCRBY', state, 'messageBytes', more)
+  end
 end
-call('HINCRBY', state, field, size - number(call('HGET', p .. 'sizes', token)))
+call('HINCRBY', state, field, more)
 call('HSET', p .. 'sizes', token, size)
 call('ZADD', p .. 'changes', at, token)
 call('ZADD', p .. 'writers', at, ARGV[6])
@@ -101,7 +108,7 @@ return call('ZSCORE', p .. 'writers', ARGV[2]) and others - 1 or others
 
 /**
  * Lists summaries by their last changes: from, until, REV or nothing, their greatest number, the known stamp of the pins. Returns
- * generation, horizon, last stamp, bytes, stamp of the pins, the pinned tokens if that differs, and of each
+ * generation, horizon, that of messages, last stamp, bytes, stamp of the pins, the pinned tokens if that differs, and of each
  * profile token, stamp, position and summary.
  */
 export const listScript: RedisScript = define(
@@ -116,12 +123,12 @@ for index = 1, #changes, 2 do
   local found = call('HMGET', p .. 'p:' .. changes[index], 'position', 'summary')
   rows[#rows + 1] = { changes[index], changes[index + 1], found[1], found[2] }
 end
-local found = call('HMGET', state, 'generation', 'horizon', 'last', 'bytes', 'pinnedBytes', 'pins')
+local found = call('HMGET', state, 'generation', 'horizon', 'last', 'bytes', 'pinnedBytes', 'pins', 'messageHorizon')
 local pins = found[6] or '0'
 local pinned = {}
 if pins ~= ARGV[5] then pinned = call('ZRANGE', p .. 'pinned', 0, -1) end
 local bytes = number(found[4]) + number(found[5])
-return { found[1] or '', found[2] or '0', found[3] or '0', bytes, pins, pinned, rows }
+return { found[1] or '', found[2] or '0', found[7] or '0', found[3] or '0', bytes, pins, pinned, rows }
 `,
   false,
 )
@@ -131,13 +138,14 @@ export const pinScript: RedisScript = define(
   'pin',
   `
 local token, name = ARGV[1], p .. 'p:' .. ARGV[1]
-local found = call('HMGET', name, 'position', 'facts')
+local found = call('HMGET', name, 'position', 'facts', 'message')
 if not found[1] then return 0 end
 local isPinned = call('ZSCORE', p .. 'pinned', token)
 if ARGV[2] == '1' and not isPinned then
   local size = number(call('HGET', p .. 'sizes', token))
   call('ZADD', p .. 'pinned', found[1], token)
   call('ZREM', p .. 'order', token)
+  if call('ZREM', p .. 'messages', token) == 1 then call('HINCRBY', state, 'messageBytes', -size) end
   call('PERSIST', name)
   call('PERSIST', p .. 'facts:' .. found[2])
   call('HINCRBY', state, 'bytes', -size)
@@ -146,9 +154,15 @@ elseif ARGV[2] == '0' and isPinned then
   call('ZREM', p .. 'pinned', token)
   local size = number(call('HGET', p .. 'sizes', token))
   call('HINCRBY', state, 'pinnedBytes', -size)
-  if number(found[1]) <= number(call('HGET', state, 'horizon')) then remove(token)
+  local horizon = number(call('HGET', state, 'horizon'))
+  if found[3] then horizon = math.max(horizon, number(call('HGET', state, 'messageHorizon'))) end
+  if number(found[1]) <= horizon then remove(token)
   else
     call('ZADD', p .. 'order', found[1], token)
+    if found[3] then
+      call('ZADD', p .. 'messages', found[1], token)
+      call('HINCRBY', state, 'messageBytes', size)
+    end
     call('PEXPIRE', name, ARGV[3])
     call('HINCRBY', state, 'bytes', size)
   end
@@ -160,14 +174,23 @@ return 1
 
 /**
  * Removes the oldest profiles that are over a limit, at most 100: their number, bytes, microseconds of age, the position up to
- * which all are removed (0 for none; empty for the last). Returns whether there are more, that position, and the horizon.
+ * which all are removed (0 for none; empty for the last), and number and bytes of messages. Returns whether there are more, that position, the
+ * horizon, and that of messages.
  */
 export const trimScript: RedisScript = define(
   'trim',
   `
 local limit = ARGV[4] == '' and number(call('HGET', state, 'last')) or number(ARGV[4])
+local eldest, horizon, messageHorizon, removed = now() - number(ARGV[3]), nil, nil, 0
+while removed < 100 do
+  local isOver = call('ZCARD', p .. 'messages') > number(ARGV[5]) or number(call('HGET', state, 'messageBytes')) > number(ARGV[6])
+  local token, position = unpack(call('ZRANGE', p .. 'messages', 0, 0, 'WITHSCORES'))
+  if not token or not isOver then break end
+  call('HINCRBY', state, 'bytes', -remove(token))
+  messageHorizon, removed = text(number(position)), removed + 1
+end
+if messageHorizon then call('HSET', state, 'messageHorizon', messageHorizon) end
 local bytes, count = number(call('HGET', state, 'bytes')), call('ZCARD', p .. 'order')
-local eldest, horizon, removed = now() - number(ARGV[3]), nil, 0
 while removed < 100 do
   local token, position = unpack(call('ZRANGE', p .. 'order', 0, 0, 'WITHSCORES'))
   local at = number(position)
@@ -176,6 +199,6 @@ while removed < 100 do
 end
 if horizon then call('HSET', state, 'bytes', text(bytes), 'horizon', horizon) end
 call('ZREMRANGEBYSCORE', p .. 'writers', '-inf', text(now() - 3600000000))
-return { removed == 100 and 1 or 0, text(limit), call('HGET', state, 'horizon') or '0' }
+return { removed == 100 and 1 or 0, text(limit), call('HGET', state, 'horizon') or '0', call('HGET', state, 'messageHorizon') or '0' }
 `,
 )

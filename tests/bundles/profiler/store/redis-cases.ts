@@ -154,6 +154,45 @@ const redisCases: Record<string, (t: Test, url: string, prefix: string) => Promi
     })
     t.ok((await storage.search({ limit: 1 })).total < 3)
   },
+
+  'messages remove no request: the newest tenth stays, also for another machine, and pinned ones': async (
+    t,
+    url,
+    prefix,
+  ) => {
+    const one = createRedisStorage(t, { url, prefix, limits: { count: 100 } }).storage
+    const reader = createRedisStorage(t, { url, prefix }).storage
+    const append = async (records: ReturnType<typeof createRecords>, type: 'message' | 'request') => {
+      for (const { summary } of records) one.append(createRecord({ ...summary, type }), facts)
+      await one.flush()
+    }
+    await append(createRecords(20), 'request')
+    await append(createRecords(5, 20), 'message')
+    t.equal(await one.pin(tokenOf(20), true), true)
+    t.equal((await reader.search({ limit: 500 })).total, 25)
+    await append(createRecords(350, 25), 'message')
+    await append(createRecords(10, 1000), 'request')
+    const tokens = (from: number, count: number) => Array.from({ length: count }, (_, index) => tokenOf(from - index))
+    const left = [...tokens(1009, 10), ...tokens(374, 10), tokenOf(20), ...tokens(19, 20)]
+    t.strictSame(tokensOf(await one.search({ limit: 500 })), left)
+    t.strictSame(tokensOf(await reader.search({ limit: 500 })), left)
+    const late = createRedisStorage(t, { url, prefix }).storage
+    t.strictSame(tokensOf(await late.search({ limit: 500 })), left)
+    t.equal(await reader.pin(tokenOf(20), false), true)
+    t.equal((await one.search({ limit: 500 })).total, left.length - 1, 'it is older than those that were removed')
+    t.equal(await reader.pin(tokenOf(370), true), true)
+    t.equal(await reader.pin(tokenOf(370), false), true)
+    await append(createRecords(10, 500), 'message')
+    t.strictSame(tokensOf(await reader.search({ limit: 10 })), tokens(509, 10))
+    t.equal(await one.find(tokenOf(370)), undefined, 'it counts as before')
+    t.equal((await one.search({ limit: 500 })).total, left.length - 1)
+    await one.purge()
+    t.strictSame(await reader.usage(), { profiles: 0, bytes: 0, dropped: 0, problem: undefined })
+    await append(createRecords(200, 600), 'message')
+    const { bytes } = await reader.usage()
+    await append(createRecords(200, 800), 'message')
+    t.ok(Math.abs((await reader.usage()).bytes - bytes) < 100, 'bytes are counted; tokens differ in length')
+  },
 }
 
 type Storage = ReturnType<typeof createRedisStorage>['storage']
