@@ -23,7 +23,7 @@ import { observeMethod } from '../../lib/observe-calls.ts'
 
 /**
  * Observes the requests of all HTTP servers of the process, except for those of kernels, until the returned function is called.
- * Upgrades are not observed; of the core API of HTTP/2, bodies are not.
+ * An upgrade is observed until its head is written; of the core API of HTTP/2, bodies are not.
  *
  * Node publishes the channel `http.server.request.start` before the application sees a request, with and without TLS, however
  * the server was made. A subscriber cannot run the application, so the context is entered, and entered again for each event of
@@ -57,7 +57,7 @@ export function watchHttpServers(observer: ServerObserver): () => void {
     ...observeMessages(Http2ServerRequest.prototype, observer),
     ...observeReplies(Http2ServerResponse.prototype, observer),
     observeSockets(observer),
-    ...(observer.answer === undefined ? [] : observeServers(observer.answer)),
+    ...observeServers(observer, begin),
     // The classes are not exported.
     ...[http2.createServer(), http2.createSecureServer()].map(server =>
       observeMethod(Object.getPrototypeOf(server), 'emit', (self, args) => {
@@ -118,22 +118,62 @@ function observeSockets(observer: ServerObserver): () => void {
   })
 }
 
-/** Lets the observer answer a message before its server passes it to the application. */
-function observeServers(answer: NonNullable<ServerObserver['answer']>): (() => void)[] {
+/**
+ * Lets the observer answer a message before its server passes it to the application, and begins the exchanges of upgrades: Node has no channel for
+ * these.
+ */
+function observeServers(
+  observer: ServerObserver,
+  begin: (message: IncomingMessage, reply: ServerResponse) => ObservedExchange | undefined,
+): (() => void)[] {
+  const { answer } = observer
   const answerOwn = guard(
     'a page of the profiler',
     (server: object, message: IncomingMessage, reply: ServerResponse) =>
-      !isKernelServer(server) && answer(message, reply),
+      answer !== undefined && !isKernelServer(server) && answer(message, reply),
   )
+  const upgrade = guard('an upgrade', (server: object, message: unknown, socket: object) => {
+    if (isKernelServer(server) || !(message instanceof http.IncomingMessage)) return undefined
+    const exchange = begin(message, new http.ServerResponse(message))
+    if (exchange !== undefined) watchHead(socket, exchange)
+    return exchange
+  })
   return [http.Server.prototype, https.Server.prototype].map(prototype =>
     observeMethod(prototype, 'emit', (server, args) => {
       const message = args[1]
       const reply = args[2]
+      if (args[0] === 'upgrade') {
+        const exchange = upgrade(Object(server), message, Object(reply))
+        return exchange && enter(observer, exchange.request)
+      }
       const isRequest = args[0] === 'request' && message instanceof http.IncomingMessage
       const isOpen = isRequest && reply instanceof http.ServerResponse
       return isOpen && answerOwn(Object(server), message, reply) ? () => true : undefined
     }),
   )
+}
+
+/** Libraries write the head of an upgrade to the socket: it is in what is written first. */
+function watchHead(socket: object, exchange: ObservedExchange): void {
+  const end = guard('the end of an upgrade', (chunk: unknown) => {
+    for (const stop of stops) stop()
+    const text = chunk instanceof Uint8Array ? Buffer.from(chunk).toString('latin1') : chunk
+    exchange.endUpgrade(typeof text === 'string' ? text.split('\r\n\r\n', 1)[0] : undefined)
+  })
+  const stops = [
+    ...['write', 'end'].map(name =>
+      observeMethod(socket, name, (_, [chunk]) => ({
+        after: result => {
+          if (isChunk(chunk)) end(chunk)
+          return result
+        },
+      })),
+    ),
+    observeMethod(socket, 'emit', (_, [name]) => {
+      if (name === 'close') end(undefined)
+      return undefined
+    }),
+  ]
 }
 
 /** The events with which a server of HTTP/2 passes a message to the application. */

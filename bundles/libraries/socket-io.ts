@@ -9,7 +9,7 @@ export const socketIo: Library = {
   name: 'socket.io',
   reports: 'units',
   seenBy: 'patch',
-  notSeen: '`once` and `onAny`; sizes; the request of a connection that begins without polling',
+  notSeen: '`once` and `onAny`; sizes',
   changes: {
     'socket.io/dist/socket.js': exports =>
       observeListeners(

@@ -8,8 +8,7 @@ export const ws: Library = {
   name: 'ws',
   reports: 'units',
   seenBy: 'patch',
-  notSeen:
-    'messages of clients; `once`, and what follows an iterator; the request of an upgrade, except in an application of Sinfonietta',
+  notSeen: 'messages of clients; `once`, and what follows an iterator',
   changes: {
     'ws/lib/websocket-server.js': exports =>
       void observeMethod(Object(exports).prototype, 'completeUpgrade', watchUpgrade),
@@ -40,7 +39,7 @@ function watchUpgrade(_: unknown, args: unknown[]): undefined {
   if (at === -1) return
   args[at] = observeCalls(args[at] as AnyFunction, (_, [socket, message]) => {
     const [path = ''] = String(Object(message).url).split('?')
-    connections.set(Object(socket), { id: String(++opened), path, cause: findToken() })
+    connections.set(Object(socket), { id: String(++opened), path, cause: findToken(Object(message)) ?? findToken() })
     return undefined
   })
 }

@@ -38,6 +38,8 @@ export interface ObservedExchange {
   pipe(source: unknown): void
   /** The client has taken what was written: the response may go on. */
   drain(): void
+  /** The server has answered an upgrade with a head, which it has written to the socket itself; `undefined` if it has not, and the socket is closed. */
+  endUpgrade(head: string | undefined): void
   /** The response was sent, the client has left, or the server has broken the response off. */
   end(): void
 }
@@ -45,7 +47,7 @@ export interface ObservedExchange {
 /** What observes servers. */
 export interface ServerObserver {
   readonly context: Pick<RequestContext, 'current' | 'enter'>
-  /** Begins an exchange before the application sees its message; `undefined` if it is not observed. */
+  /** Begins an exchange before the application sees its message; `undefined` if it is not observed. The reply of an upgrade is never sent. */
   begin(message: ServerMessage, reply: ServerReply): ObservedExchange | undefined
   /** The server ends a connection that its client has not ended. */
   endSocket?(socket: object): void

@@ -29,8 +29,8 @@ process.stdin.on('end', () => process.exit()).resume()
 interface Messages {
   readonly source: string
   readonly route: string
-  /** Whether the connections have a request that is recorded. */
-  readonly hasCause: boolean
+  /** The route and the status of the request that opens a connection. */
+  readonly upgrade: readonly [route: string, status: number]
   /** Opens a connection; the returned function sends a message, and resolves with its answer. */
   open(url: string): Promise<{ send(data: object): Promise<number>; close(): void }>
 }
@@ -51,7 +51,7 @@ sockets.on('connection', socket => {
   socket.once('message', () => undefined)
 })`,
     route: 'message /chat ask',
-    hasCause: false,
+    upgrade: ['GET /chat', 101],
     open: openSocket,
   },
   fastify: {
@@ -69,7 +69,7 @@ app.get('/chat', { websocket: true }, socket => {
 })
 await app.ready()`,
     route: 'message /chat ask',
-    hasCause: false,
+    upgrade: ['GET /chat', 101],
     open: openSocket,
   },
   socketIo: {
@@ -80,7 +80,7 @@ new Server(server).on('connection', socket => {
   socket.on('disconnect', () => undefined)
 })`,
     route: 'message ask',
-    hasCause: true,
+    upgrade: ['GET /socket.io/', 200],
     async open(url) {
       const { io } = await import('socket.io-client')
       const socket = io(url)
@@ -121,7 +121,7 @@ interface MessageData {
 }
 
 /** Sends `count` messages at once on four connections, and one that fails. Each must have its own calls and lines. */
-export async function checkMessages(t: Test, { hasCause, open, route, source }: Messages, count: number) {
+export async function checkMessages(t: Test, { open, route, source, upgrade }: Messages, count: number) {
   const { stop, url, viewer } = await startProfiled(t, work + source + listening)
   const sockets = await Promise.all([0, 1, 2, 3].map(() => open(url)))
   const secret = { password: 'hunter22' }
@@ -136,7 +136,8 @@ export async function checkMessages(t: Test, { hasCause, open, route, source }: 
   }, 60)
   const wrong: string[] = []
   const seen = new Set<string>()
-  const connections = new Set<string>()
+  /** The tokens of the requests, by the connections. */
+  const causes = new Map<string, string>()
   for (const { cause, outcome, route: name, token } of found) {
     const { data } = await readProfile(viewer, token)
     const { console, http, unit } = data as unknown as MessageData
@@ -145,15 +146,22 @@ export async function checkMessages(t: Test, { hasCause, open, route, source }: 
     const isRight = printed === `number ${called}` && unit.message.event === 'ask' && name === route
     const isSameInput = JSON.stringify(unit.input).includes(`"text":"${called}"`)
     const hasFailed = outcome === 'failed'
-    if (!isRight || !isSameInput || hasFailed !== (called === String(count)) || (cause !== undefined) !== hasCause)
+    if (!isRight || !isSameInput || hasFailed !== (called === String(count)) || cause === undefined)
       wrong.push(`${name} ${called}: ${printed} ${outcome} ${cause} ${JSON.stringify(unit)}`)
+    causes.set(unit.message.connection, String(cause))
     seen.add(called)
-    connections.add(unit.message.connection)
     if (JSON.stringify(data).includes('hunter22')) wrong.push(`${called}: a secret`)
   }
   t.strictSame(wrong, [], 'each message has its own calls, lines and input')
   t.equal(seen.size, count + 1)
-  t.equal(connections.size, 4)
+  t.equal(new Set(causes.values()).size, 4, 'each connection has its request')
+  for (const token of causes.values()) {
+    const { data, summary } = await readProfile(viewer, token)
+    t.match(summary, { outcome: 'complete', route: upgrade[0], status: upgrade[1], exception: null })
+    t.notMatch(JSON.stringify(data), 'number', 'it has nothing of the messages')
+    const page = await (await fetch(`${viewer}/_profiler/${token}`)).text()
+    t.match(page, new RegExp(`Has caused.*${found.find(({ cause }) => cause === token)?.token}`, 's'))
+  }
   for (const socket of sockets) socket.close()
   await stop()
 }

@@ -276,19 +276,44 @@ class ServerExchange implements ObservedExchange {
     this.#source = source
   }
 
+  endUpgrade(head: string | undefined): void {
+    if (head !== undefined) this.trace.response = readUpgrade(head)
+    this.#end(() => {
+      this.finish()
+      const { response } = this.trace
+      const ending = response === undefined ? this.#judgeEnding() : { isSent: true, streamError: undefined }
+      this.#services.profiler.terminate(this.trace, { ...ending, response, sentBytes: undefined })
+    })
+  }
+
   end(): void {
+    this.#end(() => this.#terminate())
+  }
+
+  #end(terminate: () => void): void {
     if (this.#isEnded) return
     this.#isEnded = true
     try {
-      this.#terminate()
+      this.#endNext()
+      terminate()
     } finally {
       // If it has failed, the request is not in flight, either.
       this.#services.profiler.abandon(this.trace)
     }
   }
 
+  #judgeEnding() {
+    return judgeEnding({
+      message: this.#message,
+      reply: this.#reply,
+      socket: this.#socket,
+      isClosedByServer: this.#isClosedByServer,
+      source: this.#source,
+      thrown: this.trace.error,
+    })
+  }
+
   #terminate(): void {
-    this.#endNext()
     this.finish()
     const { trace } = this
     const { bytes, length } = this.#content
@@ -301,14 +326,7 @@ class ServerExchange implements ObservedExchange {
       const endFields = readEndFields(this.#reply)
       trace.page = { body: bytes, encoding, whole: length, isStreamed: this.#isStreamed, endFields }
     }
-    const { isSent, streamError } = judgeEnding({
-      message: this.#message,
-      reply: this.#reply,
-      socket: this.#socket,
-      isClosedByServer: this.#isClosedByServer,
-      source: this.#source,
-      thrown: trace.error,
-    })
+    const { isSent, streamError } = this.#judgeEnding()
     if (trace.response?.status === 404) this.#services.onMissing(this.request)
     this.#services.profiler.terminate(trace, {
       isSent,
@@ -331,6 +349,26 @@ function readHead(reply: ServerReply): Response {
   const headers = typeof text === 'string' ? parseHead(text) : listFields(reply)
   // Node sends any status up to 999.
   return new Response(null, { status: Math.min(reply.statusCode, 599), headers })
+}
+
+/** Reads the head with which a server has answered an upgrade; `undefined` if it is none of HTTP. */
+function readUpgrade(head: string): Response | undefined {
+  const [, digits] = /^HTTP\/1\.\d ([1-5]\d\d)/.exec(head) ?? []
+  if (digits === undefined) return undefined
+  const status = Number(digits)
+  const headers = parseHead(`${head}\r\n\r\n`)
+  return status < 200 ? new SwitchedProtocols(null, { headers }) : new Response(null, { status, headers })
+}
+
+/** An upgrade that the server has accepted. */
+class SwitchedProtocols extends Response {
+  override get status(): number {
+    return 101
+  }
+
+  override set status(_status: number) {
+    // The constructor of the base class sets one.
+  }
 }
 
 /** Reads the head that a stream has sent; `undefined` if there is none. */

@@ -50,7 +50,8 @@ export const lateWorkRule: FindingRule<Profile> = {
   title: 'Work after the response',
   find(profile) {
     const { late } = profile.collectors
-    return late === undefined ? [] : describeLateWork(profile, late)
+    // The listener of a connection begins its work behind the head of the upgrade.
+    return late === undefined || profile.summary.status === 101 ? [] : describeLateWork(profile, late)
   },
 }
 

@@ -38,6 +38,7 @@ function observe(t: Test, change: (exchange: ObservedExchange) => Partial<Observ
       closeStream: () => note('close'),
       pipe: () => note('pipe'),
       drain: () => undefined,
+      endUpgrade: head => note(`upgrade ${head?.split('\r\n')[0]}`),
       end: () => note('end'),
     }
     note('begin')
@@ -105,7 +106,7 @@ t.test('all code of a request runs in its context, however its bytes arrive', as
     note('after await', url)
   })
   server.on('upgrade', (_message, socket) => {
-    note('upgrade', undefined)
+    note('upgrade', '/upgrade')
     socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
   })
   const port = await listen(t, server)
