@@ -39,7 +39,16 @@ import {
   type Reason,
   type TroubledProfile,
 } from './answer.ts'
-import { type OverviewPart, type Sentence, toForeign, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
+import {
+  isForeign,
+  type OverviewPart,
+  type Sentence,
+  toForeign,
+  toParts,
+  toPlaceValue,
+  toPlainText,
+  toValue,
+} from './sentence.ts'
 import { divideTime, reader, stopped, type TimePart } from './time-parts.ts'
 
 /** The answer to the first questions about a request: where its time went, and what is wrong. */
@@ -217,7 +226,10 @@ function describeCalls(kind: WorkKind, profile: Profile, called: readonly Called
   const [first] = hops
   if (description === undefined || first === undefined) return description
   const where: Sentence = [', in ', ...nameHops(hops)]
-  if (cause === undefined) return { ...description, where }
+  // Where this process was blocked, its calls are shorter for it than their requests are.
+  const isWithin =
+    cause !== undefined && cause.part.time <= coveredWorkTime(kind.list(profile), readStops(profile)) * 1000
+  if (cause === undefined || !isWithin) return { ...description, where }
   const several = hops.length === 1 ? ` of ${formatNumber(first.count)}` : ''
   const lead = hops.every(({ count }) => count === 1) ? ': ' : `; in the longest${several}, `
   return { ...description, where: [...where, lead, ...toForeign([...cause.what, ...cause.where])] }
@@ -256,7 +268,7 @@ function nameHops(hops: readonly Hop[]): Sentence {
   const names = hops.map(({ name }) => toValue(name, causeNameLimit))
   const left = names.length - namedHops
   const shown = left > 1 ? [...names.slice(0, namedHops - 1), `${left} more`, ...names.slice(-1)] : names
-  return shown.flatMap((name, index) => (index === 0 ? [name] : [' → ', name]))
+  return toForeign(shown.flatMap((name, index) => (index === 0 ? [name] : [' → ', name])))
 }
 
 /** Names the line that started most of the work, as far as there is one. */
@@ -356,7 +368,11 @@ function writeSentence(
   const problem = findTrouble(shown, first?.part.place.panel)
   const end = problem === undefined ? [] : ['; ', ...problem]
   if (first === undefined) return fit([[...begin, ...end], begin])
-  const [, ...others] = causes.map(({ what, where }) => [', ', ...what, ...where])
+  const [, ...others] = causes.map(({ what, where }, index) => [
+    isForeign(causes[index - 1]?.where) ? '; here ' : ', ',
+    ...what,
+    ...where,
+  ])
   const withFirst = [...begin, ': ', ...first.what]
   const version = (count: number) => [...withFirst, ...first.where, ...others.slice(0, count).flat(), ...end]
   const withPlace = [...withFirst, ...first.where]

@@ -45,6 +45,11 @@ export function toForeign(sentence: Sentence): Sentence {
   return sentence.map(part => (typeof part !== 'string' && 'value' in part ? { ...part, isForeign: true } : part))
 }
 
+/** Whether a sentence is about another program. */
+export function isForeign(sentence: Sentence = []): boolean {
+  return sentence.some(part => typeof part !== 'string' && 'value' in part && part.isForeign === true)
+}
+
 /** Divides a sentence into its own texts and the recorded values. */
 export function toParts(sentence: Sentence): OverviewPart[] {
   return sentence.map(part => {

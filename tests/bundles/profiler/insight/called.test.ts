@@ -228,6 +228,15 @@ t.test('the sentence follows the longest calls to the last program', async t => 
       path,
     )
 
+  const work = { queries: { queries: [createQuery({ start: 395, end: 500, text: 'SELECT 1' })] } }
+  const busy = chain(2).map((init, index) =>
+    index === 0 ? { ...init, duration: 510, data: { ...init.data, ...work } } : init,
+  )
+  t.match(await sentenceOf(...busy), /; here 1 query took 105 ms \(bundles/, 'work of the program itself')
+  const [caller = {}, slower = {}] = chain(2)
+  const short = { ...caller, data: calls({ token: 'aaa001', target: '/gate', start: 2, end: 102 }), duration: 104 }
+  t.match(await sentenceOf(short, slower), /took 100 ms, in gate\.$/, 'a cause that is longer than the calls')
+
   const [shop = {}, gate = {}] = chain(3)
   t.match(await sentenceOf(shop, gate), / in gate: 1 HTTP client call took 38\d ms/, 'the next profile is missing')
   const own = { ...gate, program: 'shop' }
