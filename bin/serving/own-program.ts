@@ -24,7 +24,17 @@ export async function serveOwnProgram(options: ServeOptions): Promise<void> {
   checkOptions('serve()', options, shape)
   const directory = findDirectory(process.argv[1])
   enableCodeCache(directory)
-  await runMainProcess(directory, process.argv.slice(2), config => completeBundles(options.bundles, config))
+  await runMainProcess(directory, process.argv.slice(2), async config => {
+    if (config.environment === 'dev') await openLoadedLibraries(directory)
+    return completeBundles(options.bundles, config)
+  })
+}
+
+/** Lets the libraries that the program has imported report what they do. */
+async function openLoadedLibraries(directory: string): Promise<void> {
+  const { listenToFrameworks, openLibraries } = await import('../../bundles/libraries/libraries.ts')
+  await openLibraries(directory)
+  listenToFrameworks()
 }
 
 /** The folder of the application: the one with the `package.json` of the program, or else that of the program. */

@@ -27,7 +27,7 @@ import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
 import { koa } from './koa.ts'
 import { LateQueries } from './late-queries.ts'
-import { changeFiles, type Library } from './library.ts'
+import { changeFiles, changeLoaded, type FileChanges, type Library } from './library.ts'
 import { loopback } from './loopback.ts'
 import { memjs } from './memjs.ts'
 import { mongodb } from './mongodb.ts'
@@ -75,15 +75,20 @@ type PackageFinder = ReturnType<typeof createPackageFinder>
 const opened = new Set<string>()
 
 /** Changes the files of a library, wherever they are loaded from. */
-function openFiles({ changes, name }: Library): void {
+function openFiles({ changes, name }: Library, change: (files: FileChanges) => void): void {
   if (changes === undefined || opened.has(name)) return
   opened.add(name)
-  changeFiles(changes)
+  change(changes)
+}
+
+function changeAll(files: FileChanges): void {
+  changeLoaded(files)
+  changeFiles(files)
 }
 
 /**
  * Lets libraries report their queries, jobs and mails, which they do not do by themselves, and mysql2 its pools: their classes are changed
- * when they are loaded, so it must be called before the application is imported. Their exports stay the same objects. Nothing
+ * when they are loaded, or at once if they are. Their exports stay the same objects. Nothing
  * happens without the library in a folder `node_modules` of the directory or above it, and for a library that is `excluded`,
  * because something else reports its queries.
  */
@@ -96,7 +101,7 @@ export async function openLibraries(
     if (isFramework(library) || isExcluded(library.name)) continue
     for (const [name, open] of Object.entries(library.opens ?? {}))
       await openOnce(name.startsWith('node:') ? name : find(name), open)
-    if (find(library.name) !== undefined) openFiles(library)
+    if (find(library.name) !== undefined) openFiles(library, changeAll)
     findUnseen(find, library)
   }
 }
@@ -135,7 +140,7 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
   const everywhere = folders.flatMap(findersOf)
   for (const framework of frameworks) {
     if (everywhere.every(find => find(framework.name) === undefined)) continue
-    openFiles(framework)
+    openFiles(framework, changeFiles)
     await openDeclarations(framework, everywhere)
   }
   listenToFrameworks()

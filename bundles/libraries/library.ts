@@ -1,5 +1,5 @@
 import type { TracingChannel } from 'node:diagnostics_channel'
-import Module from 'node:module'
+import Module, { createRequire } from 'node:module'
 import path from 'node:path'
 import type { FrameworkRoute } from '../../kernel/contracts/functions.ts'
 import type { Queries, QueryEnd, QueryResult } from '../../kernel/contracts/queries.ts'
@@ -126,22 +126,34 @@ const changes: [end: string, change: FileChanges[string]][] = []
  * stay as they are. A file that is loaded already is not changed.
  */
 export function changeFiles(files: FileChanges): void {
-  const entries = Object.entries(files)
   // Node calls this method once for each file.
-  if (changes.length === 0 && entries.length > 0)
+  if (changes.length === 0 && Object.keys(files).length > 0)
     observeMethod(Module.prototype, 'load', (self, [file]) => findChange(self, String(file)))
-  for (const [end, change] of entries) changes.push([path.sep + path.normalize(end), change])
+  changes.push(...toChanges(files))
+}
+
+function toChanges(files: FileChanges): typeof changes {
+  return Object.entries(files).map(([end, change]) => [path.sep + path.normalize(end), change])
+}
+
+/** Changes the exports of files that are loaded already: a program of its own imports its libraries before it serves. */
+export function changeLoaded(files: FileChanges): void {
+  const loaded = Object.entries(createRequire(import.meta.url).cache)
+  for (const [file, module] of loaded) applyChanges(toChanges(files), module, file)
+}
+
+function applyChanges(to: typeof changes, module: NodeJS.Module | undefined, file: string): void {
+  for (const [end, change] of to) if (file.endsWith(end)) change(module?.exports, file)
 }
 
 const modulesFolder = `${path.sep}node_modules${path.sep}`
 
 function findChange(self: unknown, file: string) {
   if (!file.includes(modulesFolder)) noteLoad(file)
-  const found = changes.filter(([end]) => file.endsWith(end))
-  if (found.length === 0) return undefined
+  if (!changes.some(([end]) => file.endsWith(end))) return undefined
   return {
     after(result: unknown) {
-      for (const [, change] of found) change((self as NodeJS.Module).exports, file)
+      applyChanges(changes, self as NodeJS.Module, file)
       return result
     },
   }

@@ -7,13 +7,12 @@ import { createCallerSearch } from '../../lib/stack/callers.ts'
 import type { Library, WatchServices } from './library.ts'
 import { followQuery, isMeasured, isReporting, SqliteTransactions, serverOf, toParameters } from './measure-sqlite.ts'
 
-/** Its main file copies these functions to its class. */
 export const betterSqlite3: Library = {
   name: 'better-sqlite3',
   reports: 'queries',
   seenBy: 'patch',
   changes: {
-    'better-sqlite3/lib/methods/wrappers.js': exports => changeDatabase(Object(exports), 'better-sqlite3'),
+    'better-sqlite3/lib/database.js': exports => changeDatabase(Object(exports).prototype, 'better-sqlite3'),
   },
   watch: watchSqlite,
 }

@@ -409,10 +409,11 @@ t.test('only development with one of the libraries loads what changes them', asy
 /** A package with the files of better-sqlite3 that are changed. */
 const fakeSqlite = {
   'package.json': '{"main":"lib/index.js"}',
-  'lib/index.js': "module.exports = class {}\nObject.assign(module.exports.prototype, require('./methods/wrappers'))",
-  'lib/methods/wrappers.js': `
+  'lib/index.js': "module.exports = require('./database')",
+  'lib/database.js': `
     class Statement { all() { return [{ 1: 1 }] } }
-    Object.assign(exports, { exec() {}, prepare: () => new Statement() })`,
+    module.exports = class {}
+    Object.assign(module.exports.prototype, { exec() {}, prepare: () => new Statement() })`,
 }
 
 t.test('the tests of an application see the queries of its libraries', async t => {

@@ -97,10 +97,10 @@ const cases: readonly (readonly [
   [
     'a caller without a free connection waits, behind those that wait already',
     2,
-    query => Promise.all([query(120), query(120), query(120), query(0)]),
+    query => Promise.all([query(500), query(500), query(500), query(0)]),
     [{ limit: 2 }, { limit: 2 }],
   ],
-  ['the only connection', 1, query => Promise.all([query(120), query(0)]), [{ limit: 1 }]],
+  ['the only connection', 1, query => Promise.all([query(500), query(0)]), [{ limit: 1 }]],
 ]
 
 for (const [name, { lacks, start }] of Object.entries(libraries)) {

@@ -5,6 +5,7 @@ import { type Test, t } from 'tap'
 import { completeBundles } from '#bin/application/complete-bundles.ts'
 import { findDirectory } from '#bin/serving/own-program.ts'
 import { parseConfig } from '#tests/support/parse-config.ts'
+import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
 import { until } from '#tests/support/until.ts'
 import { startCountedFile, startProgram } from './site-process.ts'
 
@@ -57,6 +58,27 @@ t.test('an application in one file has the whole kernel in development', async t
   site.child.kill('SIGTERM')
   t.equal(await site.end(), 0)
   t.match(site.stdout, /^Sinfonietta serves .* \(dev, debug on\)\n[\s\S]*hello_name/)
+})
+
+t.test('the queries of libraries that the program itself imports are recorded', { skip: lacksPostgres }, async t => {
+  const server = await startPostgres(t)
+  const directory = writeApplication(
+    t,
+    `import { Response } from 'sinfonietta'
+     import { serve } from 'sinfonietta/server'
+     import pg from 'pg'
+     const pool = new pg.Pool(${JSON.stringify(server)})
+     const show = async () => Response.json((await pool.query('SELECT 1 AS one')).rows)
+     await serve({ bundles: [{ name: 'shop', register: ({ routes }) => void routes.get('home', '/', show) }] })
+     await pool.end()`,
+  )
+  const site = startCountedFile(t, path.join(directory, 'dist/app.js'), ['--port=0'])
+  const page = await fetch(await site.url())
+  t.strictSame(await page.json(), [{ one: 1 }])
+  const profile = await fetch(`${page.headers.get('x-debug-token-link')}.json`)
+  t.match(await profile.json(), { summary: { queries: 1 } })
+  site.child.kill('SIGTERM')
+  t.equal(await site.end(), 0)
 })
 
 t.test('without APP_ENV, NODE_ENV=production makes it an application in production, with workers too', async t => {

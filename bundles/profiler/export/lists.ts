@@ -8,6 +8,7 @@ import { schemaVersion } from '../profile/json.ts'
 import { listDataLink, listLink, mailsLink, profileDataLink, routesDataLink, routesLink } from '../profile/links.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { nameOfUnit, unitOf } from '../profile/units.ts'
+import { workTime } from '../profile/work.ts'
 import { joinBlocks, toList, toSpan, writeCounts } from './markdown-text.ts'
 
 /** The JSON of a search result; `docs/reference/profile.md` describes it. */
@@ -208,7 +209,7 @@ export function mailsToJson({ mails, notes, total }: MailsReport): PublicMails {
         ...{ index, subject, from, to, attachments, error },
         outcome: outcome.text,
         time: sender.time + start,
-        duration: end === undefined ? null : end - start,
+        duration: end === undefined ? null : workTime(mail),
         sender: nameOfUnit(sender),
       }
     }),

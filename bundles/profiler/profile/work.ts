@@ -156,12 +156,12 @@ export function readDrains(events: Profile['collectors']['events']): readonly Pe
 /** What is recorded of such periods. */
 export interface Stopped {
   readonly blocks: readonly Period[]
-  readonly pauses: { readonly first: readonly Period[] }
+  readonly pauses: { readonly longest: readonly Period[] }
 }
 
 /** The periods in which the event loop ran no callback, in their order. */
 export function stopsOf(memory: Stopped | undefined): readonly Period[] {
-  return memory === undefined ? [] : joinPeriods([...memory.blocks, ...memory.pauses.first])
+  return memory === undefined ? [] : joinPeriods([...memory.blocks, ...memory.pauses.longest])
 }
 
 /** Milliseconds of awaited work in which the event loop ran no callback. */

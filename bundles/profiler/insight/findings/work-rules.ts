@@ -8,7 +8,16 @@ import { formatCount, formatDuration, shorten, toOneLine } from '../../profile/f
 import { groupBy } from '../../profile/group-by.ts'
 import type { CollectorTypes, Profile } from '../../profile/profile.ts'
 import { unitOf } from '../../profile/units.ts'
-import { hasClientLeft, joinPeriods, periodOf, readStops, subtractPeriods, totalOf } from '../../profile/work.ts'
+import {
+  hasClientLeft,
+  joinPeriods,
+  periodOf,
+  readStops,
+  stoppedTime,
+  subtractPeriods,
+  totalOf,
+  workTime,
+} from '../../profile/work.ts'
 import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs, type StoredLog } from '../../subjects/logs/read.ts'
 import { isLateMail, nameOfMail, readMails, type StoredMail } from '../../subjects/mails/read.ts'
@@ -208,7 +217,7 @@ export const transactionMailRule: FindingRule<Profile> = {
 }
 
 /** Work that a transaction may wait for. */
-type HeldWork = Pick<StoredCall, 'caller' | 'end' | 'index' | 'start'>
+type HeldWork = Pick<StoredCall, 'caller' | 'end' | 'index' | 'start' | 'stopped'>
 
 function countHeld(profile: Profile, work: readonly HeldWork[]): number {
   return findHeldTransactions(profile, work).reduce((sum, { work }) => sum + work.length, 0)
@@ -226,7 +235,8 @@ function findHeldTransactions<work extends HeldWork>(profile: Profile, work: rea
     const gaps = queries.slice(1).map((query, at) => ({ start: queries[at]?.end ?? Infinity, end: query.start }))
     const held = gaps.flatMap(({ end: until, start: from }) => {
       const inside = ended.filter(({ end = Infinity, start }) => start >= from && end <= until)
-      return sumOfTimes(inside) * 2 > until - from ? inside : []
+      const gap = { start: from, end: until }
+      return sumOfTimes(inside) * 2 > workTime({ ...gap, stopped: stoppedTime(gap, readStops(profile)) }) ? inside : []
     })
     const [first] = held
     return first === undefined ? [] : [{ work: held, first, held: sumOfTimes(held) }]
@@ -277,7 +287,7 @@ function findIdleTransactions(profile: Profile): { readonly before: StoredQuery;
 }
 
 function sumOfTimes(work: readonly HeldWork[]): number {
-  return work.reduce((sum, { end = 0, start }) => sum + end - start, 0)
+  return work.reduce((sum, each) => sum + workTime(each), 0)
 }
 
 /**

@@ -217,9 +217,9 @@ function functionsOf({ index, parent }: EventNode): Claim['part'] {
   return { ...part(kind, label, 'events'), event, place: { panel: 'events', anchor: `span-${index}` } }
 }
 
-function blockedBy({ by, call, isOwn }: CausedBlock, { summary }: Profile): Claim['part'] {
+function blockedBy({ by, calls, isOwn }: CausedBlock, { summary }: Profile): Claim['part'] {
   // A synchronous call is recorded on its request.
-  if (call !== undefined) return own
+  if (calls.length > 0) return own
   if (by === summary.token) return isOwn ? own : unknownWork
   if (by === '') return unknownWork
   return { ...part('blocked', 'Blocked by other work', 'memory'), place: { panel: 'time', token: by } }

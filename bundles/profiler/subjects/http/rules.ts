@@ -5,7 +5,7 @@ import { describePlaces, findCommonField, findRuns } from '../../insight/finding
 import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { coveredWorkTime, readCalled, readStops, sumWithin, workTime } from '../../profile/work.ts'
+import { coveredWorkTime, readCalled, readStops, stoppedTime, sumWithin, workTime } from '../../profile/work.ts'
 import { patternOf, readCalls, type StoredCall } from './read.ts'
 
 const urlLength = 120
@@ -236,9 +236,11 @@ export function createUnlimitedCallRule(least: number = longCall): FindingRule<P
   }
 }
 
-/** Milliseconds of a call until the response of the request was sent. */
-function waitedTime({ end, start }: StoredCall, { summary: { duration } }: Profile): number {
-  return Math.min(end ?? duration, duration) - start
+/** The own milliseconds of a call until the response of the request was sent. */
+function waitedTime({ end, start }: StoredCall, profile: Profile): number {
+  const { duration } = profile.summary
+  const waited = { start, end: Math.min(end ?? duration, duration) }
+  return workTime({ ...waited, stopped: stoppedTime(waited, readStops(profile)) })
 }
 
 /** Limit of `repeated-calls`: equal calls. Two may come from independent parts of a page. */

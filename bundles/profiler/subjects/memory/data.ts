@@ -8,11 +8,14 @@ export type MemoryData = v.InferOutput<typeof memorySchema>
 /** A synchronous call for files or processes. Times are in milliseconds, the start from that of the main request. */
 export type SyncCallData = NonNullable<MemoryData['syncCalls']>[number]
 
+/** Later calls are not recorded. */
+export const syncCallLimit = 200
+
 /** The runs of the garbage collector during a request. */
 type GcPauses = MemoryData['pauses']
 
 /** A run of the garbage collector, in milliseconds from the start of the request. */
-export type GcPause = GcPauses['first'][number]
+export type GcPause = GcPauses['longest'][number]
 
 /** A time in which the event loop was blocked. Times are in milliseconds, the start from that of the request. */
 export type LoopBlock = MemoryData['blocks'][number]
@@ -51,8 +54,8 @@ export const memorySchema = v.object({
     count,
     /** Milliseconds of all of them. */
     total: amount,
-    /** The first 20. */
-    first: list(
+    /** The longest 100, in the order of their starts. */
+    longest: list(
       v.object({
         start: number,
         duration: amount,
@@ -78,7 +81,7 @@ export const memorySchema = v.object({
       span: maybe(check.count),
     }),
   ),
-  /** Synchronous calls for files and processes that took 50 ms or more, also those of sub-requests. Only in development. */
+  /** Synchronous calls for files and processes that took 50 ms or more, also those of sub-requests, at most 200. Only in development. */
   syncCalls: maybe(
     list(
       v.object({

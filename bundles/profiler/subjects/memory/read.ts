@@ -1,7 +1,18 @@
 import { type EventNode, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
-import { formatBytes, formatDuration, formatShare, type Row } from '../../profile/format.ts'
+import { formatBytes, formatDuration, formatPlace, formatShare, type Row } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { endOf, isAwaitedSystem, type Period, periodOf, readDrains, readReceived } from '../../profile/work.ts'
+import {
+  endOf,
+  isAwaitedSystem,
+  joinPeriods,
+  overlapPeriods,
+  type Period,
+  periodOf,
+  readDrains,
+  readReceived,
+  totalOf,
+} from '../../profile/work.ts'
 import type { LoopBlock, SyncCallData } from './data.ts'
 
 /** Lists the CPU time, the idle time and the memory of the process during a request: those that are known. */
@@ -19,7 +30,7 @@ export function listUsage(profile: Profile): Row[] {
 
 /** The runs of the garbage collector, in microseconds since the request began. */
 export function readPauses({ collectors: { memory } }: Profile): (Period & { readonly kind: string })[] {
-  const runs = memory?.pauses.first ?? []
+  const runs = memory?.pauses.longest ?? []
   return runs.map(({ duration, kind = 'gc', start }) => {
     return { kind, start: Math.max(0, start * 1000), duration: duration * 1000 }
   })
@@ -27,8 +38,8 @@ export function readPauses({ collectors: { memory } }: Profile): (Period & { rea
 
 /** A block of the event loop, and its cause. */
 export interface CausedBlock extends LoopBlock {
-  /** The synchronous call that is most of it. */
-  readonly call: SyncCallData | undefined
+  /** The calls of one synchronous function at one line that are most of it. */
+  readonly calls: readonly SyncCallData[]
   /**
    * Whether the process ran at all: with hardly any CPU time, without a call and without a synchronous query, it was stopped, or it waited
    * in a call that is not recorded.
@@ -50,12 +61,13 @@ export function readBlocks({ collectors }: Pick<Profile, 'collectors'>): CausedB
   const queries = (collectors.queries?.queries ?? [])
     .filter(({ system }) => !isAwaitedSystem(system))
     .map(({ end, start }) => periodOf({ start, end }))
+  const synchronous = joinPeriods([...syncCalls, ...queries])
   return blocks.map(block => {
-    const call = syncCalls.find(call => isMostOf(call, block))
-    const isKnown = call !== undefined || queries.some(query => isMostOf(query, block))
+    const calls = findMainCalls(syncCalls, block)
+    const isKnown = isMostOf(synchronous, block)
     const hasRun = isKnown || block.cpu >= block.duration * leastRunning
     const away = isKnown || block.cpu >= block.duration * notable ? 0 : block.duration - block.cpu
-    return { ...block, call, hasRun, away: hasRun ? away : block.duration }
+    return { ...block, calls, hasRun, away: hasRun ? away : block.duration }
   })
 }
 
@@ -68,14 +80,14 @@ const leastWork = 100
 /** The blocks that are long enough for a finding, and those in which the process did not run. */
 export function findLongBlocks(profile: Profile): CausedBlock[] {
   return readBlocks(profile).filter(
-    ({ call, cpu, duration, hasRun }) => duration >= leastBlock && (call !== undefined || !hasRun || cpu >= leastWork),
+    ({ calls, cpu, duration, hasRun }) => duration >= leastBlock && (calls.length > 0 || !hasRun || cpu >= leastWork),
   )
 }
 
 /** The blocks that a request has caused, as far as that is known: no other request was in flight, or its own work was seen. */
 export function listOwnBlocks(profile: Profile): CausedBlock[] {
-  return readBlocks(profile).filter(({ by, call, hasRun, isAlone }) => {
-    const isOwn = by === profile.summary.token || (by === '' && (isAlone || call !== undefined))
+  return readBlocks(profile).filter(({ by, calls, hasRun, isAlone }) => {
+    const isOwn = by === profile.summary.token || (by === '' && (isAlone || calls.length > 0))
     return hasRun && isOwn
   })
 }
@@ -103,9 +115,14 @@ export function findBlocker(block: CausedBlock, profile: Profile): EventNode | '
 /** Microseconds. */
 const precision = 100
 
-function isMostOf(call: Period, block: LoopBlock): boolean {
-  const overlap = Math.min(endOf(block), endOf(call)) - Math.max(block.start, call.start)
-  return overlap > block.duration / 2
+function isMostOf(calls: readonly Period[], block: LoopBlock): boolean {
+  return totalOf(overlapPeriods([block], calls)) > block.duration / 2
+}
+
+function findMainCalls(calls: readonly SyncCallData[], block: LoopBlock): readonly SyncCallData[] {
+  const inside = calls.filter(call => call.start < endOf(block) && endOf(call) > block.start)
+  const groups = groupBy(inside, ({ caller = {}, name }) => `${name} ${formatPlace(caller)}`)
+  return [...groups.values()].find(group => isMostOf(group, block)) ?? []
 }
 
 /**
@@ -116,7 +133,12 @@ function isMostOf(call: Period, block: LoopBlock): boolean {
 export function listenerTime(node: EventNode, profile: Profile, without: readonly Period[] = []): number {
   const { events, memory } = profile.collectors
   const { token } = profile.summary
-  const delays: Period[] = [...readReceived(events), ...readDrains(events), ...(memory?.pauses.first ?? []), ...without]
+  const delays: Period[] = [
+    ...readReceived(events),
+    ...readDrains(events),
+    ...(memory?.pauses.longest ?? []),
+    ...without,
+  ]
   const own: Period[] = []
   for (const block of readBlocks(profile)) {
     const { away, by, duration, start } = block

@@ -29,7 +29,7 @@ import {
 import { middlewarePart } from '../../record/middleware-trace.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
-import type { GcPause, LoopBlock, SyncCallData } from './data.ts'
+import { type GcPause, type LoopBlock, type SyncCallData, syncCallLimit } from './data.ts'
 
 /**
  * The resources of the process while a main request is handled: memory, CPU and event loop. In production the modules of Node.js
@@ -87,11 +87,10 @@ function createMemoryCollector(): CollectorOf<'memory'> {
 
 const eventLoopUtilization = performance.eventLoopUtilization.bind(performance)
 
-const pauseLimit = 20
+const pauseLimit = 100
 
-const blockLimit = 20
-
-const syncCallLimit = 20
+/** Ten seconds of blocks: without a block, what waited meanwhile would be slow. */
+const blockLimit = 200
 
 /** Milliseconds that a reading is reused while requests follow one another closely. */
 const closeLifetime = 1
@@ -108,7 +107,7 @@ export class UsageTrace {
    * Mutable, because the collector hands it out before all runs are known: they are reported up to two turns of the
    * event loop later, also after the end of the request.
    */
-  readonly pauses: { count: number; total: number; readonly first: GcPause[] } = { count: 0, total: 0, first: [] }
+  readonly pauses: { count: number; total: number; readonly longest: GcPause[] } = { count: 0, total: 0, longest: [] }
   /** A block is detected when the request ends, else by a timer, also after the end of the request. */
   readonly blocks: LoopBlock[] = []
   /** Long synchronous calls for files and processes. */
@@ -132,8 +131,13 @@ export class UsageTrace {
     const { pauses } = this
     pauses.count++
     pauses.total = roundTime(pauses.total + duration)
-    if (pauses.first.length < pauseLimit)
-      pauses.first.push({ start: roundTime(start), duration: roundTime(duration), kind })
+    const { longest } = pauses
+    if (longest.length === pauseLimit) {
+      const shortest = longest.reduce((one, other) => (other.duration < one.duration ? other : one))
+      if (shortest.duration >= duration) return
+      longest.splice(longest.indexOf(shortest), 1)
+    }
+    longest.push({ start: roundTime(start), duration: roundTime(duration), kind })
   }
 
   /** Records a long synchronous call. */

@@ -5,12 +5,12 @@ import { formatDuration, formatPlace } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { endOf, totalOf } from '../../profile/work.ts'
-import type { SyncCallData } from './data.ts'
+import { type SyncCallData, syncCallLimit } from './data.ts'
 import { type CausedBlock, findBlocker, findLongBlocks, readBlocks } from './read.ts'
 
 /** The synchronous calls that `blocked-loop` reports. */
-export function findBlockingCalls(profile: Profile): readonly (SyncCallData | undefined)[] {
-  return findLongBlocks(profile).map(({ call }) => call)
+export function findBlockingCalls(profile: Profile): readonly SyncCallData[] {
+  return findLongBlocks(profile).flatMap(({ calls }) => calls)
 }
 
 /** Finds long blocks of the event loop, and what caused each: a listener, a controller, a call, or another request. */
@@ -23,7 +23,7 @@ export const blockedLoopRule: FindingRule<Profile> = {
     return [...groups].map(([by, blocks]) => {
       const time = totalOf(blocks)
       const longest = blocks.reduce((one, other) => (other.duration > one.duration ? other : one))
-      const isOwn = by === token || (by === '' && (longest.isAlone || longest.call !== undefined))
+      const isOwn = by === token || (by === '' && (longest.isAlone || longest.calls.length > 0))
       return {
         severity: 'warning' as const,
         ...(isOwn ? describeOwnBlock(longest, describeTime(blocks), profile) : describeBlock(by, describeTime(blocks))),
@@ -48,7 +48,7 @@ function describeOwnBlock(block: CausedBlock, time: string, profile: Profile): D
   const { name, ...place } = findWorker(block, profile)
   const during = name === '' ? '' : ', in {name}'
   const either = name === '' ? ', by this request or by' : ', in {name} or in'
-  const isUnknown = !block.isOwn && block.call === undefined
+  const isUnknown = !block.isOwn && block.calls.length === 0
   return {
     problem: isUnknown
       ? `The event loop was blocked for ${time}${either} work that was not recorded.`
@@ -88,7 +88,7 @@ interface Worker extends Partial<RuleFinding> {
 
 /** Finds what was at work at the end of a block: a synchronous call, else the innermost listener, else the controller. */
 function findWorker(block: CausedBlock, profile: Profile): Worker {
-  const { call } = block
+  const [call] = block.calls
   if (call !== undefined) {
     const values = { name: `${call.name}()` }
     const work = [{ caller: call.caller ?? {} }]
@@ -119,8 +119,10 @@ export const synchronousCallRule: FindingRule<Profile> = {
   name: 'synchronous-call',
   title: 'Synchronous call',
   find(profile) {
+    const { syncCalls = [] } = profile.collectors.memory ?? {}
+    const isWhole = syncCalls.length < syncCallLimit
     const blocking = findBlockingCalls(profile)
-    const calls = (profile.collectors.memory?.syncCalls ?? [])
+    const calls = syncCalls
       .filter(call => !blocking.includes(call))
       .map(({ caller = {}, ...call }) => ({ ...call, caller }))
     return [...groupBy(calls, ({ caller, name }) => `${name} ${formatPlace(caller)}`).values()].map(group => {
@@ -128,7 +130,7 @@ export const synchronousCallRule: FindingRule<Profile> = {
       const time = group.reduce((sum, { duration }) => sum + duration, 0)
       return {
         severity: 'warning',
-        problem: `{call} blocked the event loop for ${formatDuration(time)}${group.length > 1 ? ` (${group.length} calls)` : ''}.`,
+        problem: `{call} blocked the event loop for ${formatDuration(time)}${group.length > 1 ? ` in ${isWhole ? '' : 'at least '}${group.length} long calls` : ''}.`,
         ...describePlaces(
           group,
           { call: `${name}()`, promise: name.replace(/^fs\./, 'fs.promises.').replace(/Sync$/, '') },

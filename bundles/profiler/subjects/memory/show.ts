@@ -106,12 +106,12 @@ function draw({ cpu, heap, loop, wall }: MemoryData) {
   }
 }
 
-function viewPauses({ pauses: { count, first, total }, wall }: MemoryData) {
+function viewPauses({ pauses: { count, longest, total }, wall }: MemoryData) {
   const whole = { start: 0, duration: wall }
-  const kinds = groupBy(first, ({ kind }) => kind ?? 'other')
+  const kinds = groupBy(longest, ({ kind }) => kind ?? 'other')
   return {
     pauseShare: formatShare(total, wall),
-    pauses: first.map(pause => ({
+    pauses: longest.map(pause => ({
       label: `${pause.kind ?? 'other'}: ${formatDuration(pause.duration)} at ${formatDuration(pause.start)}`,
       bar: toBar(pause, whole),
     })),
@@ -119,6 +119,6 @@ function viewPauses({ pauses: { count, first, total }, wall }: MemoryData) {
       const time = group.reduce((sum, { duration }) => sum + duration, 0)
       return `${group.length} ${kind} in ${formatDuration(time)}`
     }),
-    morePauses: Math.max(0, count - first.length),
+    morePauses: Math.max(0, count - longest.length),
   }
 }

@@ -1,5 +1,6 @@
 import { isCache } from '../../../../lib/sql/tokens.ts'
 import { formatPlace, roundTime } from '../../profile/format.ts'
+import { joinPeriods, type Period } from '../../profile/work.ts'
 import { type Trace, withDescendants } from '../../record/trace.ts'
 import type { RepeatedBelow } from './data.ts'
 import type { PackedQueries } from './pack.ts'
@@ -14,7 +15,10 @@ const statementLimit = 10
 export function findRepeatedBelow(trace: Trace): readonly RepeatedBelow[] {
   const requests = withDescendants(trace).filter(request => request !== trace)
   if (requests.length < leastRequests) return []
-  const groups = new Map<string, { below: RepeatedBelow; requests: Set<Trace>; values: Set<string> }>()
+  const groups = new Map<
+    string,
+    { below: RepeatedBelow; periods: Period[]; requests: Set<Trace>; values: Set<string> }
+  >()
   for (const request of requests) {
     // The data of the collector with this name.
     const packed = request.collected?.data.queries as PackedQueries | undefined
@@ -25,22 +29,28 @@ export function findRepeatedBelow(trace: Trace): readonly RepeatedBelow[] {
       if (isCache(system) || !isReading(operationOf(text), text)) continue
       const key = `${text} ${formatPlace(caller ?? {})}`
       const group = groups.get(key) ?? {
-        below: { system, text, caller, count: 0, time: 0, requests: 0, isSame: true },
+        below: { system, text, caller, count: 0, periods: [], requests: 0, isSame: true },
+        periods: [],
         requests: new Set(),
         values: new Set(),
       }
       groups.set(key, group)
       group.requests.add(request)
       group.values.add(JSON.stringify(parameters ?? []))
+      group.periods.push({ start: start + request.start - trace.start, duration: end - start })
       group.below = {
         ...group.below,
         count: group.below.count + 1,
-        time: roundTime(group.below.time + end - start),
         requests: group.requests.size,
         isSame: group.values.size === 1,
       }
     }
   }
-  const all = [...groups.values()].map(({ below }) => below)
-  return all.filter(({ requests }) => requests >= leastRequests).slice(0, statementLimit)
+  return [...groups.values()]
+    .filter(({ requests }) => requests.size >= leastRequests)
+    .slice(0, statementLimit)
+    .map(({ below, periods }) => ({
+      ...below,
+      periods: joinPeriods(periods).map(({ duration, start }) => [roundTime(start), roundTime(duration)]),
+    }))
 }

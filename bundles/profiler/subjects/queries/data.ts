@@ -79,8 +79,8 @@ const below = v.object({
   text: check.text,
   caller: maybe(caller),
   count: check.count,
-  /** Milliseconds of all of them. */
-  time: amount,
+  /** Starts, since that of the request, and durations in milliseconds: the times in which at least one of them was not over. */
+  periods: list(v.tuple([check.amount, check.amount])),
   /** How many sub-requests have made them. */
   requests: check.count,
   /** Whether all had the same values. */

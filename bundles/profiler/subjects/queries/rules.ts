@@ -14,7 +14,16 @@ import {
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
-import { countAllCalls, coveredWorkTime, readStops, sumWithin, workTime } from '../../profile/work.ts'
+import {
+  countAllCalls,
+  coveredWorkTime,
+  type Period,
+  readStops,
+  subtractPeriods,
+  sumWithin,
+  totalOf,
+  workTime,
+} from '../../profile/work.ts'
 import { hasConsole } from '../../record/recording-policy.ts'
 import type { RepeatedBelow } from './data.ts'
 import {
@@ -405,7 +414,7 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
         evidence: { count: queries.length, time: timeOf(queries) },
       }
     })
-    return [...items, ...readBelow(profile).map(describeBelow)]
+    return [...items, ...readBelow(profile).map(below => describeBelow(below, readStops(profile)))]
   },
   measure: {
     unit: 'queries',
@@ -423,7 +432,15 @@ function readBelow({ collectors }: Profile): readonly RepeatedBelow[] {
 }
 
 /** The queries of sub-requests: the profile of each of them shows one. */
-function describeBelow({ caller = {}, count, isSame, requests, text, time }: RepeatedBelow): RuleFinding {
+function describeBelow(
+  { caller = {}, count, isSame, periods, requests, text }: RepeatedBelow,
+  stops: readonly Period[],
+): RuleFinding {
+  const own = subtractPeriods(
+    periods.map(([start, duration]) => ({ start, duration })),
+    stops,
+  )
+  const time = totalOf(own)
   const how = isSame ? ' with the same values' : ''
   return {
     severity: 'warning',

@@ -6,6 +6,7 @@ import { toSummaryView } from '../../insight/summary-view.ts'
 import { isPage } from '../../panels/parts.ts'
 import { formatCount, formatDuration, formatTime } from '../../profile/format.ts'
 import { mailLink, mailsLink, profileLink } from '../../profile/links.ts'
+import { workTime } from '../../profile/work.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { readMails } from '../../subjects/mails/read.ts'
 import { alternatesOf, type PageForm, type ProfilerApplication, protect, renderPage, respondData } from '../page.ts'
@@ -32,7 +33,7 @@ export async function renderMails(
 }
 
 function viewMail({ mail, sender }: SentMail) {
-  const { attachments, end, from, html, index, outcome, start, subject, to } = mail
+  const { attachments, from, html, index, outcome, start, subject, to } = mail
   const link = profileLink(sender.token, 'mails')
   return {
     subject: subject || '(no subject)',
@@ -42,7 +43,7 @@ function viewMail({ mail, sender }: SentMail) {
     to: to.join(', '),
     outcome: outcome.text,
     level: outcome.level,
-    time: end === undefined ? '' : formatDuration(end - start),
+    time: mail.end === undefined ? '' : formatDuration(workTime(mail)),
     at: formatTime(sender.time + start),
     attachments: attachments.length === 0 ? '' : formatCount(attachments.length, 'attachment'),
     sender: toSummaryView(sender).title,

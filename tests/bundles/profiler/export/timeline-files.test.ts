@@ -53,7 +53,7 @@ function countOf({ children }: Drawn): number {
 t.test('a trace has the fields that Perfetto needs, GC runs and warnings', async t => {
   const memory = {
     pauses: {
-      first: [
+      longest: [
         { start: 2, duration: 0.5, kind: 'minor' },
         { start: -1, duration: 1 },
       ],

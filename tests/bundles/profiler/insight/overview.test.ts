@@ -25,7 +25,7 @@ function spansOf(end: number): unknown[] {
   ]
 }
 
-const usage = { wall: 100, cpu: {}, heap: {}, requests: {}, pauses: { count: 0, total: 0, first: [] }, blocks: [] }
+const usage = { wall: 100, cpu: {}, heap: {}, requests: {}, pauses: { count: 0, total: 0, longest: [] }, blocks: [] }
 
 /** Queries of one line, one after another. */
 function queriesOf(count: number, duration: number, line = 24): object[] {
@@ -83,7 +83,7 @@ t.test('each moment belongs to one part', async t => {
     memory: {
       ...usage,
       loop: { active: 100, idle: 0 },
-      pauses: { count: 1, total: 2, first: [{ start: 4, duration: 2 }] },
+      pauses: { count: 1, total: 2, longest: [{ start: 4, duration: 2 }] },
     },
   }
   t.strictSame(partsOf(data, { duration: 100 }), {
@@ -170,7 +170,7 @@ t.test('a part is divided into waiting and work by what the event loop did meanw
     { 'Database queries': 30, 'Waiting in the controller': 20, Controller: 40 },
     'the query may have had the rest of the waiting',
   )
-  const pauses = { count: 1, total: 10, first: [{ start: 50, duration: 10 }] }
+  const pauses = { count: 1, total: 10, longest: [{ start: 50, duration: 10 }] }
   t.match(
     partsOf({ events: eventsOf([[2000, 90_000, 80_000]]), memory: { ...usage, loop: {}, pauses } }, init),
     { 'Garbage collection': 10, 'Waiting in the controller': 80 },
@@ -314,7 +314,7 @@ t.test('the parts of any profile add up to its duration', async t => {
     memory: fc.record({
       loop: fc.record({ active: time, idle: time }),
       blocks: fc.array(period),
-      pauses: fc.record({ count: fc.nat(), total: time, first: fc.array(period) }),
+      pauses: fc.record({ count: fc.nat(), total: time, longest: fc.array(period) }),
     }),
   })
   fc.assert(
@@ -456,7 +456,7 @@ t.test('the sentence names other causes', async t => {
     ],
     [{ events: { spans: spansOf(12), dropped: 0 } }, 'sending took 87 ms'],
     [
-      { events, memory: { ...memory, pauses: { count: 1, total: 60, first: [{ start: 10, duration: 60 }] } } },
+      { events, memory: { ...memory, pauses: { count: 1, total: 60, longest: [{ start: 10, duration: 60 }] } } },
       'garbage collection took 60 ms, controller ShopController.show took 30 ms',
     ],
     [

@@ -23,7 +23,7 @@ import { recordServer } from '#tests/support/record-server.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 
 const usage = { wall: 500, cpu: {}, heap: {}, requests: {}, loop: { active: 400, idle: 100 } }
-const pauses = { count: 0, total: 0, first: [] }
+const pauses = { count: 0, total: 0, longest: [] }
 const blockOf = (start: number, duration: number, by = 'abc123') => ({
   start,
   duration,
@@ -68,13 +68,39 @@ t.test('a query, a call and a wait that a blocked event loop makes long have no 
     t.notOk(blocked.includes(rule), `${rule} behind a block`)
     const collected = {
       ...pauses,
-      first: [
+      longest: [
         { start: 12, duration: 210 },
         { start: 224, duration: 204 },
       ],
     }
     t.notOk(rulesOf({ ...data, memory: { ...memoryOf(), pauses: collected } }).includes(rule), `${rule} and garbage`)
   }
+  t.end()
+})
+
+t.test('a call that a blocked event loop makes longer than two seconds needs no limit', t => {
+  const call = { ...callOf(10, 2500), isUnlimited: true }
+  const rulesOf = (...blocks: readonly object[]) => {
+    const data = { http: { calls: [call], omitted: 0 }, memory: memoryOf(...blocks) }
+    return findFindings(createProfile(data, { duration: 2600 })).map(({ rule }) => rule)
+  }
+  t.ok(rulesOf().includes('unlimited-call'))
+  t.notOk(rulesOf(blockOf(100, 900)).includes('unlimited-call'))
+  t.end()
+})
+
+t.test('the time of a call in a transaction is its own, too', t => {
+  const queries = [
+    createQuery({ text: 'BEGIN', start: 0, end: 1, transaction: 1 }),
+    createQuery({ text: 'COMMIT', start: 431, end: 432, transaction: 1 }),
+  ]
+  const problemsOf = (end: number) => {
+    const data = { queries: { queries, omitted: 0 }, http: { calls: [callOf(2, end)], omitted: 0 } }
+    const findings = findFindings(createProfile({ ...data, memory: memoryOf(blockOf(10, 400)) }, { duration: 470 }))
+    return findings.flatMap(({ problem, rule }) => (rule === 'transaction-call' ? [problem] : []))
+  }
+  t.match(problemsOf(430), [/ 1 HTTP client call of 28 ms: /])
+  t.strictSame(problemsOf(412), [], 'its own 10 ms are less than half of the 30 ms without a query')
   t.end()
 })
 
@@ -114,6 +140,22 @@ t.test(
   },
 )
 
+t.test('many synchronous calls are the cause of one block', t => {
+  const at = (line: number) => ({ name: 'child_process.execSync', duration: 60, caller: { file: '/app.js', line } })
+  const calls = Array.from({ length: 6 }, (_, index) => ({ ...at(7), start: 10 + 62 * index }))
+  const block = { ...blockOf(10, 372, ''), cpu: 1, isOwn: false }
+  const problemsOf = (syncCalls: readonly object[]) =>
+    findFindings(createProfile({ events, memory: { ...memoryOf(block), syncCalls } }, { duration: 470 })).map(
+      ({ problem, rule, values }) => [rule, problem, values?.name],
+    )
+  const problem = 'This request blocked the event loop for 372 ms, in {name}.'
+  t.strictSame(problemsOf(calls), [['blocked-loop', problem, 'child_process.execSync()']])
+  // Of different lines, none is most of the block, but the process ran.
+  const others = problemsOf(calls.map((call, index) => ({ ...call, ...at(index) })))
+  t.notMatch(others.join(' '), 'did not run')
+  t.end()
+})
+
 t.test('the own times of random work are those without blocks and garbage, added up moment by moment', t => {
   const period = fc.record({ start: fc.nat(300), duration: fc.nat(120) })
   const periods = fc.array(period, { maxLength: 5 })
@@ -128,7 +170,7 @@ t.test('the own times of random work are those without blocks and garbage, added
         http: { calls: calls.map(each => ({ ...callOf(0, 0), ...toEnd(each) })), omitted: 0 },
         memory: {
           ...memoryOf(...blocks.map(({ duration, start }) => blockOf(start, duration))),
-          pauses: { ...pauses, first: garbage },
+          pauses: { ...pauses, longest: garbage },
         },
       })
       const isStopped = (moment: number) =>
@@ -231,7 +273,7 @@ t.test('parts, causes and findings of random turns are those that they were', t 
           queries: { queries: queries.map(each => createQuery(each)), omitted: 0 },
           memory: {
             ...memoryOf(...blocks),
-            pauses: { ...pauses, first: all.filter(({ kind }) => kind === 'collects') },
+            pauses: { ...pauses, longest: all.filter(({ kind }) => kind === 'collects') },
           },
         },
         { duration },

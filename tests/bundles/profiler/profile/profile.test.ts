@@ -42,7 +42,7 @@ t.test('a damaged field loses only that field', t => {
     loop: { active: 0, idle: 0 },
     heap: { before: 0, after: 0, limit: 7 },
     requests: { others: 0, most: 0 },
-    pauses: { count: 0, total: 0, first: [] },
+    pauses: { count: 0, total: 0, longest: [] },
     blocks: [],
   })
   t.strictSame(request, {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { createPool, type RowDataPacket } from 'mysql2/promise'
 import type { Request } from 'sinfonietta'
@@ -95,6 +96,13 @@ t.test('a query of each of many fragments is one finding of the page, at the lin
         }
         app.routes.add({ name, path: `/${name}`, controller })
       }
+      const select = (id: number) => app.queries.measure('mysql', 'SELECT ? FROM parts', [id], () => sleep(20))
+      const part = (id: number) => defineController('part', () => select(id).then(() => Response.text('')))
+      const controller = async (request: Request) => {
+        await Promise.all(Array.from({ length: 12 }, (_, id) => app.kernel.forward(request, part(id))))
+        return Response.html('')
+      }
+      app.routes.add({ name: 'together', path: '/together', controller })
     },
   })
   const find = async (name: string) => {
@@ -114,4 +122,8 @@ t.test('a query of each of many fragments is one finding of the page, at the lin
     { title: 'Query repeated', problem: /ran 12 times with the same values in 12 sub-requests/ },
   ])
   t.strictSame(await find('few'), [])
+  const together = await profileOf(await client.get('/together'))
+  const [finding] = findFindings(together).filter(({ rule }) => rule === 'repeated-queries')
+  t.match(finding?.problem, ' 12 times in 12 sub-requests, ')
+  t.ok(Number(finding?.evidence?.time) <= together.summary.duration, 'queries at the same time count once')
 })

@@ -42,7 +42,7 @@ class FakeStatement {
   }
 }
 
-/** The functions that better-sqlite3 copies to its class. */
+/** The functions of the class of better-sqlite3. */
 const wrappers = {
   prepare(this: object, text: string): FakeStatement {
     return new FakeStatement(text, this)
@@ -54,8 +54,8 @@ const wrappers = {
     return this
   },
 }
-const change = betterSqlite3.changes?.['better-sqlite3/lib/methods/wrappers.js'] as (exports: object) => void
-change(wrappers)
+const change = betterSqlite3.changes?.['better-sqlite3/lib/database.js'] as (exports: object) => void
+change({ prototype: wrappers })
 
 const openDatabase = () => ({ name: 'var/shop.db', inTransaction: false, ...wrappers })
 

@@ -70,7 +70,7 @@ const data = {
     peak: 96 * 1024 * 1024,
     cpu: { user: 1, system: 0.5 },
     loop: { idle: 4.5 },
-    pauses: { count: 2, first: [{ start: 0.5, duration: 0.1 }, { start: 3 }] },
+    pauses: { count: 2, longest: [{ start: 0.5, duration: 0.1 }, { start: 3 }] },
   },
 }
 
