@@ -93,7 +93,7 @@ function register(app: Application, options: ResolvedOptions, sessions: SessionP
 type SessionParts = Pick<SessionListenerServices, 'store' | 'createHandedOut'>
 
 function addListeners(app: Application, options: ResolvedOptions, parts: SessionParts, thrown: ThrownFrames): void {
-  const { cookie, protection, times, without } = options
+  const { cookie, exceptions, protection, times, without } = options
   const { config, debugGate, directory, dispatcher, files, guards, healthChecks, logger, redactor, routes, signals } =
     app
   const sessions = new SessionListener({ ...parts, times, cookie, directory, logger, isDebug: config.isDebug, signals })
@@ -123,7 +123,7 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
     router,
     new GuardListener(routes, guards),
     new BodyListener(),
-    new ErrorListener(logger, debugGate.isDebug, thrown),
+    new ErrorListener({ logger, isDebug: debugGate.isDebug, thrown, rules: exceptions }),
     new ResponseListener(protection.headers),
     new RequestIdListener(),
     ...(without.has('compression') ? [] : [new CompressionListener()]),

@@ -6,6 +6,7 @@ import type { CreateSessionStore, SessionStore } from '../../lib/session/session
 import { describeValue, isClass, isKeyed, readProperty } from '../../lib/text/describe-value.ts'
 import { findShapeMistakes, type ShapeOf, suggestNames } from '../../lib/text/mistakes.ts'
 import { FRAMEWORK_OPTIONS_INVALID, listMistakes } from './errors.ts'
+import { type ExceptionRule, findRuleMistakes } from './exception-rules.ts'
 import {
   findProtectionMistakes,
   type ProtectionOptions,
@@ -17,6 +18,8 @@ import {
 /** The options of {@link createFrameworkBundle}. */
 export interface FrameworkOptions extends ProtectionOptions {
   readonly session?: FrameworkSessionOptions | undefined
+  /** The status and the level of the log for errors of libraries. The first rule for an error counts. */
+  readonly exceptions?: readonly ExceptionRule[] | undefined
   /** Listeners that the application does not need, or has of its own. */
   readonly without?: readonly OptionalListener[] | undefined
 }
@@ -53,6 +56,7 @@ const shape: ShapeOf<FrameworkOptions> = {
     idleTime: 'number',
     cookie: { name: 'string', path: 'string', domain: 'string', sameSite: 'string', secure: 'boolean' },
   },
+  exceptions: 'list',
   without: ['string'],
   ...protectionShape,
 }
@@ -70,6 +74,7 @@ export interface ResolvedOptions {
   readonly isSessionConfigured: boolean
   readonly times: SessionTimes
   readonly cookie: SessionCookieSettings
+  readonly exceptions: readonly ExceptionRule[]
   readonly without: ReadonlySet<OptionalListener>
   readonly protection: ResolvedProtection
 }
@@ -92,7 +97,7 @@ const longest = 3650 * day
 export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
   checkObject('createFrameworkBundle()', options, shape)
   refuse(findShapeMistakes('option', options, shape))
-  const { session = {}, without = [] } = options
+  const { exceptions = [], session = {}, without = [] } = options
   const isSessionConfigured = options.session !== undefined
   const { cookie = {}, idleTime, lifetime = 30 * day, store } = session
   const times = { lifetime, idleTime: idleTime ?? Math.min(day, lifetime) }
@@ -100,11 +105,20 @@ export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
     ...findStoreMistakes(store),
     ...findTimeMistakes(times),
     ...findSessionCookieMistakes(cookie),
+    ...findRuleMistakes(exceptions),
     ...findListenerMistakes(without),
     ...findProtectionMistakes(options),
   ])
   const protection = resolveProtection(options)
-  return { store, isSessionConfigured, times, cookie: toCookieSettings(cookie), without: new Set(without), protection }
+  return {
+    store,
+    isSessionConfigured,
+    times,
+    cookie: toCookieSettings(cookie),
+    exceptions,
+    without: new Set(without),
+    protection,
+  }
 }
 
 function refuse(mistakes: readonly string[]): void {

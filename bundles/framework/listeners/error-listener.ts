@@ -9,34 +9,56 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import { HTTP_CROSS_ORIGIN } from '../../../lib/http/errors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
-import type { Logger } from '../../../lib/log/logger.ts'
+import type { Logger, LogLevel } from '../../../lib/log/logger.ts'
 import type { StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
+import { applyStatus, type ExceptionRule, findRule } from '../exception-rules.ts'
 
 /** Before other listeners change the error. */
 const logPriority = 0
 
+/** After listeners without a priority, and the profiler: they see the error that was thrown. */
+const rulePriority = -1
+
 /** After all listeners that may have a better answer. */
 const handlePriority = -128
+
+/** The services of the error listener. */
+interface ErrorListenerServices {
+  readonly logger: Logger
+  readonly isDebug: boolean
+  readonly thrown: Pick<ThrownFrames, 'find'>
+  /** What errors of libraries mean. */
+  readonly rules?: readonly ExceptionRule[]
+}
 
 /** Logs errors. The error controller answers them in a sub-request, whose method is always GET. */
 export class ErrorListener {
   readonly #logger: Logger
   readonly #isDebug: boolean
   readonly #thrown: Pick<ThrownFrames, 'find'>
+  readonly #rules: readonly ExceptionRule[]
 
-  constructor(logger: Logger, isDebug: boolean, thrown: Pick<ThrownFrames, 'find'>) {
+  constructor({ isDebug, logger, rules = [], thrown }: ErrorListenerServices) {
     this.#thrown = thrown
     this.#logger = logger.channel('request')
     this.#isDebug = isDebug
+    this.#rules = rules
   }
 
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(ExceptionEvent, this, 'logException', logPriority)
+    if (this.#rules.length > 0) dispatcher.subscribe(ExceptionEvent, this, 'applyRule', rulePriority)
     dispatcher.subscribe(ExceptionEvent, this, 'onException', handlePriority)
   }
 
   logException({ error, request }: ExceptionEvent): void {
+    const rule = findRule(this.#rules, error)
+    if (rule === undefined) this.#log(error, request)
+    else this.#logWithPlace(error, request, rule.level ?? (isClientError(rule.status ?? 500) ? 'error' : 'critical'))
+  }
+
+  #log(error: unknown, request: Request): void {
     if (error instanceof HttpError && (isMissOrRefusal(error) || error.status < 500)) {
       const level = isRefusedInput(error) ? 'info' : isMissOrRefusal(error) ? this.#missLevel : 'error'
       // Scanners cause many misses, which are not logged in production by default.
@@ -47,17 +69,28 @@ export class ErrorListener {
       this.#logger.withRequestId(request.id)[level]('Uncaught {name}: "{message}"', { name, message, exception: error })
       return
     }
-    const flat = flattenError(error)
-    const { message, name } = flat
-    const place = toPlace(this.#thrown.find(flat, request))
-    const logger = this.#logger.withRequestId(request.id)
-    const context = { name, message, ...(place === undefined ? { controller: readController(request) } : { place }) }
-    const where = place === undefined ? '(controller {controller})' : 'at {place}'
-    logger.critical(`Uncaught {name}: "{message}" ${where}`, { ...context, exception: error })
+    this.#logWithPlace(error, request, 'critical')
     const status = this.#isDebug && !(error instanceof HttpError) ? readStatus(error) : undefined
     if (status === undefined) return
     const advice = `The status {status} of this error has no effect: use throw new HttpError({status}, message).`
-    logger.warning(advice, { status })
+    this.#logger.withRequestId(request.id).warning(advice, { status })
+  }
+
+  #logWithPlace(error: unknown, request: Request, level: LogLevel): void {
+    if (!this.#logger.isLevelEnabled(level)) return
+    const flat = flattenError(error)
+    const { message, name } = flat
+    const place = toPlace(this.#thrown.find(flat, request))
+    const context = { name, message, ...(place === undefined ? { controller: readController(request) } : { place }) }
+    const where = place === undefined ? '(controller {controller})' : 'at {place}'
+    this.#logger
+      .withRequestId(request.id)
+      [level](`Uncaught {name}: "{message}" ${where}`, { ...context, exception: error })
+  }
+
+  applyRule(event: ExceptionEvent): void {
+    const rule = findRule(this.#rules, event.error)
+    if (rule !== undefined) event.error = applyStatus(rule, event.error)
   }
 
   /** In production, scanners would fill the log with misses, so their level is lower there. */

@@ -17,7 +17,7 @@ function createError(code: string, status: number): HttpError {
 
 function createListener(isDebug = true) {
   const { logger, records } = createRecorder()
-  return { listener: new ErrorListener(logger, isDebug, thrown), records }
+  return { listener: new ErrorListener({ logger, isDebug, thrown }), records }
 }
 
 t.test('an error is answered by a sub-request to the error controller: GET, with what it needs to know', async t => {
@@ -187,7 +187,11 @@ t.test('what is thrown and has no stack is logged all the same', async t => {
 t.test('a miss below the level of the log is not written', async t => {
   const lines: string[] = []
   const stream = { write: (line: string) => lines.push(line) }
-  const listener = new ErrorListener(createLogger({ level: 'warning', format: 'json', stream }), false, thrown)
+  const listener = new ErrorListener({
+    logger: createLogger({ level: 'warning', format: 'json', stream }),
+    isDebug: false,
+    thrown,
+  })
   listener.logException(createExceptionEvent(createError('KERNEL_NO_ROUTE', 404)))
   t.strictSame(lines, [])
   listener.logException(createExceptionEvent(new HttpError(403, 'No.')))
