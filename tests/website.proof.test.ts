@@ -35,6 +35,17 @@ t.test('the documentation as a website', needsGenerator, async t => {
     t.strictSame(pages.map(({ file }) => file).toSorted(), expected.toSorted())
   })
 
+  t.test('llms.txt lists all documents of the navigation, which are copied as they are', async t => {
+    const list = readFileSync(path.join(folder, 'llms.txt'), 'utf8')
+    const listed = [...list.matchAll(/^- \[[^\]]+\]\(([^)]+)\): \S/gm)].map(([, target = '']) => target)
+    t.equal(listed.length, list.split('\n- ').length - 1, 'each has a text')
+    t.ok(listed.length > 50, 'documents are listed')
+    t.strictSame(
+      listed.filter(file => readFileSync(path.join(folder, file), 'utf8') !== readFileSync(file, 'utf8')),
+      [],
+    )
+  })
+
   t.test('each link leads to a file of it and to a place there, or to another website', async t => {
     const targets = pages.flatMap(page => page.links.map(link => ({ page: page.file, ...link })))
     t.ok(targets.length > 3000, 'links are found')

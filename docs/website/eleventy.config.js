@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { writeForAgents } from './agents.js'
 import { setUpMarkdown, toTitle } from './markdown.js'
 import { readNavigation } from './navigation.js'
 import { writeSearchIndex } from './search-index.js'
@@ -57,7 +58,14 @@ export default function configure(config) {
   )
 
   config.amendLibrary('md', setUpMarkdown)
-  config.on('eleventy.after', ({ directories, results }) => writeSearchIndex(results, directories.output))
+  config.on('eleventy.after', ({ directories, results }) => {
+    writeSearchIndex(results, directories.output)
+    writeForAgents(
+      readNavigation('docs/README.md', document => document.replace(/^\.\//, '')),
+      results,
+      directories.output,
+    )
+  })
 
   // Documents are about templates: their braces are text.
   return { markdownTemplateEngine: false, dir: { input: '.' } }
