@@ -217,7 +217,9 @@ export function checkedForm<value>(schema: StandardSchema<value>): Argument<Chec
 
 /** An input that a schema validates: the part of the request, and the schema. */
 export interface RouteInput {
+  /** The part of the request. */
   readonly source: 'json' | 'form' | 'query' | 'route'
+  /** The schema that validates it. */
   readonly schema: StandardSchema
 }
 

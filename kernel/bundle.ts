@@ -74,6 +74,7 @@ export interface SourceProblem {
 
 /** A feature. It adds its routes, listeners, template helpers and files to the application when the kernel boots. */
 export interface Bundle {
+  /** Unique in the application. Folders of templates and assets have this name. */
   readonly name: string
   /**
    * Whether its listeners are also called for the requests of {@link Contributions.isolated}. The listeners of other bundles
@@ -100,6 +101,7 @@ export interface Bundle {
   readonly routeDefaults?: readonly RouteDefault[]
   /** Wraps services of the application, before any bundle is registered: the profiler adds its tracing here. */
   decorate?(foundation: Foundation): Foundation
+  /** Adds the parts of the bundle. It is called once, in the order of the list of bundles, before the first request. */
   register(app: Application): void | Promise<void>
   /**
    * Releases the resources of the bundle when the kernel closes, or the start fails, also by an error of this bundle. Bundles are
@@ -132,17 +134,23 @@ export interface Foundation extends Contributions {
   readonly settings: Settings
   /** The directory of the application, with its bundles, templates, settings and `var/`. */
   readonly directory: string
+  /** Adds listeners: `dispatcher.on(RequestEvent, listener, priority)`. */
   readonly dispatcher: EventDispatcher
+  /** Renders templates: `view.render(name, model, request)`. */
   readonly view: View
+  /** The request that the running code belongs to, also behind an `await`. */
   readonly context: RequestContext
   /** Reports the queries of databases and caches, which the profiler records. */
   readonly queries: Queries
   /** Decides for each request whether its response may contain debug output. */
   readonly debugGate: DebugGate
+  /** Writes the log, with the request that the running code belongs to. */
   readonly logger: Logger
+  /** Masks secrets in texts and values before they are logged or stored. */
   readonly redactor: Redactor
   /** Signs and encrypts texts that clients keep, such as cookies. */
   readonly secrets: Secrets
+  /** Emits signals, and adds their handlers: `signals.on(name, handler)`. */
   readonly signals: Signals
   /** The names of all bundles, in the order in which they are registered. */
   readonly bundles: readonly string[]
@@ -155,9 +163,14 @@ export type Routes = RouteDeclarations<Controller>
 
 /** The services that a bundle may use. */
 export interface Application extends Foundation {
+  /** Declares routes: `routes.get(name, path, controller)`. */
   readonly routes: RouteCollection<Controller>
+  /** Generates URLs of routes by their names. */
   readonly urls: UrlGenerator
+  /** The static files of bundles, and their URLs with fingerprints. */
   readonly files: StaticFiles
+  /** Finds the controller of a request, also by its name. */
   readonly controllers: ControllerResolver
+  /** Handles requests: for sub-requests, and other requests of the application itself. */
   readonly kernel: HttpKernel
 }

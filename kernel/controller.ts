@@ -12,8 +12,11 @@ import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.t
 
 /** Answers requests: a name for profiles, what computes the arguments, and the function that takes them. */
 export interface Controller {
+  /** The name in profiles, logs and `debug:routes`. */
   readonly name: string
+  /** Each computes an argument of `call` from the request. */
   readonly arguments: readonly Argument[]
+  /** Returns a response, a promise of one, or a value for the listeners of `kernel.view`. */
   readonly call: (...values: unknown[]) => unknown
   /** Always absent. A function has all other members: without this one, the compiler would take it for a controller. */
   readonly apply?: never

@@ -34,6 +34,7 @@ export interface RequestKernel {
 export abstract class KernelEvent extends Event {
   /** The kernel that handles the request; listeners can send it sub-requests. */
   readonly kernel: RequestKernel
+  /** The request that is handled. */
   readonly request: Request
 
   constructor(kernel: RequestKernel, request: Request) {
@@ -267,6 +268,7 @@ export const wholeResponse: ResponseEnd = { isSent: true, streamError: undefined
  */
 export class TerminateEvent extends KernelEvent {
   static readonly eventName = 'kernel.terminate'
+  /** The response as it was sent. */
   readonly response: Response
   /** Whether the whole response was sent. */
   readonly isSent: boolean
@@ -286,7 +288,9 @@ export class TerminateEvent extends KernelEvent {
 
 /** A main request whose response was sent, whose client has left, or whose stream has failed. */
 export class FinishedRequest {
+  /** The request that was handled. */
   readonly request: Request
+  /** The response as it was sent. */
   readonly response: Response
   /** Whether the whole response was sent. */
   readonly isSent: boolean
@@ -337,6 +341,7 @@ export class FinishedRequest {
 export class ExceptionEvent extends AnswerableEvent {
   static readonly eventName = 'kernel.exception'
 
+  /** The thrown value. A listener may replace it. */
   error: unknown
   /**
    * Whether the response keeps its own status. By default a response with a status below 300 gets the status of the

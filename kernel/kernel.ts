@@ -34,18 +34,23 @@ import { RequestContext } from './request-context.ts'
 interface KernelOptions {
   /** The values of all settings. `config` has those of the kernel; the kernel declares the settings of the bundles. */
   readonly settings: Settings
+  /** The settings of the kernel. */
   readonly config: Config
   /** The directory of the application. */
   readonly directory: string
   /** The directory of its templates and public files, if it is another one. Then templates are read with the first render. */
   readonly files?: string
+  /** The bundles, in the order in which they are registered. */
   readonly bundles: readonly Bundle[]
+  /** Writes the log. */
   readonly logger: Logger
+  /** Masks secrets. */
   readonly redactor: Redactor
 }
 
 /** A booted application: its bundles are registered, its templates are checked, and it can handle requests. */
 export class Kernel {
+  /** The services of the application. */
   readonly app: Application
   readonly #steps: BundleSteps
   readonly #uncorrelate: () => void

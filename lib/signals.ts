@@ -16,6 +16,7 @@ export interface Signals {
   on<name extends keyof SignalMap>(name: name, handler: (value: SignalMap[name]) => void): () => void
   /** Whether a signal has a handler: asked before a value that costs time is made. */
   has(name: keyof SignalMap): boolean
+  /** Calls all handlers of the signal, one after the other. Their errors are logged. */
   emit<name extends keyof SignalMap>(name: name, value: SignalMap[name]): void
 }
 

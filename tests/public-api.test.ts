@@ -18,6 +18,22 @@ t.test('each name of each entry point has a doc comment', async t => {
   )
 })
 
+t.test('each member of an exported name has a doc comment, which editors show', async t => {
+  const names = entries.flatMap(({ name, names }) => names.map(each => ({ entry: name, ...each })))
+  t.strictSame(
+    names.flatMap(({ declaration, entry, name }) => declaration.silentMembers.map(each => `${entry}: ${name}.${each}`)),
+    [],
+  )
+})
+
+t.test('no public declaration is of the type any', async t => {
+  t.ok(declarations.length > 300, 'declarations are found')
+  t.strictSame(
+    declarations.filter(({ text }) => /\bany\b/.test(text)).map(({ title }) => title),
+    [],
+  )
+})
+
 t.test('an entry point exports a name once, and no two entry points have the same name', async t => {
   const names = entries.flatMap(entry => entry.names.map(({ name }) => name))
   t.strictSame(

@@ -17,6 +17,7 @@ import {
 
 /** The options of {@link createFrameworkBundle}. */
 export interface FrameworkOptions extends ProtectionOptions {
+  /** The times, the cookie and the store of sessions. */
   readonly session?: FrameworkSessionOptions | undefined
   /** The status and the level of the log for errors of libraries. The first rule for an error counts. */
   readonly exceptions?: readonly ExceptionRule[] | undefined
@@ -32,6 +33,7 @@ export interface FrameworkSessionOptions {
   readonly lifetime?: number | undefined
   /** Seconds from the last use of a session to its end; a day by default, or the lifetime if that is shorter. */
   readonly idleTime?: number | undefined
+  /** The name and the attributes of the cookie. */
   readonly cookie?: SessionCookieOptions | undefined
 }
 

@@ -4,15 +4,21 @@ import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe
 
 /** A prepared statement of node:sqlite and better-sqlite3. */
 export interface SqliteStatement {
+  /** Runs the statement, and returns how many rows it has changed. */
   run(...values: never[]): unknown
+  /** Runs the statement, and returns its first row. */
   get(...values: never[]): unknown
+  /** Runs the statement, and returns all of its rows. */
   all(...values: never[]): unknown
+  /** Runs the statement, and returns its rows one by one. */
   iterate(...values: never[]): Iterable<unknown>
 }
 
 /** The part of a database of node:sqlite and better-sqlite3 that runs statements. */
 export interface SqliteDatabase {
+  /** Compiles a statement. */
   prepare(text: string): SqliteStatement
+  /** Runs statements without values. */
   exec(text: string): unknown
 }
 

@@ -4,6 +4,7 @@ import type { ExtensionPoint } from './extension-point.ts'
 
 /** A finished request, as collectors see it. */
 export interface CollectedRequest {
+  /** The request as it was at the end. */
   readonly request: Request
   /** Absent if the process ended before the response, or if a sub-request failed. */
   readonly response: Response | undefined
@@ -51,6 +52,7 @@ export type Severity = 'info' | 'warning' | 'error'
 
 /** A profile, as rules see it. */
 export interface InspectedProfile {
+  /** What the list of profiles shows. */
   readonly summary: {
     readonly method: string
     readonly url: string
@@ -68,11 +70,13 @@ export interface InspectedProfile {
 
 /** A finding of a rule in one request. */
 export interface RuleFinding {
+  /** How serious it is. */
   readonly severity: Severity
   /** The flaw in a few words, where the title of the rule does not fit. */
   readonly title?: string
   /** One sentence about the problem. Recorded texts are not part of it but in `values`, under a placeholder: `{call}`. */
   readonly problem: string
+  /** The recorded texts of `problem` and `advice` by their placeholders. */
   readonly values?: Readonly<Record<string, string>>
   /** One sentence about the solution. It may contain the same placeholders. */
   readonly advice: string
@@ -86,7 +90,9 @@ export interface RuleFinding {
 
 /** A place on the pages of a profile: a panel, and the id of an element there. */
 export interface FindingPlace {
+  /** The name of the panel. */
   readonly panel: string
+  /** The id of the element on the panel. */
   readonly anchor?: string
   /** The token of another profile than the inspected one. */
   readonly token?: string
@@ -113,6 +119,7 @@ export interface FindingRule<inspected extends InspectedProfile = InspectedProfi
 export interface FindingMeasure<inspected extends InspectedProfile = InspectedProfile> {
   /** `ms` for a time, or the noun of the things that are counted, such as `queries`. */
   readonly unit: string
+  /** The amount of the finding in a profile. */
   read(finding: RuleFinding, profile: inspected): number
   /** All of it, in whatever form: a finding is fixed only if this falls, too. Otherwise its work has another form. */
   total?(profile: inspected): number
@@ -130,6 +137,7 @@ export interface Explainer {
 export interface ExplainConnection {
   /** Runs a statement with the values of its placeholders, and returns the rows as objects. */
   run(statement: string, values: readonly unknown[]): Promise<readonly object[]>
+  /** Called when the plan is read, or has failed. */
   close(): Promise<void>
 }
 

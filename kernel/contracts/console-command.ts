@@ -11,6 +11,7 @@ export interface ConsoleCommand {
   readonly name: string
   /** One sentence without its full stop. */
   readonly description: string
+  /** The arguments in their order. */
   readonly arguments?: readonly CommandArgument[]
   /** In addition to the options of every command: `--json`, `--md`, `--env`, `--help`. */
   readonly options?: readonly CommandOption[]
@@ -25,8 +26,11 @@ export interface ConsoleCommand {
 
 /** A word on the command line. Optional arguments come last. */
 export interface CommandArgument {
+  /** The name in the usage, and of the value in `arguments`. */
   readonly name: string
+  /** What it is for, in a few words. */
   readonly description: string
+  /** Whether the command runs without it. */
   readonly isOptional?: boolean
   /** All allowed words, if the argument is an enumeration. */
   readonly choices?: readonly string[]
@@ -36,11 +40,15 @@ export interface CommandArgument {
 
 /** An option, named without its dashes. */
 export interface CommandOption {
+  /** The name without the hyphens. */
   readonly name: string
+  /** What it is for, in a few words. */
   readonly description: string
   /** The name of its value in the help (`number`); an option without a value is a flag. */
   readonly value?: string
+  /** The allowed values. */
   readonly choices?: readonly string[]
+  /** The values that the completion of a shell offers. */
   readonly suggest?: () => Suggestions | Promise<Suggestions>
 }
 
@@ -49,7 +57,9 @@ export type Suggestions = readonly (readonly [word: string, description: string]
 
 /** An example of a command line. */
 export interface CommandExample {
+  /** The command line without `bin/console`. */
   readonly line: string
+  /** What it does, in a few words. */
   readonly purpose: string
 }
 

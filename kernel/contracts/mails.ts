@@ -5,17 +5,25 @@ import { endWith } from './units.ts'
 export interface Mail {
   /** An address, with or without a name. */
   readonly from?: string | undefined
+  /** The addresses of the recipients. */
   readonly to?: readonly string[] | undefined
+  /** The addresses of those who get a copy. */
   readonly cc?: readonly string[] | undefined
+  /** The addresses of those who get a copy that others do not see. */
   readonly bcc?: readonly string[] | undefined
+  /** The addresses for answers. */
   readonly replyTo?: readonly string[] | undefined
+  /** The subject, decoded. */
   readonly subject?: string | undefined
   /** Further headers. */
   readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
+  /** The content as plain text. */
   readonly text?: string | undefined
+  /** The content as HTML. */
   readonly html?: string | undefined
   /** Parts that are files or streams, which are read while the mail is sent. */
   readonly unread?: readonly ('text' | 'HTML')[] | undefined
+  /** The files of the mail. */
   readonly attachments?: readonly MailAttachment[] | undefined
   /** The addresses for the server, if they are known. */
   readonly envelope?: { readonly from: string; readonly to: readonly string[] } | undefined
@@ -25,6 +33,7 @@ export interface Mail {
 
 /** An attachment of a mail, without its content. */
 export interface MailAttachment {
+  /** The name of the file. */
   readonly name: string
   /** Its media type. */
   readonly type?: string | undefined

@@ -15,6 +15,7 @@ export interface QueryStart {
   readonly system: string
   /** The statement; of a cache the command with its key. */
   readonly text: string
+  /** The values of the placeholders. */
   readonly parameters?: QueryParameters | undefined
   /** The name of the database, or the number of a Redis database. */
   readonly namespace?: string | undefined

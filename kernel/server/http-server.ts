@@ -9,7 +9,9 @@ import type { MessageClasses } from './messages.ts'
 
 /** The certificate and the private key of a server for `https:`, as PEM texts. */
 export interface TlsIdentity {
+  /** The certificate and its chain, as PEM. */
   readonly cert: string
+  /** The private key, as PEM. */
   readonly key: string
 }
 

@@ -37,6 +37,7 @@ interface ServedApplication {
 
 /** The options of a server. */
 export interface NodeServerOptions {
+  /** The proxies that may name the client. */
   readonly trustedProxies: TrustedProxies
   /** For TLS. */
   readonly identity?: TlsIdentity | undefined

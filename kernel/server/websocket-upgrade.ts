@@ -35,6 +35,7 @@ const optionShape: ShapeOf<WebSocketUpgradeOptions> = { origins: ['string'] }
  * stops, the client gets a 503 instead.
  */
 export class WebSocketUpgrade extends Response {
+  /** Takes over the connection. */
   readonly handler: UpgradeHandler
 
   /** @throws HTTP_UPGRADE_REQUIRED (426) HTTP_UPGRADE_CROSS_ORIGIN (403) ARGUMENT_INVALID */

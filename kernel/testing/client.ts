@@ -38,12 +38,15 @@ const optionShape: ShapeOf<TestClientOptions> = {
 
 /** The parts of a client's request. With `redirect: 'follow'` redirects are followed; by default they are returned. */
 export interface ClientRequestInit extends Omit<TestRequestInit, 'session'> {
+  /** The default is `manual`: the redirect is the response. */
   readonly redirect?: 'manual' | 'follow'
 }
 
 /** A response whose body has been read. */
 export interface TestResponse {
+  /** The status code. */
   readonly status: number
+  /** The header fields. */
   readonly headers: Headers
   /** The body as it was sent; empty for HEAD. */
   readonly bytes: Uint8Array
@@ -307,7 +310,9 @@ export class CookieJar {
 
 /** A response that is read while it is created, such as a stream of server-sent events. The test has to close it. */
 export class OpenResponse {
+  /** The status code. */
   readonly status: number
+  /** The header fields, which arrive before the body. */
   readonly headers: Headers
   /** The request with the attributes that the kernel and its listeners have set. */
   readonly request: Request

@@ -31,6 +31,7 @@ import { RecordingDispatcher } from './recording-dispatcher.ts'
 
 /** The options of a kernel for tests. */
 export interface TestKernelOptions {
+  /** The bundles of the application, such as `createBundles()`. */
   readonly bundles: readonly Bundle[]
   /** Texts of settings, also of the bundles, in addition to the defaults of a development environment. */
   readonly variables?: Readonly<Record<string, string>>
@@ -49,7 +50,9 @@ const testKernelShape: ShapeOf<TestKernelOptions> = {
 
 /** A booted kernel, a client for it, and its log messages. */
 export interface TestKernel {
+  /** The services of the application, as `register` gets them. */
   readonly app: Application
+  /** A client with its own cookies. */
   readonly client: TestClient
   /** Creates another client with its own cookies. */
   createClient(options?: TestClientOptions): TestClient
@@ -124,11 +127,13 @@ function createDispatcherBundle(dispatcher: EventDispatcher): Bundle {
 export interface BareKernelOptions {
   /** Controllers by name. */
   readonly controllers?: ControllerResolver
+  /** The default writes nothing. */
   readonly logger?: Logger
 }
 
 /** A kernel without bundles and listeners, and a request for it. */
 export interface BareKernel {
+  /** The kernel, which calls only what the test has added. */
   readonly kernel: HttpKernel
   /** Records the events; tests add their listeners here. */
   readonly dispatcher: RecordingDispatcher

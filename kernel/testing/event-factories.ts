@@ -32,6 +32,7 @@ import { RequestContext } from '../request-context.ts'
 
 /** The parts of a test's request, apart from its target. */
 export interface TestRequestInit extends TestBody {
+  /** The header fields of the request. */
   readonly headers?: HeadersInit
   /** Attributes that earlier listeners would have set, such as `_route` or the parameters of the route. */
   readonly attributes?: Readonly<Record<string, unknown>>
@@ -62,6 +63,7 @@ const requestShape: ShapeOf<TestRequestInit & Pick<RequestInit, 'method' | 'repl
 
 /** The parts of an event that a test may choose: its request and its kernel. */
 export interface EventInit {
+  /** The request of the event. The default is that of `createRequest()`. */
   readonly request?: Request
   /** A kernel without listeners by default. */
   readonly kernel?: RequestKernel
@@ -77,6 +79,7 @@ export interface ResponseEventInit extends EventInit {
 export interface TerminateEventInit extends ResponseEventInit {
   /** `false` if the client has left before. */
   readonly isSent?: boolean
+  /** The error of the body, if it is a stream that has failed. */
   readonly streamError?: unknown
   /** The bytes of a stream that were sent. */
   readonly sentBytes?: number
@@ -225,6 +228,7 @@ export const silentLogger: Logger = {
 export interface TestBody {
   /** Text or bytes; a stream is sent in chunks, without a length. */
   readonly body?: string | Uint8Array | Readable
+  /** A value that is sent as JSON. */
   readonly json?: unknown
   /** A form with fields. A field with a list of values is repeated. */
   readonly form?: Readonly<Record<string, string | readonly string[]>>
@@ -274,9 +278,11 @@ function encodeForm(form: NonNullable<TestBody['form']>): string {
 
 /** A file that a test uploads. */
 export interface TestFile {
+  /** The name of the file, as the client sends it. */
   readonly name: string
   /** The media type; that of binary data by default. */
   readonly type?: string
+  /** The content; a text is sent as UTF-8. */
   readonly content: string | Uint8Array
 }
 

@@ -14,6 +14,7 @@ import { KernelEvent } from '../events.ts'
 
 /** A dispatch and its course. */
 export interface RecordedDispatch<event extends Event = Event> {
+  /** The event, as its listeners have left it. */
   readonly event: event
   /** `kernel.request`, or for a sub-request `kernel.request (sub)`. */
   readonly name: string
@@ -25,6 +26,7 @@ export interface RecordedDispatch<event extends Event = Event> {
   readonly stoppedBy: string | undefined
   /** The name of the listener that failed; `error` is what it threw. */
   readonly failedBy: string | undefined
+  /** What the listener `failedBy` has thrown. */
   readonly error: unknown
 }
 

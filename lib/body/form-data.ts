@@ -8,6 +8,7 @@ import { BODY_CHARSET_UNSUPPORTED, BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } fro
 export class FormData implements Iterable<[string, string | UploadedFile]> {
   readonly #fields: [string, string | UploadedFile][] = []
 
+  /** Adds a value to those of the name. */
   append(name: string, value: string | UploadedFile): void {
     this.#fields.push([name, value])
   }
@@ -17,10 +18,12 @@ export class FormData implements Iterable<[string, string | UploadedFile]> {
     return this.getAll(name)[0] ?? null
   }
 
+  /** All values of the name, in the order of the form. */
   getAll(name: string): (string | UploadedFile)[] {
     return this.#fields.filter(([other]) => other === name).map(([, value]) => value)
   }
 
+  /** Whether the form has the name. */
   has(name: string): boolean {
     return this.#fields.some(([other]) => other === name)
   }

@@ -14,6 +14,7 @@ export type Block =
 
 /** The result of a command: blocks for people, data for programs. */
 export interface Document {
+  /** The parts of the output, from top to bottom. */
   readonly blocks: readonly Block[]
   /** Data that JSON can hold. */
   readonly json: unknown
@@ -126,7 +127,9 @@ export type Cell = string | { readonly text: string; readonly tone: TextTone }
 
 /** A column of a table. */
 export interface Column {
+  /** The heading of the column. */
   readonly title: string
+  /** The default is `left`. */
   readonly align?: 'left' | 'right'
   /** The end at which long texts are cut; `never` for texts that are useless when cut. */
   readonly cut?: 'end' | 'start' | 'never'
@@ -138,7 +141,9 @@ export interface Column {
 
 /** Rows of cells below titles. */
 export interface Table {
+  /** The columns from left to right. */
   readonly columns: readonly Column[]
+  /** The cells of each row, one for each column. */
   readonly rows: readonly (readonly Cell[])[]
 }
 

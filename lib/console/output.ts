@@ -45,6 +45,7 @@ const usualWidth = 80
  * gets colours, and only there long texts are cut.
  */
 export class Output {
+  /** The format that the user has chosen. */
   readonly format: OutputFormat
   readonly #options: OutputOptions
   readonly #paint: Paint

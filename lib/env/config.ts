@@ -15,6 +15,7 @@ import { type BundleSettings, defineSettings, kernelName, type Settings } from '
 
 /** The kernel's own settings. A list that is not set is empty. */
 export interface Config {
+  /** The setting `APP_ENV`: `dev`, `prod` or `test`. */
   readonly environment: Environment
   /** Whether details of errors may be shown. `NODE_ENV=production` always means no. */
   readonly isDebug: boolean

@@ -227,6 +227,7 @@ const settingShape: ShapeOf<Setting> = { help: 'string', schema: true, default: 
 
 /** The settings that a bundle declares. Made by {@link defineSettings}, and read with `app.settings.of()`. */
 export interface BundleSettings<values = unknown> {
+  /** The definition of each setting by its name. */
   readonly definitions: { readonly [name in keyof values]: Setting<values[name]> }
   /** Finds mistakes in settings that depend on one another: messages by the names of settings. */
   check(values: values): SettingMistakes<values>

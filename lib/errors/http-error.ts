@@ -29,7 +29,9 @@ const noMembers: ProblemMembers = Object.freeze({})
 export class HttpError extends Error {
   /** Identifies the condition for programs. It is never renamed. */
   readonly code: string = 'HTTP_ERROR'
+  /** The status of the response: 400 to 599. */
   readonly status: number
+  /** Headers of the response, such as `retry-after`. */
   readonly headers: Readonly<Record<string, string>>
   /** The further members of the problem details. */
   readonly members: ProblemMembers
@@ -50,6 +52,7 @@ export class HttpError extends Error {
     this.members = options.members === undefined ? noMembers : checkMembers(options.members)
   }
 
+  /** The name of the class. */
   override get name(): string {
     return this.constructor.name
   }
@@ -80,9 +83,13 @@ export function isClientError(status: number): boolean {
 
 /** A class of errors for one condition, with typed placeholders and a fixed code and status. */
 export interface CodedErrorClass<placeholders extends readonly unknown[]> {
+  /** Creates the error with the values of the placeholders, in their order. */
   new (placeholders: placeholders, options?: HttpErrorOptions): HttpError
+  /** The code of each of its errors. */
   readonly code: string
+  /** The status of the response to each of its errors. */
   readonly status: number
+  /** The message, with `%s` for each placeholder. */
   readonly template: string
 }
 

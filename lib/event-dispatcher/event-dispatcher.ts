@@ -37,7 +37,9 @@ export class Failure {
 
 /** The class of an event. Listeners are registered for a class. */
 export interface EventClass<event extends Event = Event> {
+  /** The name of the event, such as `kernel.request`, in profiles and in `debug:events`. */
   readonly eventName: string
+  /** Gives the type of the event to its listeners. */
   readonly prototype: event
 }
 
@@ -49,6 +51,7 @@ type ListeningObject<event extends Event, method extends string> = { [key in met
 
 /** A listener of a dispatcher, with its name and priority. */
 export interface RegisteredListener {
+  /** The function that is called. */
   readonly listener: Listener
   /** `RouterListener.onRequest`, or the function's name. */
   readonly name: string

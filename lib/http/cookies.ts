@@ -9,10 +9,15 @@ import { Headers } from './headers.ts'
 export interface CookieOptions {
   /** Seconds until the cookie expires. Without it, the cookie ends with the browser's session. */
   readonly maxAge?: number
+  /** The paths that get the cookie begin with it. The default of `setCookie` is `/`. */
   readonly path?: string
+  /** The host that gets the cookie, with all of its subdomains. By default only the own host gets it. */
   readonly domain?: string
+  /** Whether the cookie is sent over TLS only. */
   readonly secure?: boolean
+  /** Whether scripts of the page cannot read the cookie. */
   readonly httpOnly?: boolean
+  /** Which requests of other sites have the cookie: none (`strict`), links to a page (`lax`), or all (`none`, which demands `secure`). */
   readonly sameSite?: 'strict' | 'lax' | 'none'
   /** Whether a page that is embedded in several sites has a cookie of its own in each of them (CHIPS). It demands `secure`. */
   readonly partitioned?: boolean

@@ -255,6 +255,7 @@ const optionShape: ShapeOf<FileResponseOptions> = {
 export class FileResponse extends Response {
   /** The absolute path of the file. */
   readonly file: string
+  /** The content type, by the name of the file. */
   readonly contentType: string
   /** Whether the file is deleted after sending. */
   readonly isTemporary: boolean

@@ -75,6 +75,7 @@ export class Headers implements Iterable<[string, string]> {
     return values
   }
 
+  /** Whether there is a field with the name, in any case. */
   has(name: string): boolean {
     return this.#find(name, 0) !== -1
   }
@@ -112,6 +113,7 @@ export class Headers implements Iterable<[string, string]> {
     if (this.#fields.length > size) this.#revision++
   }
 
+  /** Removes all fields with the name. */
   delete(name: string): void {
     this.#remove(name, 0)
   }

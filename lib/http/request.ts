@@ -29,7 +29,9 @@ export interface Connection {
 export interface RequestInit {
   /** The target in the request line: `/path?query`. */
   readonly target: string
+  /** The default is GET. */
   readonly method?: string
+  /** The header fields. */
   readonly headers?: HeadersInit
   readonly body?: RequestBody | undefined
   readonly httpVersion?: string
@@ -48,8 +50,11 @@ export class Request {
   method: string
   /** The request target as it was sent. */
   readonly target: string
+  /** The header fields as the client has sent them. */
   readonly headers: Headers
+  /** The version of HTTP, such as `1.1`. */
   readonly httpVersion: string
+  /** Values by names: those of the router, such as `_route`, and those of listeners. */
   // The type of Map does not have the types of the known attributes.
   readonly attributes: Attributes = new AttributeMap() as Attributes
   /** The options with which the kernel dispatches events of this request. Only the kernel sets them. */
@@ -139,11 +144,13 @@ export class Request {
     return this.#query
   }
 
+  /** The decoded cookies by their names. */
   get cookies(): ReadonlyMap<string, string> {
     this.#cookies ??= parseCookies(this.headers.get('cookie'))
     return this.#cookies
   }
 
+  /** The scheme that the client has used, also behind a trusted proxy. */
   get scheme(): 'http' | 'https' {
     return this.forwarded.scheme ?? (this.connection?.encrypted ? 'https' : 'http')
   }
@@ -364,6 +371,7 @@ export class Request {
 
 /** Generates the URLs of routes. */
 interface Urls {
+  /** The URL of a route. */
   generate(name: string, parameters: UrlParameters, options: { readonly request: Request }): string
 }
 
@@ -513,8 +521,12 @@ type AttributeName<name extends string> = name extends keyof KnownAttributes
 
 /** The values that listeners and controllers attach to a request, by name. */
 export interface Attributes extends Omit<Map<string, unknown>, 'delete' | 'get' | 'has' | 'set'> {
+  /** Removes the value of the name. */
   delete<name extends string>(name: AttributeName<name>): boolean
+  /** The value of the name; `undefined` without one. */
   get<name extends string>(name: AttributeName<name>): AttributeValue<name> | undefined
+  /** Whether the name has a value. */
   has<name extends string>(name: AttributeName<name>): boolean
+  /** Sets the value of the name, for all listeners and controllers after this. */
   set<name extends string>(name: AttributeName<name>, value: AttributeValue<name>): this
 }

@@ -15,7 +15,9 @@ export type Body = string | Uint8Array | Readable | null
 
 /** The status (200 by default) and headers of a response. */
 export interface ResponseInit {
+  /** The default is 200. */
   readonly status?: number
+  /** The header fields, as an object, pairs, or `Headers`. */
   readonly headers?: HeadersInit
 }
 
@@ -23,6 +25,7 @@ const initShape: ShapeOf<ResponseInit> = { status: true, headers: true }
 
 /** A response. Its status, headers and body may be changed until it is sent. */
 export class Response {
+  /** The header fields. They may be changed until the response is sent. */
   readonly headers: Headers
   /** Bytes of the body before compression; `undefined` without compression, and for a stream. */
   originalSize: number | undefined
@@ -100,6 +103,7 @@ export class Response {
     return this
   }
 
+  /** Text, bytes, a stream, or `null`. A listener may set another one. */
   get body(): Body {
     return this.#body
   }

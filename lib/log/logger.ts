@@ -6,10 +6,15 @@ export type LogContext = Readonly<Record<string, unknown>>
  * without a value stays as it is. Secrets are masked. Logging never throws.
  */
 export interface Logger {
+  /** Logs a detail for developers. `{name}` in the message stands for a value of the context. */
   debug(message: string, context?: LogContext): void
+  /** Logs something usual. `{name}` in the message stands for a value of the context. */
   info(message: string, context?: LogContext): void
+  /** Logs something that is no error, but should be looked at. */
   warning(message: string, context?: LogContext): void
+  /** Logs a failure of one request or job. The context has the error as `exception`. */
   error(message: string, context?: LogContext): void
+  /** Logs a failure of the application itself. */
   critical(message: string, context?: LogContext): void
   /** Whether messages of a level are written or observed: asked before the context of a frequent message is made. */
   isLevelEnabled(level: LogLevel): boolean
@@ -49,12 +54,15 @@ interface SpanIds {
 export interface LogRecord extends LogIds {
   /** ISO 8601 in UTC, with milliseconds. */
   readonly time: string
+  /** How serious it is. */
   readonly level: LogLevel
+  /** The part of the application that has logged it. */
   readonly channel: string
   /** The message with its placeholders filled. */
   readonly message: string
   /** The message before its placeholders were filled, if it has any. */
   readonly template?: string
+  /** The values of the message, with masked secrets. */
   readonly context: Readonly<Record<string, unknown>>
 }
 

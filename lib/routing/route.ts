@@ -79,19 +79,27 @@ export type Evaluation =
 
 /** A checked and compiled route. */
 export class Route {
+  /** The name for URLs, redirects and profiles. */
   readonly name: string
+  /** Earlier names, for which URLs are still generated. */
   readonly aliases: readonly string[]
+  /** The pattern of the path. */
   readonly path: Pattern
+  /** What answers the requests of the route. */
   readonly controller: unknown
   /** Any method when empty. */
   readonly methods: readonly RouteMethod[]
+  /** Attributes of the requests of the route, such as `_format`. */
   readonly defaults: RouteParameters
+  /** The pattern of the host, if the route has one. */
   readonly host: Pattern | undefined
   /** Any scheme when empty. */
   readonly schemes: readonly RouteScheme[]
+  /** Decides for a request that fits whether the route takes it. */
   readonly condition: ((request: Request) => boolean) | undefined
   /** The names of the guards that must let a request pass, in their order. */
   readonly guards: readonly string[]
+  /** Higher is tried earlier. The default is 0. */
   readonly priority: number
   readonly #defaultNames: readonly string[]
   readonly #plainMatch: Evaluation

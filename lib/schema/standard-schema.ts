@@ -5,6 +5,7 @@ import { escapeRegExp } from '../text/escapes.ts'
 
 /** A schema of any library that follows https://standardschema.dev (version 1): valibot, zod, ArkType. */
 export interface StandardSchema<value = unknown> {
+  /** What every library with schemas provides in the same form. */
   readonly '~standard': {
     readonly version: 1
     readonly vendor: string
@@ -20,6 +21,7 @@ export type SchemaResult<value> =
 
 /** A mistake that a {@link StandardSchema} has found. */
 interface SchemaIssue {
+  /** What is wrong, for the user. */
   readonly message: string
   /** The keys on the way to the value; absent or empty for the whole value. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined

@@ -21,6 +21,7 @@ interface SessionPlace {
 
 /** Times are milliseconds since 1970. */
 export interface SessionMetadata {
+  /** Milliseconds since 1970. */
   readonly createdAt: number
   /** The time of the last use, exact to a minute. */
   readonly lastUsedAt: number

@@ -3,10 +3,13 @@ import { SESSION_TOO_LARGE } from './errors.ts'
 
 /** The stored data of a session: JSON values only. Times are milliseconds since 1970. */
 export interface SessionData {
+  /** Milliseconds since 1970. */
   readonly createdAt: number
+  /** Milliseconds since 1970. */
   readonly lastUsedAt: number
   /** The end of the session, if it is not used again before. A store may remove it then. */
   readonly expiresAt: number
+  /** The values of the application by their names. */
   readonly attributes: Readonly<Record<string, unknown>>
   /** Messages by type, oldest first. */
   readonly flashes: Readonly<Record<string, readonly unknown[]>>

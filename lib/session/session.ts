@@ -91,6 +91,7 @@ export class Session {
     return this.#hasFailed
   }
 
+  /** A copy of the value; `undefined` without one. */
   async get(name: string): Promise<unknown> {
     const note = this.#handOut('get')
     const { contents } = await this.#use('get')
@@ -109,6 +110,7 @@ export class Session {
     this.#options.handedOut?.store(name, value, copy)
   }
 
+  /** Whether there is a value. */
   async has(name: string): Promise<boolean> {
     const { contents } = await this.#use('has')
     return contents.attributes.has(name)
@@ -199,6 +201,7 @@ export class Session {
     return toRecord(contents.flashes)
   }
 
+  /** When the session was made and last used, and when it ends. */
   async metadata(): Promise<SessionMetadata> {
     const { metadata } = await this.#use('metadata')
     return metadata

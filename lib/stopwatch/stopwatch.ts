@@ -15,6 +15,7 @@ interface StopwatchPeriod {
 
 /** All periods of one name, as plain data. A period that still runs ends at the moment of the call. */
 export interface StopwatchEvent {
+  /** The name of the measured work. */
   readonly name: string
   /** A label chosen by the application, such as `database`; `default` by default. */
   readonly category: string

@@ -6,9 +6,11 @@ import { describeValue } from './describe-value.ts'
  * completes the sentence "it must be …".
  */
 export interface Conversion<value> {
+  /** Completes the sentence "it must be …", such as `an integer`. */
   readonly expected: string
   /** The conversion of one entry, if the text is a list. */
   readonly entry?: Conversion<unknown>
+  /** The value of a text; `undefined` if the text is wrong. */
   convert(text: string): value | undefined
 }
 

@@ -44,7 +44,9 @@ export type ViewModel = object
 
 /** One use of a helper in a template. */
 export interface HelperCall {
+  /** The values without a name, in their order. */
   readonly positional: readonly unknown[]
+  /** The values with a name: `{{price cents currency="EUR"}}` has `currency`. */
   readonly named: Readonly<Record<string, unknown>>
   /** The request of the page, if it was passed to `render`. */
   readonly request: Request | undefined
@@ -387,6 +389,7 @@ async function insertFragments(page: string, pending: Pending): Promise<string> 
 
 /** Trusted HTML of a helper. It is written into the page unescaped. A promise of it is awaited. */
 export class HtmlFragment {
+  /** The HTML, which is not escaped. */
   readonly content: string | Promise<string>
 
   constructor(content: string | Promise<string>) {

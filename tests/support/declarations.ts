@@ -12,6 +12,8 @@ export interface Declaration {
   readonly typeText: string
   /** The beginning of its doc comment, as Markdown; empty without a comment. */
   readonly meaning: string
+  /** The members of an interface or a class for which an editor has no text: those of an interface that a class implements have its own. */
+  readonly silentMembers: readonly string[]
 }
 
 /** The name of another module under which a declaration is found there. */
@@ -101,14 +103,20 @@ function parseDeclarations(file: string, code: string): DeclarationFile {
     const before = declarations.get(name)
     const text = textOf(statement, [])
     const typeText = textOf(statement, constructors)
-    const comment = comments.findLast(
-      ({ end }) => end <= statement.start && !/\S/.test(code.slice(end, statement.start)),
-    )
+    const isMember = ({ start, end }: Node) =>
+      !/^(?:private |constructor\b|static readonly eventName|#|\[)/.test(code.slice(start, end)) &&
+      !/^[^{]* implements /.test(code.slice(node.start, node.end))
+    // Of overloads, the first one has the comment.
+    const members = bodyOf(node)
+      .filter(isMember)
+      .map(each => ({ name: nameOf(each), hasText: docBefore(each) !== undefined }))
+    const silent = members.filter(({ name }) => !members.some(each => each.name === name && each.hasText))
     declarations.set(name, {
       name,
       text: before === undefined ? text : `${before.text}\n${text}`,
       typeText: before === undefined ? typeText : `${before.typeText}\n${typeText}`,
-      meaning: before?.meaning || shorten(comment?.value ?? ''),
+      meaning: before?.meaning || shorten(docBefore(statement) ?? ''),
+      silentMembers: [...(before?.silentMembers ?? []), ...silent.map(each => each.name)],
     })
   }
 
@@ -122,6 +130,19 @@ function parseDeclarations(file: string, code: string): DeclarationFile {
         }
       }
     }
+  }
+
+  /** The comment right before a node. */
+  function docBefore({ start }: Node): string | undefined {
+    return comments.findLast(({ end }) => end <= start && !/\S/.test(code.slice(end, start)))?.value
+  }
+
+  function nameOf({ end, start }: Node): string {
+    return String(
+      /^(?:(?:static|readonly|abstract|get|set|protected|override) )*['"]?([~\w.$-]+)/.exec(
+        code.slice(start, end),
+      )?.[1],
+    )
   }
 
   function textOf({ end, start }: Node, without: readonly Node[]): string {

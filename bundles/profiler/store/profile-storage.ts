@@ -9,7 +9,9 @@ export interface SerializedProfile {
 
 /** A profile from the store. */
 export interface StoredProfile {
+  /** The profile, as it was parsed. */
   readonly profile: Profile
+  /** Whether it is kept when others are removed. */
   readonly isPinned: boolean
 }
 
@@ -37,6 +39,7 @@ export interface ProfileQuery {
    * units; `null` is last in both directions.
    */
   readonly sort?: { readonly field: SummaryField; readonly direction: 'ascending' | 'descending' }
+  /** The number of profiles at the beginning of the sorted list that are left out. */
   readonly offset?: number
   /** The pages ask for 100,000 without filters and without a sort: they count, group and filter them themselves. */
   readonly limit: number
@@ -44,6 +47,7 @@ export interface ProfileQuery {
 
 /** A page of the profiles that a search found. */
 export interface ProfileSearchResult {
+  /** The found profiles, in the order of the query. */
   readonly summaries: readonly ProfileSummary[]
   /** How many profiles match, on all pages together. */
   readonly total: number
@@ -53,7 +57,9 @@ export interface ProfileSearchResult {
 
 /** What a store contains, and what it lost. */
 export interface StorageUsage {
+  /** The number of profiles. */
   readonly profiles: number
+  /** The size of all of them. */
   readonly bytes: number
   /** Profiles that were dropped since the process began: the disk was full or too slow, or a profile was too long. */
   readonly dropped: number
@@ -123,6 +129,7 @@ export interface ProfileStorage {
   tail(listener: (summary: ProfileSummary) => void): () => void
   /** Removes all profiles that are not pinned. */
   purge(): Promise<void>
+  /** The number of stored profiles, and their size. */
   usage(): Promise<StorageUsage>
   /** Resolves when all profiles that were appended are written or dropped. */
   flush(): Promise<void>

@@ -34,6 +34,7 @@ export interface Examination {
   readonly holds: boolean
   /** The expected and the actual value: test runners show the difference. */
   readonly expected: unknown
+  /** What the profile has. */
   readonly actual: unknown
   /** A clause that states the facts: `it rendered cart, layout`. */
   readonly found: string

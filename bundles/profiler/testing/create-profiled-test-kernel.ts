@@ -21,7 +21,9 @@ export interface ProfiledTestKernelOptions extends TestKernelOptions, Omit<Profi
 
 /** A response of the test client, or a response of `fetch` with the header `x-debug-token`. */
 export interface ProfiledResponse {
+  /** The headers, which name the profile. */
   readonly headers: { get(name: string): string | null }
+  /** The request, if the client of the test has sent it. */
   readonly request?: Request
 }
 

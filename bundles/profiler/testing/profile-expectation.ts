@@ -198,9 +198,13 @@ function toExcerpt(markdown: string): string[] {
 }
 
 interface ProfileFailure {
+  /** The claim and the facts, in one sentence. */
   readonly message: string
+  /** What the test has claimed. */
   readonly expected: unknown
+  /** What the profile has. */
   readonly actual: unknown
+  /** The part of the profile that shows it. */
   readonly excerpt: readonly string[]
   /** The called method: the stack begins with its caller. */
   readonly caller: (...values: never[]) => unknown
