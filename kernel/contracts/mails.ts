@@ -7,9 +7,9 @@ export interface Mail {
   readonly from?: string | undefined
   /** The addresses of the recipients. */
   readonly to?: readonly string[] | undefined
-  /** The addresses of those who get a copy. */
+  /** The addresses of the recipients of a copy. */
   readonly cc?: readonly string[] | undefined
-  /** The addresses of those who get a copy that others do not see. */
+  /** The addresses of recipients whom others do not see. */
   readonly bcc?: readonly string[] | undefined
   /** The addresses for answers. */
   readonly replyTo?: readonly string[] | undefined
