@@ -16,13 +16,13 @@ export const nodeHttp: Library = {
   watch: share(watchNodeHttp),
 }
 
-/** Before Node 22.12, `http.client.request.created` is not published: a new request is passed to its agent, or gets its connection. */
-const newRequests = isAtLeast(process.versions.node, '22.12')
-  ? []
-  : ([
-      [Agent.prototype, 'addRequest', (_: unknown, [request]: unknown[]) => request],
-      [ClientRequest.prototype, 'onSocket', (request: unknown) => request],
-    ] as const)
+/** A new request is passed to its agent, with the options of its connection; before Node 22.12, which publishes it, one without an agent is first seen with its connection. */
+const newRequests = [
+  [Agent.prototype, 'addRequest', (_: unknown, args: unknown[]) => args],
+  ...(isAtLeast(process.versions.node, '22.12')
+    ? []
+    : ([[ClientRequest.prototype, 'onSocket', (request: unknown) => [request]]] as const)),
+] as const
 
 /** The part of a message that is read. */
 interface HttpMessage {
@@ -37,6 +37,7 @@ interface SentRequest {
   readonly host: string
   readonly path: string
   readonly socket: ConnectingSocket | null
+  readonly agent?: object & { readonly addRequest?: unknown }
   /** Whether its caller has destroyed it, or its connection has closed. */
   readonly destroyed: boolean
   readonly res?: IncomingResponse | null
@@ -47,6 +48,12 @@ interface SentRequest {
   setHeader(name: string, value: string): void
   listenerCount(event: string): number
   getHeaders(): Readonly<Record<string, unknown>>
+}
+
+/** The part of the options of a request that its agent gets. */
+interface ConnectionOptions {
+  readonly port?: unknown
+  readonly socketPath?: unknown
 }
 
 interface ConnectingSocket extends CallSocket {
@@ -69,8 +76,8 @@ function watchNodeHttp(): () => void {
   const calls = new WeakMap<object, CallWork | undefined>()
   /** The requests whose headers were reported: they do not change after the first chunk. */
   const noted = new WeakSet<object>()
-  const begin = (request: SentRequest): CallWork | undefined => {
-    if (!calls.has(request)) calls.set(request, beginHttpCall(new HttpStart(request), started.publish))
+  const begin = (request: SentRequest, options?: ConnectionOptions): CallWork | undefined => {
+    if (!calls.has(request)) calls.set(request, beginHttpCall(new HttpStart(request, options), started.publish))
     return calls.get(request)
   }
   const noteSent = (call: CallWork, request: SentRequest) => {
@@ -78,9 +85,9 @@ function watchNodeHttp(): () => void {
     noted.add(request)
     call.noteSent(flattenHeaders(request.getHeaders()))
   }
-  const beginNew = (request: SentRequest) => {
+  const beginNew = (request: SentRequest, options?: ConnectionOptions) => {
     if (calls.has(request)) return
-    const call = begin(request)
+    const call = begin(request, options)
     const take =
       call?.takeSent &&
       ((chunk: unknown, encoding: unknown) => {
@@ -92,10 +99,17 @@ function watchNodeHttp(): () => void {
     observeChunks(request, 'end', take)
   }
   const restores = newRequests.map(([prototype, name, find]) =>
-    observeMethod(prototype, name, (self, args) => void beginNew(find(self, args) as SentRequest)),
+    observeMethod(prototype, name, (self, args) => {
+      const [request, options] = find(self, args)
+      beginNew(request as SentRequest, options as ConnectionOptions | undefined)
+      return undefined
+    }),
   )
   const unsubscribe = subscribeChannels({
-    'http.client.request.created': listenTo<HttpMessage>(({ request }) => beginNew(request)),
+    'http.client.request.created': listenTo<HttpMessage>(({ request }) => {
+      // Unless its agent takes it by a method of its own, that of Node gets it next.
+      if (request.agent?.addRequest !== Reflect.get(Agent.prototype, 'addRequest')) beginNew(request)
+    }),
     'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
       const call = begin(request)
       if (call === undefined) return
@@ -151,19 +165,25 @@ function isUnlimited(request: SentRequest): boolean {
 class HttpStart implements CallStart {
   readonly client = 'node:http'
   readonly #request: SentRequest
+  readonly #options: ConnectionOptions | undefined
 
-  constructor(request: SentRequest) {
+  constructor(request: SentRequest, options: ConnectionOptions | undefined) {
     this.#request = request
+    this.#options = options
   }
 
   get method(): string {
     return this.#request.method
   }
 
-  /** With a proxy the path is the whole URL. */
+  /** Its server is that of the connection, where it is known: a reverse proxy keeps the Host of its client. With a proxy the path is the whole URL. */
   get url(): string {
     const { host, path, protocol } = this.#request
-    return /^https?:/.test(path) ? path : `${protocol}//${this.#request.getHeader('host') ?? host}${path}`
+    if (/^https?:/.test(path)) return path
+    const { port, socketPath } = this.#options ?? {}
+    if (port === undefined || socketPath) return `${protocol}//${this.#request.getHeader('host') ?? host}${path}`
+    const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+    return `${protocol}//${name}${Number(port) === (protocol === 'https:' ? 443 : 80) ? '' : `:${port}`}${path}`
   }
 
   addHeaders(added: Parameters<CallStart['addHeaders']>[0]): void {

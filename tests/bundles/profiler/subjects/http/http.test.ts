@@ -7,6 +7,7 @@ import {
   get,
   request as httpRequest,
   type RequestListener,
+  type RequestOptions,
   type Server,
 } from 'node:http'
 import { type AddressInfo, connect, type NetConnectOpts } from 'node:net'
@@ -417,6 +418,47 @@ t.test('the profiler does not change HTTP client calls', async t => {
   t.same(seen.slice(2), seen.slice(0, 2))
 })
 
+t.test('the server of a call is that of its connection, whichever Host it names, as a reverse proxy does', async t => {
+  const { url } = await listen(t)
+  const { port } = new URL(url)
+  const lookup = ((_: string, __: object, found: (error: Error) => void) => found(new Error('not found'))) as never
+  class OwnAgent extends Agent {
+    addRequest(...args: unknown[]) {
+      Reflect.get(Agent.prototype, 'addRequest').apply(this, args)
+    }
+  }
+  const headers = { host: 'localhost:1' }
+  const calls: readonly (readonly [options: RequestOptions, shown: string])[] = [
+    [{ port, headers }, `${url}/`],
+    [{ port, headers: ['Host', 'localhost:1'] }, `${url}/`],
+    [{ port, headers, agent: false }, `${url}/`],
+    [{ port, headers, agent: new Agent({ keepAlive: true, maxSockets: 1 }), path: '/x?y' }, `${url}/x?y`],
+    [{ hostname: 'server.test', port, headers, lookup }, `http://server.test:${port}/`],
+    [{ port: 80, headers }, 'http://127.0.0.1/'],
+    [{ host: '::1', port: 1, headers }, 'http://[::1]:1/'],
+    [{ port, headers, path: 'http://elsewhere.example/' }, 'http://elsewhere.example/'],
+    [{ socketPath: '/missing/socket', headers }, 'http://localhost:1/'],
+    // Before Node 22.12, the method of this agent is seen as that of Node.
+    [{ port, headers: { host: `127.0.0.1:${port}` }, agent: new OwnAgent() }, `${url}/`],
+  ]
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/page': async () => {
+        const sent = calls.map(([options]) => {
+          const request = get({ host: '127.0.0.1', ...options }, response => response.resume())
+          return new Promise(resolve => request.on('error', resolve).on('close', resolve))
+        })
+        await Promise.all(sent)
+        return done()
+      },
+    },
+  })
+  t.strictSame(
+    callsOf(await kernel.profileOf(await kernel.client.get('/page'))).map(({ url }) => url),
+    calls.map(([, shown]) => shown),
+  )
+})
+
 t.test('a call may have no Host header, and no known connection', async t => {
   const { url } = await listen(t)
   const { port } = new URL(url)
@@ -430,9 +472,7 @@ t.test('a call may have no Host header, and no known connection', async t => {
       },
     },
   })
-  t.hasStrict(callsOf(await kernel.profileOf(await kernel.client.get('/page'))), [
-    { url: 'http://127.0.0.1/', status: 400 },
-  ])
+  t.hasStrict(callsOf(await kernel.profileOf(await kernel.client.get('/page'))), [{ url: `${url}/`, status: 400 }])
 
   const call = new CallTrace().begin({ client: 'fetch', method: 'GET', url: '/' }, () => undefined, stoppedClock)
   call?.send(undefined)
