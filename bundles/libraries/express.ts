@@ -56,7 +56,7 @@ function readExpressRoute(message: object): FrameworkRoute | undefined {
   // Below a path, the root of a router has no slash of its own.
   return {
     key: route,
-    pattern: baseUrl + (pattern === '/' && baseUrl !== '' ? '' : pattern),
+    pattern: readBase(message) + (pattern === '/' && baseUrl !== '' ? '' : pattern),
     parameters: params,
     handler,
   }
@@ -159,6 +159,7 @@ function noteCall(message: object, layer: ExpressLayer, isForError: boolean) {
   return report(message, work => {
     const route = readExpressRoute(message)
     if (route !== undefined) work.noteRoute(route)
+    noteMount(message, layer)
     const called = readCall(message, layer, layer.handle, isForError)
     work.begin(called, true)
     return {
@@ -176,10 +177,55 @@ function noteError(message: object, given: unknown): void {
   report(message, work => work.fail(given))
 }
 
-/** A router passes an error on which no function of it has answered. */
+/** The routers that have functions below paths. */
+const mountingRouters = new WeakSet<object>()
+
+/** The path below which a function was added, such as `/teams/:team`, and its router, by its layer. */
+const mounts = new WeakMap<object, { readonly path: string; readonly router: object }>()
+
+/** The patterns of a message: of the path around each router that it has come to, and of each path below which functions were called. */
+const mountPatterns = new WeakMap<object, Map<object | string, string>>()
+
+/** The pattern of the path below which a message is now. Express keeps only the path itself. */
+function readBase(message: object): string {
+  const { baseUrl = '' } = message as ExpressMessage
+  return mountPatterns.get(message)?.get(String(baseUrl)) ?? String(baseUrl)
+}
+
+/** A router has got a message. */
+function noteRouter(message: object, router: object): void {
+  if (!mountingRouters.has(router)) return
+  const patterns = mountPatterns.get(message) ?? new Map<object | string, string>()
+  mountPatterns.set(message, patterns.set(router, readBase(message)))
+}
+
+/** Express calls a function below a path. */
+function noteMount(message: object, layer: object): void {
+  const mount = mounts.get(layer)
+  const patterns = mountPatterns.get(message)
+  if (mount !== undefined)
+    patterns?.set(String((message as ExpressMessage).baseUrl), (patterns.get(mount.router) ?? '') + mount.path)
+}
+
+/** Functions are added below paths. A router passes an error on which no function of it has answered. */
 function watchRouters(router: unknown): void {
-  observeMethod(Object(router), 'handle', (_, args) => {
+  observeMethod(Object(router), 'use', (self, [path]) => {
+    const { stack } = self as { readonly stack: readonly object[] }
+    // Of a list, and of a pattern of JavaScript, the path of the request is shown.
+    if (typeof path !== 'string' || !/^\/./.test(path)) return undefined
+    const { length } = stack
+    return {
+      after(result) {
+        mountingRouters.add(self as object)
+        for (const layer of stack.slice(length))
+          mounts.set(layer, { path: path.replace(/\/$/, ''), router: self as object })
+        return result
+      },
+    }
+  })
+  observeMethod(Object(router), 'handle', (self, args) => {
     const [message, , out] = args
+    noteRouter(message as object, self as object)
     if (typeof out === 'function')
       args[2] = observeCalls(out as AnyFunction, (_, [given]) => void noteError(message as object, given))
     return undefined

@@ -8,6 +8,7 @@ import { runProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
 const packages = [
+  ...['http-proxy-middleware@3', 'express-http-proxy@2', 'http-proxy@1'],
   ...['restify@11', 'h3@1', 'json-server@0.17', '@feathersjs/koa@5', '@feathersjs/feathers@5'],
   ...['http-server@7', 'application@8', 'config@5', 'encryption@6', 'events@9', 'fold@10', 'logger@6'].map(
     name => `@adonisjs/${name}`,
@@ -90,6 +91,22 @@ const server = createServer(app.callback())
   ],
 }
 
+/** Proxies below an application of Express, for a server that is profiled itself, and for none. */
+const proxies: Readonly<Record<string, string>> = {
+  'http-proxy-middleware': `
+import { createProxyMiddleware } from 'http-proxy-middleware'
+const create = target => createProxyMiddleware({ target })`,
+  'express-http-proxy': `
+import create from 'express-http-proxy'`,
+  'http-proxy': `
+import httpProxy from 'http-proxy'
+const create = target => {
+  const proxy = httpProxy.createProxyServer({ target })
+  proxy.on('error', (error, request, response) => response.writeHead(502).end())
+  return (request, response) => proxy.web(request, response)
+}`,
+}
+
 t.test('frameworks with many packages', { skip: noRegistry }, async t => {
   const folder = mkdtempSync(path.join(tmpdir(), 'frameworks-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -122,6 +139,34 @@ process.stdin.on('end', () => process.exit()).resume()`
       await response.text()
       t.match((await findProfile(program.viewer, url)).summary, expected)
       await program.stop()
+    })
+  }
+  for (const [name, source] of Object.entries(proxies)) {
+    await t.test(`${name}: a proxy names its own profile, its server and its error`, async t => {
+      const listening = `
+import { createServer } from 'node:http'
+import express from 'express'
+const upstream = createServer((request, response) => response.end('page')).listen(0, '127.0.0.1', () => {
+  const server = createServer(app()).listen(0, '127.0.0.1', () =>
+    console.log(JSON.stringify([server, upstream].map(each => each.address().port))))
+})
+function app() {
+  const proxy = express()
+  proxy.use('/up', (request, response, next) => create('http://127.0.0.1:' + upstream.address().port)(request, response, next))
+  return proxy.use('/down', create('http://127.0.0.1:1'))
+}
+process.stdin.on('end', () => process.exit()).resume()`
+      const { ports, stop, url, viewer } = await startProfiled(t, source + listening, {}, folder)
+      const response = await fetch(`${url}/up/page`)
+      await response.text()
+      const { data, summary } = await findProfile(viewer, '/up/page')
+      t.equal(response.headers.get('x-debug-token'), summary.token)
+      t.match(data.http, { calls: [{ url: `http://127.0.0.1:${ports[1]}/page`, status: 200 }] })
+      t.match((await fetch(`${url}/down/page`)).status, /^50[024]$/)
+      const failed = await findProfile(viewer, '/down/page')
+      const page = await (await fetch(`${viewer}/_profiler/${failed.summary.token}?panel=overview`)).text()
+      t.match(page, 'ECONNREFUSED 127.0.0.1:1')
+      await stop()
     })
   }
 })

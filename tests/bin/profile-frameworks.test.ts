@@ -348,6 +348,55 @@ export { default as express } from 'express'
   await stop()
 })
 
+t.test('the route of a router that is mounted below parameters has their names, at any depth', async t => {
+  const source = (name: string) => `
+import express from '${name}'
+import { createServer } from 'node:http'
+const app = express()
+app.use('/literal', (request, response, next) => next())
+const team = express.Router({ mergeParams: true }).get('/', answer).get('/members/:id', answer)
+const org = express.Router().get('/', answer).use('/teams/:team', team).use(['/squads/:squad', '/crews/:crew'], team)
+app.use('/orgs/:org/', org)
+app.use('/:kind/deep', express.Router().use('/:one', express.Router().use('/:two', express.Router().get('/end', answer))))
+app.use(/^.pattern.[0-9]+/, team)
+app.use('/APP', express().use('/:id', express().get('/page', answer)))
+app.use('/orgs', express.Router().get('/:org/other', answer))
+app.use(express.Router().use('/x/:x', (request, response, next) => next()).get('/x/:y/z', answer))
+app.use('/broken/:id', express.Router().get('/now', () => { throw new RangeError('broken') }))
+app.use((error, request, response, next) => response.status(500).end())
+const server = createServer(app).listen(0, '127.0.0.1', () => process.stdout.write('[' + server.address().port + ']\\n'))
+function answer(request, response) { response.end() }
+process.stdin.on('end', () => process.exit()).resume()
+`
+  const routes = {
+    '/orgs/acme': '/orgs/:org',
+    '/orgs/acme/': '/orgs/:org',
+    '/orgs/acme/teams/blue': '/orgs/:org/teams/:team',
+    '/orgs/acme/teams/blue/members/7': '/orgs/:org/teams/:team/members/:id',
+    // Which path of a list has matched is not known.
+    '/orgs/acme/squads/one/members/7': '/orgs/acme/squads/one/members/:id',
+    '/orgs/acme/crews/one/members/7': '/orgs/acme/crews/one/members/:id',
+    '/orgs/acme/other': '/orgs/:org/other',
+    '/books/deep/same/same/end': '/:kind/deep/:one/:two/end',
+    '/pattern/12/members/7': '/pattern/12/members/:id',
+    '/app/7/page': '/APP/:id/page',
+    '/x/1/z': '/x/:y/z',
+    '/broken/7/now': '/broken/:id/now',
+    '/literal/7': '/literal/*',
+  }
+  for (const name of ['express', 'express4']) {
+    const { stop, url, viewer } = await startProfiled(t, source(name))
+    const found: Record<string, unknown> = {}
+    for (const target of Object.keys(routes)) {
+      await (await fetch(url + target)).text()
+      found[target] = (await findProfile(viewer, target)).summary.route
+    }
+    const expected = Object.entries(routes).map(([target, pattern]) => [target, `GET ${pattern}`])
+    t.strictSame(found, Object.fromEntries(expected), name)
+    await stop()
+  }
+})
+
 t.test('a call that no stack names is in the function that runs', async t => {
   const source = `
 import { get } from 'node:http'

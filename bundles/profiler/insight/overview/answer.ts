@@ -227,21 +227,26 @@ function describeFailedQuery(profile: Profile): Sentence | undefined {
   return [{ text, link }, alike.length === 1 ? ': ' : ', the first: ', toValue(error, messageLimit)]
 }
 
-/** The first call without a response, or with this status or more. One that was repeated with success has not failed, nor has one that the application has ended. */
+/**
+ * The first call without a response, or with this status or more. One that was repeated with success has not failed, nor has one that the application has
+ * ended, unless it answers as a gateway: then it has given up.
+ */
 function describeFailedCall(profile: Profile, least: number): Sentence | undefined {
   const { calls, omitted } = readCalls(profile)
+  const isGateway = [502, 503, 504].includes(profile.summary.status)
   const failed = calls.filter(
-    call => (call.error === '' ? call.status >= least : !call.isAborted) && !isRepeated(call, calls),
+    call => (call.error === '' ? call.status >= least : !call.isAborted || isGateway) && !isRepeated(call, calls),
   )
   const [first, ...others] = failed
   if (first === undefined) return undefined
-  const { error, index, status } = first
+  const { error, index, isAborted, status } = first
   const more = others.length === 0 ? [] : [`, and ${others.length} more failed`]
   const known = error === '' ? describeCalled(profile, index) : []
   if (known.length > 0) return [...known, ...more]
   const link = `${profileLink(profile.summary.token, 'http')}#call-${index}`
   // Of a sample, the numbers are not those of all calls.
-  const text = `${omitted === 0 ? `HTTP call ${index + 1}` : 'an HTTP call'} ${error === '' ? `answered ${status}` : 'failed'}`
+  const ending = error === '' ? `answered ${status}` : isAborted ? 'was aborted' : 'failed'
+  const text = `${omitted === 0 ? `HTTP call ${index + 1}` : 'an HTTP call'} ${ending}`
   return [{ text, link }, ...(error === '' ? [] : [': ', toValue(error, messageLimit)]), ...more]
 }
 

@@ -209,6 +209,11 @@ const problems: [data: Profile['data'], text: string, init?: ProfileInit][] = [
   ],
   [{ http: { calls: [call(0, { error: 'connect ECONNREFUSED' })] } }, 'HTTP call 1 failed: connect ECONNREFUSED'],
   [{ http: { calls: [call(0, { error: 'aborted', isAborted: true })] } }, ''],
+  [
+    { http: { calls: [call(0, { error: 'socket hang up', isAborted: true })] } },
+    'HTTP call 1 was aborted: socket hang up',
+    { status: 504 },
+  ],
   [{ http: { calls: [call(503, { url: 'http://x/' }), call(200, { url: 'http://x/', start: 30 })] } }, ''],
   [
     { http: { calls: [call(503, { url: 'http://x/', method: 'POST' }), call(200, { url: 'http://x/', start: 30 })] } },
