@@ -328,9 +328,11 @@ function isChunk(chunk: unknown): chunk is string | Uint8Array {
   return typeof chunk === 'string' || chunk instanceof Uint8Array
 }
 
+const noNames: readonly string[] = []
+
 /** The names of fields for `writeHead`, in lower case: these are an object, names and values in turn, or pairs. */
-function fieldNames(given: unknown): string[] {
-  if (typeof given !== 'object' || given === null) return []
+function fieldNames(given: unknown): readonly string[] {
+  if (typeof given !== 'object' || given === null) return noNames
   const names = Array.isArray(given) ? given.flat().filter((_, index) => index % 2 === 0) : Object.keys(given)
   return names.map(name => String(name).toLowerCase())
 }
@@ -343,12 +345,12 @@ const addFields = guard('the fields of a response', (exchange: ObservedExchange,
   const given = args[at]
   const names = fieldNames(given)
   const added = exchange.fieldsFor(names)
-  const pairs = Object.entries(added)
-  if (pairs.length === 0) return
+  if (added === undefined) return
   if (given === undefined) {
     args[at] = added
     return
   }
+  const pairs = Object.entries(added)
   const isKept = (index: number) => !Object.hasOwn(added, names[index] ?? '')
   if (!Array.isArray(given)) {
     const kept = { ...(given as object | undefined) }

@@ -20,8 +20,8 @@ export interface ObservedExchange {
   receive(chunk: unknown): void
   /** The application begins to read the body. */
   beginReading(): void
-  /** Returns the fields that are added to the head of the response. `given` are the names, in lower case, of those that `writeHead` was called with. */
-  fieldsFor(given: readonly string[]): Readonly<Record<string, string>>
+  /** Returns fields that are added to the head of the response. `given` are the names, in lower case, of those that `writeHead` was called with. */
+  fieldsFor(given: readonly string[]): Readonly<Record<string, string>> | undefined
   /** The head of the response was written. */
   noteHead(): void
   /** The application ends the response with the rest of its body, or with all of it. Returns another body that is sent instead. */

@@ -176,18 +176,23 @@ class ServerExchange implements ObservedExchange {
   }
 
   /** The profile is named for clients that may see debug output, as in an application of our own, and for the profiler itself. */
-  fieldsFor(given: readonly string[]): Readonly<Record<string, string>> {
+  fieldsFor(given: readonly string[]): Readonly<Record<string, string>> | undefined {
     const { debugGate, profiler, toServerTiming, viewer } = this.#services
     const { request, trace } = this
     const isReplay = request.attributes.has(replayAttribute)
-    if (!(isReplay || debugGate.allows(request)) || !profiler.keeps(trace)) return {}
-    const has = (name: string) => given.includes(name) || this.#reply.hasHeader(name)
-    return {
+    if (!(isReplay || debugGate.allows(request)) || !profiler.keeps(trace)) return undefined
+    const fields: Record<string, string> = {
       'x-debug-token': trace.token,
       'x-debug-token-link': `${viewer}${profileLink(trace.token)}`,
-      // A proxy copies the fields of a server that is profiled itself.
-      ...((has('x-debug-token') || !has('server-timing')) && { 'server-timing': toServerTiming(trace) }),
     }
+    // A proxy copies the fields of a server that is profiled itself.
+    if (this.#has('x-debug-token', given) || !this.#has('server-timing', given))
+      fields['server-timing'] = toServerTiming(trace)
+    return fields
+  }
+
+  #has(name: string, given: readonly string[]): boolean {
+    return given.includes(name) || this.#reply.hasHeader(name)
   }
 
   /** Node.js drops what the application writes to a connection, or to a stream of HTTP/2, that is gone. */

@@ -85,30 +85,39 @@ export function settleSummary(trace: Trace, collectors: readonly ProfileCollecto
 function runCollectors(trace: Trace, collectors: readonly ProfileCollector[], summary: ProfileSummary): CollectedData {
   const data: Record<string, unknown> = {}
   const failures: Record<string, string> = {}
-  const pending: Promise<void>[] = []
-  const add = (name: string, value: unknown) => {
-    if (value !== undefined) data[name] = value
-  }
-  const fail = (name: string, error: unknown) => {
-    failures[name] = flattenError(error, { hasFrames: false }).message
-  }
+  let pending: Promise<void>[] | undefined
   for (const collector of collectors) {
     const { name } = collector
     try {
       const value = collector.collect(trace)
-      if (!isThenable(value)) add(name, value)
-      else
-        pending.push(
-          Promise.resolve(value)
-            .then(value => add(name, value))
-            .catch(error => fail(name, error)),
-        )
+      if (isThenable(value)) {
+        pending ??= []
+        pending.push(addLater(name, value, data, failures))
+      } else if (value !== undefined) data[name] = value
     } catch (error) {
-      fail(name, error)
+      failures[name] = describeFailure(error)
     }
     if (collector.summarize !== undefined) Object.assign(summary, collector.summarize(trace, data[name]))
   }
-  return { data, failures, summary, pending: pending.length === 0 ? undefined : Promise.all(pending) }
+  return { data, failures, summary, pending: pending && Promise.all(pending) }
+}
+
+async function addLater(
+  name: string,
+  promise: PromiseLike<unknown>,
+  data: Record<string, unknown>,
+  failures: Record<string, string>,
+): Promise<void> {
+  try {
+    const value = await promise
+    if (value !== undefined) data[name] = value
+  } catch (error) {
+    failures[name] = describeFailure(error)
+  }
+}
+
+function describeFailure(error: unknown): string {
+  return flattenError(error, { hasFrames: false }).message
 }
 
 /** Where profiles are recorded. */

@@ -47,11 +47,15 @@ const ownId = /^[\da-f]{32}$/
  */
 export function copyHeaders(headers: Pick<Headers, 'toRaw'>, copier: MaskingCopier): Pairs {
   const fields = headers.toRaw()
-  const copies: Pairs[number][] = []
-  for (let at = 0; at < fields.length; at += 2) {
-    const [name, value] = copier.isSpent() ? ['…', '…'] : [fields[at] as string, fields[at + 1] as string]
-    copies.push([name, copyValue(name, value, copier)])
-    if (name === '…') break
+  const copies = new Array<Pairs[number]>(fields.length / 2)
+  for (let index = 0; index < copies.length; index++) {
+    if (copier.isSpent()) {
+      copies[index] = ['…', '…']
+      copies.length = index + 1
+    } else {
+      const name = fields[2 * index] as string
+      copies[index] = [name, copyValue(name, fields[2 * index + 1] as string, copier)]
+    }
   }
   return copies
 }
