@@ -90,20 +90,21 @@ function changeAll(files: FileChanges): void {
  * Lets libraries report their queries, jobs and mails, which they do not do by themselves, and mysql2 its pools: their classes are changed
  * when they are loaded, or at once if they are. Their exports stay the same objects. Nothing
  * happens without the library in a folder `node_modules` of the directory or above it, and for a library that is `excluded`,
- * because something else reports its queries.
+ * because something else reports its queries. ES modules are imported if the application, or what it depends on, has them as a dependency.
  */
 export async function openLibraries(
   directory: string,
   isExcluded: (library: string) => boolean = () => false,
 ): Promise<void> {
   const find = createPackageFinder(directory)
-  for (const library of libraries) {
-    if (isFramework(library) || isExcluded(library.name)) continue
+  const chosen = libraries.filter(library => !isFramework(library) && !isExcluded(library.name))
+  for (const library of chosen) {
     for (const [name, open] of Object.entries(library.opens ?? {}))
-      await openOnce(name.startsWith('node:') ? name : find(name), open)
+      if (name.startsWith('node:')) await openOnce(name, open)
     if (find(library.name) !== undefined) openFiles(library, changeAll)
     findUnseen(find, library)
   }
+  await openDependencies([directory], chosen, true)
 }
 
 /** The names of the libraries whose declarations are taken. */
@@ -135,8 +136,6 @@ async function openOnce(folder: string | undefined, open: (folder: string) => Pr
 export async function openFrameworks(directories: readonly string[]): Promise<void> {
   const folders = [...new Set(directories.map(each => findProject(each)))]
   const frameworks = libraries.filter(isFramework)
-  // pnpm has the packages of packages there.
-  const findersOf = (folder: string) => [folder, path.join(folder, 'node_modules/.pnpm')].map(createPackageFinder)
   const everywhere = folders.flatMap(findersOf)
   for (const framework of frameworks) {
     if (everywhere.every(find => find(framework.name) === undefined)) continue
@@ -144,7 +143,24 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
     await openDeclarations(framework, everywhere)
   }
   listenToFrameworks()
-  const openers = frameworks.flatMap(({ opens = {} }) => Object.entries(opens))
+  await openDependencies(folders, frameworks, false)
+}
+
+/** pnpm has the packages of packages in a folder of its own. */
+function findersOf(folder: string): readonly PackageFinder[] {
+  return [folder, path.join(folder, 'node_modules/.pnpm')].map(createPackageFinder)
+}
+
+/**
+ * Opens the ES modules of libraries that are a dependency of the project of one of the folders, at any depth: any other import could have effects that the application
+ * does not expect. `hasTools` is whether the development dependencies of the projects count, too: scripts use them.
+ */
+async function openDependencies(
+  folders: readonly string[],
+  chosen: readonly Library[],
+  hasTools: boolean,
+): Promise<void> {
+  const openers = chosen.flatMap(({ opens = {} }) => Object.entries(opens))
   for (const folder of folders) {
     const finders = findersOf(folder)
     const wanted = openers.filter(([name]) => finders.some(find => find(name) !== undefined))
@@ -155,7 +171,7 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
     for (let depth = 0; owners.length > 0 && (depth < 2 ? wanted.length : left.size) > 0; depth++) {
       const next = new Set<string>()
       for (const owner of owners) {
-        const names = readNames(owner)
+        const names = readNames(depth === 0 ? findProject(owner) : owner, hasTools && depth === 0)
         const find = createPackageFinder(owner)
         for (const [name, open] of wanted) {
           if (!names.has(name)) continue
@@ -170,10 +186,10 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
   }
 }
 
-function readNames(folder: string): ReadonlySet<string> {
+function readNames(folder: string, hasTools: boolean): ReadonlySet<string> {
   try {
-    const { dependencies = {} } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
-    return new Set(Object.keys(dependencies))
+    const { dependencies, devDependencies } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+    return new Set(Object.keys({ ...dependencies, ...(hasTools && devDependencies) }))
   } catch {
     return new Set()
   }

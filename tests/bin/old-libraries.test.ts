@@ -60,3 +60,40 @@ t.test('a version that is too old to report its queries is named once, when the 
   const cache = 'ioredis 5.3.0 does not report its commands; 5.11 does.'
   t.strictSame(await read('/first'), [database, database, cache, cache])
 })
+
+t.test('an ES module is loaded before the application only if it is a dependency of it', async t => {
+  const library = {
+    'package.json': JSON.stringify({ version: '10.0.0', type: 'module', exports: './dist/croner.js' }),
+    dist: { 'croner.js': "console.log('loaded croner'); export class Cron {}" },
+  }
+  const projects: Readonly<Record<string, readonly [project: object, isLoaded: boolean]>> = {
+    unused: [{}, false],
+    direct: [{ dependencies: { croner: '*' } }, true],
+    tool: [{ devDependencies: { croner: '*' } }, true],
+    behind: [{ dependencies: { wrapper: '*' } }, true],
+    'tool of another': [{ dependencies: { other: '*' } }, false],
+  }
+  const wrapper = { 'package.json': JSON.stringify({ dependencies: { croner: '*' } }) }
+  const other = { 'package.json': JSON.stringify({ devDependencies: { croner: '*' } }) }
+  const root = t.testdir({
+    node_modules: { croner: library, wrapper, other },
+    ...Object.fromEntries(
+      Object.entries(projects).map(([name, [project]]) => [
+        name,
+        { 'package.json': JSON.stringify(project), 'app.mjs': "console.log('app')", node_modules: {} },
+      ]),
+    ),
+  })
+  const found: unknown[] = []
+  for (const name of Object.keys(projects)) {
+    const env = { ...environment, PROFILER_PORT: '0', PROFILER_ALONE: '1' }
+    const cwd = path.join(root, name)
+    const { stdout } = await runProcess(t, [process.execPath, '--import', preload, 'app.mjs'], { cwd, env })
+    found.push([name, stdout])
+  }
+  const wanted = Object.entries(projects).map(([name, [, isLoaded]]) => [
+    name,
+    isLoaded ? 'loaded croner\napp\n' : 'app\n',
+  ])
+  t.strictSame(found, wanted)
+})
