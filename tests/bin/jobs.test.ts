@@ -13,6 +13,7 @@ const server = createServer(async (message, reply) => {
   if (message.url.startsWith('/inner')) return reply.end('inner')
   const options = { attempts: 3, backoff: 1 }
   const data = { to: 'ada@example.org', password: 'hunter22', fails: message.url === '/fail' }
+  if (message.url === '/waited') options.timestamp = Date.now() - 60_000
   const jobs = message.url === '/bulk'
     ? await queue.addBulk([{ name: 'ship', data, opts: options }, { name: 'bill', data, opts: options }])
     : [await queue.add('ship', data, options)]
@@ -43,6 +44,7 @@ interface Found {
 }
 
 interface JobProfile {
+  readonly findings: readonly { readonly rule: string; readonly problem: string }[]
   readonly overview: { readonly sentence: string }
   readonly data: {
     readonly unit: unknown
@@ -63,11 +65,12 @@ t.test('a job of BullMQ has a profile of its own, which leads to the request tha
   const count = provenRuns(200)
   const ids = await Promise.all(Array.from({ length: count }, async () => (await fetch(`${url}/ok`)).text()))
   const bulk = (await (await fetch(`${url}/bulk`)).text()).split(',')
+  const waited = await (await fetch(`${url}/waited`)).text()
   const failing = await (await fetch(`${url}/fail`)).text()
   let found: readonly Found[] = []
   await until(async () => {
     found = await list()
-    return found.filter(({ type }) => type === 'job').length === count + 2 + 3
+    return found.filter(({ type }) => type === 'job').length === count + 3 + 3
   })
 
   const jobs = found.filter(({ type }) => type === 'job')
@@ -89,6 +92,16 @@ t.test('a job of BullMQ has a profile of its own, which leads to the request tha
 
   const done = await read(String(jobs.find(({ job }) => job === `mail:${ids[0]}`)?.token))
   t.match(done.data.unit, { job: { queue: 'mail', id: ids[0], attempt: 1, attempts: 3, waited: Number } })
+  const findingsOf = async (id: string) => {
+    const { findings } = await read(String(jobs.find(({ job }) => job === `mail:${id}`)?.token))
+    return findings.map(({ problem, rule }) => `${rule}: ${problem}`).join('\n')
+  }
+  t.match(
+    await findingsOf(String(ids.at(-1))),
+    /^repeated-job: [\d,]+ jobs of this name began with the same data within a minute\.$/m,
+  )
+  t.match(await findingsOf(waited), /^waiting-job: The job waited 6\d s in its queue, and worked /m)
+  t.match(await findingsOf(failing), /^failed-job: The job failed in all 3 attempts: /m)
   t.notMatch(JSON.stringify(done), /hunter22|abcdefgh12345678/)
   t.match(JSON.stringify(done.data.unit), /ada@example\.org/)
   t.equal(done.data.request, undefined)

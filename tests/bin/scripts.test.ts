@@ -77,6 +77,27 @@ t.test('a script has one profile, with its calls, its lines and its end', async 
   t.notMatch(input, /hunter22/)
 })
 
+t.test('a command that ends with work pending says so, and what it has left', async t => {
+  const asked = net.createServer().listen(0, '127.0.0.1')
+  await once(asked, 'listening')
+  t.teardown(() => asked.close())
+  const address = asked.address()
+  const port = typeof address === 'object' ? String(address?.port) : ''
+  const source = `
+    fetch('http://127.0.0.1:' + process.argv[2] + '/never').catch(() => undefined)
+    setTimeout(() => process.exit(0), 200)`
+  const profiles = await run(t, { 'pending.mjs': { source, exit: 0, args: [port] } })
+  const { data, findings } = profiles.get('command command pending.mjs') as unknown as ProfileData & {
+    readonly findings: readonly { readonly rule: string; readonly problem: string }[]
+  }
+  t.strictSame(
+    findings.map(({ rule }) => rule),
+    ['pending-work'],
+  )
+  t.match(findings[0]?.problem, /^The command ended before 1 HTTP client call had ended/)
+  t.match(JSON.stringify(data.unit), /"1 connection"/)
+})
+
 t.test('a server is no script, whether or not a request has come', async t => {
   const listen = `
     import { createServer } from 'node:http'

@@ -59,8 +59,9 @@ export const lateWorkRule: FindingRule<Profile> = {
   title: 'Work after the response',
   find(profile) {
     const { late } = profile.collectors
-    // The listener of a connection begins its work behind the head of the upgrade.
-    return late === undefined || profile.summary.status === 101 ? [] : describeLateWork(profile, late)
+    const { status, type } = profile.summary
+    // The listener of a connection begins its work behind the head of the upgrade. With a command, its process ends.
+    return late === undefined || status === 101 || type === 'command' ? [] : describeLateWork(profile, late)
   },
 }
 
