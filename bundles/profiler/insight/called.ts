@@ -76,10 +76,23 @@ export async function addCalled<Profiles extends readonly Profile[] | readonly [
 ): Promise<Profiles> {
   if (profiles.every(profile => listNamed(profile).length === 0)) return profiles
   const { summaries } = await storage.search({ limit: readLimit })
-  const added = profiles.map(async profile => withCalled(profile, await findCalled(storage, summaries, profile, most)))
+  const nearOf = (profile: Profile) => (most === 0 ? listMade(profile, summaries) : summaries)
+  const added = profiles.map(async profile =>
+    withCalled(profile, await findCalled(storage, nearOf(profile), profile, most)),
+  )
   // Each profile is replaced by itself with more work.
   return (await Promise.all(added)) as unknown as Profiles
 }
+
+/** The profiles with the tokens that responses have named. Lists search in the same summaries for each of their rows. */
+function listMade(profile: Profile, summaries: readonly ProfileSummary[]): readonly ProfileSummary[] {
+  const bySent = indexes.get(summaries) ?? groupBy(summaries, ({ token }) => toSent(token))
+  indexes.set(summaries, bySent)
+  const sent = new Set(listNamed(profile).map(({ token }) => toSent(token)))
+  return [...sent].flatMap(token => bySent.get(token) ?? [])
+}
+
+const indexes = new WeakMap<readonly ProfileSummary[], ReadonlyMap<string, readonly ProfileSummary[]>>()
 
 /** Completes a profile by the requests that it has made. */
 export function withCalled(profile: Profile, called: readonly CalledRequest[]): WithCalled {

@@ -217,17 +217,18 @@ function rename(stored: StoredProfile | undefined, name: NameToken): StoredProfi
 
 /** Most summaries stay as they are. */
 function renameSummary(summary: ProfileSummary, name: NameToken): ProfileSummary {
-  const { cause, parent } = summary
-  const token = name(summary.token)
-  const named = { token, parent: parent && name(parent), ...(cause !== undefined && { cause: name(cause) }) }
-  const isSame = token === summary.token && named.parent === parent && named.cause === cause
-  return isSame ? summary : { ...summary, ...named }
+  const [token, parent] = [name(summary.token), summary.parent && name(summary.parent)]
+  const cause = summary.cause === undefined ? undefined : name(summary.cause)
+  if (token === summary.token && parent === summary.parent && cause === summary.cause) return summary
+  return { ...summary, token, parent, ...(cause !== undefined && { cause }) }
 }
 
 interface Listed {
   readonly summary: ProfileSummary
   /** That of its storage. */
   readonly index: number
+  /** The time of the oldest profile before it, or its own. */
+  readonly time: number
 }
 
 /** Merges lists, each with the newest first, to one list in which each profile is once. The order within a list stays. */
@@ -235,28 +236,28 @@ function mergeByTime(
   lists: readonly (readonly ProfileSummary[])[],
   namerOf: (index: number) => NameToken,
 ): ProfileSummary[] {
-  const places = lists.map(() => 0)
-  const namers = lists.map((_, index) => namerOf(index))
-  const first = new Map<string, Listed>()
-  const merged: Listed[] = []
-  for (;;) {
-    let newest = -1
-    let time = Number.NEGATIVE_INFINITY
-    for (const [index, list] of lists.entries()) {
-      const head = list[places[index] ?? 0]
-      if (head !== undefined && head.time > time) [newest, time] = [index, head.time]
+  const all: Listed[] = []
+  for (const [index, list] of lists.entries()) {
+    let time = Number.POSITIVE_INFINITY
+    for (const summary of list) {
+      time = Math.min(time, summary.time)
+      all.push({ summary, index, time })
     }
-    const summary = lists[newest]?.[places[newest] ?? 0]
-    if (summary === undefined) break
-    places[newest] = (places[newest] ?? 0) + 1
-    const listed = { summary, index: newest }
-    if (newest <= (first.get(summary.token)?.index ?? newest)) first.set(summary.token, listed)
-    merged.push(listed)
   }
-  return merged.flatMap(({ index, summary }) => {
+  // Each list is in order: the sort only merges them.
+  all.sort((one, other) => other.time - one.time)
+  const first = new Map<string, Listed>()
+  for (const listed of all) {
+    const { token } = listed.summary
+    if (listed.index <= (first.get(token)?.index ?? listed.index)) first.set(token, listed)
+  }
+  const namers = lists.map((_, index) => namerOf(index))
+  const merged: ProfileSummary[] = []
+  for (const { index, summary } of all) {
     const known = first.get(summary.token)
     const isCopy =
       known?.index !== index && (known?.summary.time === summary.time || summary.token.length > shortLength)
-    return isCopy ? [] : renameSummary(summary, namers[index] ?? String)
-  })
+    if (!isCopy) merged.push(renameSummary(summary, namers[index] ?? String))
+  }
+  return merged
 }
