@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
@@ -116,6 +125,78 @@ t.test('a viewer deletes the profiles of its own program, and names it before', 
   t.equal(purged.status, 200)
   t.strictSame([await namesOf(shop.viewer), await namesOf(stock.viewer)], [['stock /health'], ['stock /health']])
   await Promise.all([shop.stop(), stock.stop()])
+})
+
+/** The folder of the profiles of a program of the workspace. */
+const storeOf = (root: string, name: string) =>
+  path.join(root, 'node_modules/.cache/sinfonietta/programs/apps', name, 'profiler')
+
+t.test(
+  'a store that is removed while it is shown is left out, and its program is shown when it begins again',
+  async t => {
+    const { root, start } = createWorkspace(t)
+    const stock = await start('stock')
+    const shop = await start('shop', { NEXT: stock.url })
+    await (await fetch(`${shop.url}/chain`)).text()
+    const [called, { summary }] = [
+      await findProfile(shop.viewer, `${stock.url}/chain`),
+      await findProfile(shop.viewer, `${shop.url}/chain`),
+    ]
+    const page = async () => (await fetch(`${shop.viewer}/_profiler/${summary.token}?panel=http`)).text()
+    t.match(await page(), called.summary.token)
+    await stock.stop()
+    rmSync(storeOf(root, 'stock'), { recursive: true })
+    t.strictSame(await namesOf(shop.viewer), ['shop /chain'])
+    t.equal((await fetch(`${shop.viewer}/_profiler/${called.summary.token}`)).status, 404)
+    const text = await page()
+    t.match(text, '/chain')
+    t.notMatch(text, / in <a[^>]* href="\/_profiler\//)
+    const again = await start('stock')
+    await (await fetch(`${again.url}/health`)).text()
+    await until(async () => (await namesOf(shop.viewer)).length === 2)
+    t.strictSame((await namesOf(shop.viewer)).sort(), ['shop /chain', 'stock /health'])
+    await Promise.all([shop.stop(), again.stop()])
+  },
+)
+
+t.test('profiles of a later version of the package are shown if they fit, and else harm nothing', async t => {
+  const { list, root, start } = createWorkspace(t)
+  const stock = await start('stock')
+  const targets = ['/later', '/schema', '/type', '/outcome']
+  for (const target of targets) {
+    await (await fetch(`${stock.url}${target}`)).text()
+    await findProfile(stock.viewer, target)
+  }
+  await stock.stop()
+  const folder = storeOf(root, 'stock')
+  const changes: Readonly<Record<string, readonly [string, string]>> = {
+    '/later': ['"summary":{', '"later":{"of":1},"summary":{"later":["x"],'],
+    '/schema': ['"schemaVersion":', '"schemaVersion":9'],
+    '/type': ['"type":"request"', '"type":"dream"'],
+    '/outcome': ['"outcome":"complete"', '"outcome":"dissolved"'],
+  }
+  for (const name of readdirSync(folder)) {
+    const file = path.join(folder, name)
+    // Without its index, the file of the profiles is read.
+    if (name.endsWith('.index')) rmSync(file)
+    if (!name.endsWith('.jsonl')) continue
+    const lines = readFileSync(file, 'utf8').split('\n')
+    const changed = lines.map(line => {
+      const [, change] = Object.entries(changes).find(([target]) => line.includes(`${target}"`)) ?? []
+      return change === undefined ? line : line.replaceAll(...change)
+    })
+    t.notSame(changed, lines)
+    writeFileSync(file, changed.join('\n'))
+  }
+  for (const name of readdirSync(list)) {
+    const entry = JSON.parse(readFileSync(path.join(list, name), 'utf8'))
+    writeFileSync(path.join(list, name), JSON.stringify({ ...entry, version: 9 }))
+  }
+  const shop = await start('shop')
+  await (await fetch(`${shop.url}/health`)).text()
+  await findProfile(shop.viewer, '/health')
+  t.strictSame(await namesOf(shop.viewer), ['shop /health', 'stock /later'])
+  await shop.stop()
 })
 
 t.test('a program with PROFILER_ALONE=1 neither shows others nor is shown', async t => {
