@@ -15,13 +15,23 @@ import { logIn } from './guards.ts'
 import type { Users } from './users.ts'
 
 export const mailSettings = defineSettings({
-  MAILER_URL: { help: 'the mail server, such as smtp://user:password@localhost:25', schema: asUrl, secret: true },
+  MAILER_URL: {
+    help: 'the mail server, such as smtp://user:password@localhost:25; without it, mails are printed',
+    schema: asUrl,
+    secret: true,
+    default: undefined,
+  },
   MAILER_FROM: { help: 'the sender of mails', default: 'no-reply@example.org' },
 })
 
 /** Creates what sends mails to a mail server: `createTransport` of nodemailer, or that of a test. */
 export type CreateMailer = (url: string) => {
   sendMail(mail: { from: string; to: string; subject: string; text: string }): Promise<unknown>
+}
+
+/** In development, mails are printed in the terminal: a profile would mask their links. */
+const printer: ReturnType<CreateMailer> = {
+  sendMail: async ({ text, to }) => process.stdout.write(`A mail to ${to}:\n\n${text}`),
 }
 
 export const email = v.pipe(v.string(), v.trim(), v.maxLength(200), v.email('This is no email address.'))
@@ -37,9 +47,10 @@ const hour = 3600
 
 /** Users who have forgotten their password get a mail with a link, by which they choose another one. */
 export function addPasswordReset(app: Application, users: Users, attempts: Attempts, createMailer: CreateMailer): void {
-  const { dispatcher, routes, secrets, settings, urls, view } = app
+  const { config, dispatcher, routes, secrets, settings, urls, view } = app
   const { MAILER_FROM, MAILER_URL } = settings.of(mailSettings)
-  const mailer = createMailer(MAILER_URL)
+  if (MAILER_URL === undefined && config.environment === 'prod') throw new Error('In production, set MAILER_URL.')
+  const mailer = MAILER_URL === undefined ? printer : createMailer(MAILER_URL)
   const requested = new WeakMap<Request, string>()
 
   const show = async (request: Request, template: string, model: object = {}, status = 200) =>

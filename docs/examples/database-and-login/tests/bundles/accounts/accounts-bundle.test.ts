@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { runCommand } from 'sinfonietta/testing'
+import { createTestKernel, runCommand } from 'sinfonietta/testing'
+import { createBundles } from '../../../bundles/index.ts'
 import { boot } from '../../boot.ts'
 
 test('only the right password logs in', async t => {
@@ -65,6 +66,11 @@ test('a mail leads to another password, once, and ends all sessions', async t =>
   assert.equal((await client.get(link)).status, 410)
   assert.equal((await ada.get('/tools/new')).headers.get('location'), '/login')
   assert.equal((await ada.post('/login', { form: { email: 'ada@example.org', password } })).status, 303)
+})
+
+test('in production no mail is printed: the mail server must be set', async () => {
+  const variables = { APP_ENV: 'prod', APP_HOSTS: 'localhost', DATABASE_URL: ':memory:' }
+  await assert.rejects(createTestKernel({ bundles: createBundles(), variables }), /set MAILER_URL/)
 })
 
 test('commands fill the tables and give roles', async t => {
