@@ -1,8 +1,10 @@
 /// <reference types="node" preserve="true" />
 // For everything that a bundle is made of: routes, controllers, listeners, views, sessions, errors.
-export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+
 export type { ExceptionRule } from '../../bundles/framework/exception-rules.ts'
+export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 export type { FrameworkOptions } from '../../bundles/framework/options.ts'
+export { createTranslationCommand, type TranslationOptions } from '../../bundles/framework/translations.ts'
 export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../bundles/libraries/measure-sqlite.ts'
 export { createPageCache, type PageCache, type PageCacheOptions } from '../../bundles/page-cache/page-cache.ts'
 export {

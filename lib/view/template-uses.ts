@@ -194,6 +194,13 @@ export function readNodes(file: string): readonly Node[] {
   }
 }
 
+/** Reads the calls of a helper in a template. */
+export function readHelperCalls(file: string, helper: string): readonly (WrittenCall & Pick<Use, 'line'>)[] {
+  return readUses(readNodes(file)).flatMap(({ call, line, name }) =>
+    name === helper && call !== undefined ? { ...call, line } : [],
+  )
+}
+
 /** Reads a template again, with its calls of partials. */
 export function readTemplateCalls(template: TemplateFile): ReadTemplate {
   const nodes = readNodes(template.file)
