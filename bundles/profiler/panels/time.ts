@@ -5,10 +5,26 @@ import type { TimePart } from '../insight/overview/time-parts.ts'
 import { describeDuration, toSummaryView } from '../insight/summary-view.ts'
 import { type Category, createRequestSpans } from '../insight/timeline/request-spans.ts'
 import { type EventNode, readEventTree, readHandledTime } from '../profile/event-tree.ts'
-import { formatCount, formatDuration, formatMicroseconds, formatPlace, type Row, toOption } from '../profile/format.ts'
+import {
+  formatCount,
+  formatDuration,
+  formatMicroseconds,
+  formatNumber,
+  formatPlace,
+  type Row,
+  toOption,
+} from '../profile/format.ts'
 import { profileLink } from '../profile/links.ts'
-import type { Profile } from '../profile/profile.ts'
-import { joinPeriods, readStops, subtractPeriods, totalOf, withParts } from '../profile/work.ts'
+import { type Profile, summaryCounts } from '../profile/profile.ts'
+import {
+  joinPeriods,
+  readStops,
+  subtractPeriods,
+  totalOf,
+  type WorkKind,
+  withParts,
+  workFields,
+} from '../profile/work.ts'
 import { keyOfListener, summarizeListeners } from '../subjects/events/read.ts'
 import { listUsage, readPauses } from '../subjects/memory/read.ts'
 import { readStopwatch } from '../subjects/time/read.ts'
@@ -100,21 +116,30 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
   // Queries of one statement are one row.
   const count = (found: readonly TimelineRow[]) => found.reduce((sum, { periods }) => sum + periods.length, 0)
   const stops = readStops(profile).map(({ duration, start }) => ({ start: start * 1000, duration: duration * 1000 }))
-  const counted = (name: string, category: Category, isStopped = false) => {
-    const [all, direct] = [count(of(category)), count(of(category, outer))]
-    const periods = joinPeriods(of(category).flatMap(({ covered }) => covered))
-    const covered = totalOf(isStopped ? subtractPeriods(periods, stops) : periods)
-    const remark = direct === all ? '' : ` (${direct} direct)`
-    return all === 0 ? [] : [{ name, value: `${all}${remark} in ${formatMicroseconds(covered)}` }]
+  // Work has no row if it was only counted, or if the profile of its sub-request was not read.
+  const counted = (name: string, category: Category, { more, panel }: Partial<WorkKind> = {}, isStopped = false) => {
+    const field = summaryCounts.find(each => each.panel === panel)?.field
+    const within = workFields.find(each => each === field)
+    const { ended = 0, periods = [] } = more?.(profile) ?? {}
+    const direct = Math.max(count(of(category, outer)), (field && profile.summary[field]) ?? 0)
+    const known = count(of(category)) + ended
+    const all = Math.max(known, direct + ((within && profile.collectors.within?.[within]) ?? 0))
+    const others = periods.map(({ end, start }) => ({ start: start * 1000, duration: (end - start) * 1000 }))
+    const covered = joinPeriods([...of(category).flatMap(row => row.covered), ...others])
+    const time = formatMicroseconds(totalOf(isStopped ? subtractPeriods(covered, stops) : covered))
+    const remark = direct === all ? '' : ` (${formatNumber(direct)} direct)`
+    const value = `${formatNumber(all)}${remark} in ${known < all ? 'at least ' : ''}${time}`
+    return all === 0 ? [] : [{ name, value }]
   }
   return [
     { name: 'Total execution time', value: duration },
     ...(ready === duration ? [] : [{ name: 'Response ready', value: ready }]),
-    ...awaitedWork.flatMap(({ category, label, list, more }) => {
-      const work = [...list(profile), ...(more?.(profile).periods ?? [])]
+    ...awaitedWork.flatMap(kind => {
+      const work = [...kind.list(profile), ...(kind.more?.(profile).periods ?? [])]
       return counted(
-        label,
-        category,
+        kind.label,
+        kind.category,
+        kind,
         work.some(({ stopped }) => stopped > 0),
       )
     }),

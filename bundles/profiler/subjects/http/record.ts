@@ -58,19 +58,22 @@ function createHttpCollector(redactor: Redactor, contents: ContentCopier): Colle
       return calls.some(call => isLate(call, since)) || (more !== undefined && more.latest > since)
     },
     measure(traces, stopsOf) {
-      const time = traces.reduce((sum, trace) => sum + timeOfCalls(trace, stopsOf), 0)
+      const [first] = traces
+      const periods = traces.flatMap(trace => listPeriods(trace, trace.start - (first?.start ?? 0)))
+      if (first === undefined || periods.length === 0) return []
+      const time = totalOf(subtractPeriods(joinPeriods(periods), joinPeriods(stopsOf(first))))
       return time > 0 ? [['http', 'HTTP client calls', time]] : []
     },
   }
 }
 
-/** The time of the HTTP client calls; overlapping calls count once. */
-function timeOfCalls(trace: Trace, stopsOf: (trace: Trace) => readonly Period[]): number {
+/** The times of the HTTP client calls, moved by some milliseconds. */
+function listPeriods(trace: Trace, offset: number): Period[] {
   const traced = callPart.find(trace)
-  if (traced === undefined) return 0
+  if (traced === undefined) return []
   const now = trace.elapsed()
   const calls = traced.calls.map(({ end = now, start }) => ({ start, duration: end - start }))
-  return totalOf(subtractPeriods(joinPeriods([...calls, ...traced.more.periods]), joinPeriods(stopsOf(trace))))
+  return [...calls, ...traced.more.periods].map(({ duration, start }) => ({ start: start + offset, duration }))
 }
 
 /** Fields without a value are left out: a call without an end was still running. */

@@ -287,11 +287,20 @@ export class QueryTrace {
   }
 
   #timeInAnyOrder(kind: 'database' | 'cache', stops: readonly Period[]): number {
+    return roundTime(coveredWorkTime(this.listWork(kind, 0), stops))
+  }
+
+  /** The times of all queries, moved by some milliseconds. */
+  listWork(kind: 'database' | 'cache', offset: number) {
     const queries = this.queries.filter(({ isCache }) => isCache === (kind === 'cache'))
     const work = queries.map(({ end, isAwaited, start }) => ({ start, end, stopped: Number(isAwaited) }))
     const stopped = Number(this.queries.some(({ isAwaited }) => isAwaited))
     const more = this.more[kind].periods.map(period => ({ start: period.start, end: endOf(period), stopped }))
-    return roundTime(coveredWorkTime([...work, ...more], stops))
+    return [...work, ...more].map(({ end, start, stopped }) => ({
+      start: start + offset,
+      end: end === undefined ? undefined : end + offset,
+      stopped,
+    }))
   }
 
   #number(transaction: object | undefined): number | undefined {
@@ -362,22 +371,26 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
     measure(traces, stopsOf) {
       const parts = traces.flatMap(trace => {
         const part = queryPart.find(trace)
-        return part === undefined ? [] : [{ part, stops: stopsOf(trace) }]
+        return part === undefined ? [] : [{ part, trace }]
       })
-      if (parts.length === 0) return []
-      const sum = (measured: (part: QueryTrace, stops: readonly Period[]) => number) =>
-        parts.reduce((total, { part, stops }) => total + measured(part, stops), 0)
+      const [first] = parts
+      if (first === undefined) return []
+      const stops = stopsOf(first.trace)
+      const sum = (measured: (part: QueryTrace) => number) =>
+        parts.reduce((total, { part }) => total + measured(part), 0)
+      // Sub-requests may run at the same time.
+      const timeOf = (kind: 'database' | 'cache') =>
+        parts.length === 1
+          ? first.part.time(kind, stops)
+          : coveredWorkTime(
+              parts.flatMap(({ part, trace }) => part.listWork(kind, trace.start - first.trace.start)),
+              stops,
+            )
       const queries = sum(({ databaseCount }) => databaseCount)
       const cacheCalls = sum(({ cacheCount }) => cacheCount)
       const metrics: Metric[] = []
-      if (queries > 0)
-        metrics.push([
-          'db',
-          formatCount(queries, 'query', 'queries'),
-          sum((part, stops) => part.time('database', stops)),
-        ])
-      if (cacheCalls > 0)
-        metrics.push(['cache', formatCount(cacheCalls, 'cache call'), sum((part, stops) => part.time('cache', stops))])
+      if (queries > 0) metrics.push(['db', formatCount(queries, 'query', 'queries'), timeOf('database')])
+      if (cacheCalls > 0) metrics.push(['cache', formatCount(cacheCalls, 'cache call'), timeOf('cache')])
       return metrics
     },
   }

@@ -122,8 +122,14 @@ t.test('a query of each of many fragments is one finding of the page, at the lin
     { title: 'Query repeated', problem: /ran 12 times with the same values in 12 sub-requests/ },
   ])
   t.strictSame(await find('few'), [])
-  const together = await profileOf(await client.get('/together'))
+  const response = await client.get('/together')
+  const together = await profileOf(response)
   const [finding] = findFindings(together).filter(({ rule }) => rule === 'repeated-queries')
   t.match(finding?.problem, ' 12 times in 12 sub-requests, ')
   t.ok(Number(finding?.evidence?.time) <= together.summary.duration, 'queries at the same time count once')
+  const metrics = String(response.headers.get('server-timing'))
+  const [total, database] = [/total;.*?dur=([\d.]+)/, /db;desc="12 queries";dur=([\d.]+)/].map(each =>
+    Number(each.exec(metrics)?.[1]),
+  )
+  t.ok(Number(database) <= Number(total), metrics)
 })

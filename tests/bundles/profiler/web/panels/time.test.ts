@@ -332,6 +332,13 @@ t.test('metrics that include sub-requests have the number of the request itself'
     findChildren: async other => (other === profile ? [first] : []),
   })
   t.match(metrics, [{}, { name: 'HTTP client calls', value: /^5 \(4 direct\) in/ }, { value: /^1 in/ }])
+  const more = { ended: 5, failed: 0, longest: 1, total: 3, periods: [[0.5, 1]] }
+  const counted = createProfile({ http: { calls, omitted: 5, more } }, { calls: 6 })
+  const ofCounted = await timePanel.toView(createShown({}, { profile: counted }))
+  t.match(ofCounted.metrics, [{}, { value: '6 in 1.1 ms' }], 'calls that were only counted, too')
+  const within = createProfile({ http: { calls }, within: { calls: 300 } }, { calls: 1 })
+  const ofWithin = await timePanel.toView(createShown({}, { profile: within }))
+  t.match(ofWithin.metrics, [{}, { value: '301 (1 direct) in at least 0.10 ms' }], 'sub-requests that are not read')
   const early = createProfile({ events: { spans: [[null, 'kernel.finish_request', 900, 100]] } })
   const { metrics: ofEarly } = await timePanel.toView(createShown({}, { profile: early }))
   t.match(ofEarly, [{ value: '5.0 ms' }, { name: 'Response ready', value: '1.0 ms' }], 'sending took time')
