@@ -6,7 +6,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import { isObject } from '../../profile/json.ts'
 import { type Profile, type ProfileSummary, readCount, summaryCounts } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
-import { workTime } from '../../profile/work.ts'
+import { coveredWorkTime, readStops } from '../../profile/work.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
 import { type ListenerUse, readFunctionUses, readListenerUses } from '../../subjects/events/read.ts'
 import { readOperation } from '../../subjects/exchange/read.ts'
@@ -288,9 +288,11 @@ function readTimings(profile: Profile): Map<string, Timing> {
 
   add('Controller', 'main', controllerTimes(tree.roots, total))
   for (const { count, label, list, more } of workKinds) {
-    const times = list(profile).map(work => workTime(work) * 1000)
-    const { ended = 0, total = 0 } = more?.(profile) ?? {}
-    add(label, 'main', ended > 0 ? [...times, total * 1000] : times, count?.(profile))
+    const listed = list(profile)
+    const { ended = 0, periods = [] } = more?.(profile) ?? {}
+    const time = coveredWorkTime([...listed, ...periods], readStops(profile)) * 1000
+    const times = count?.(profile) ?? listed.length + ended
+    add(label, 'main', listed.length + ended > 0 ? [time] : [], times)
   }
   const dispatches = tree.nodes.filter(({ kind }) => kind === 'dispatch')
   for (const [name, group] of groupBy(dispatches, ({ name }) => name)) {

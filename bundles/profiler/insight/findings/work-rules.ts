@@ -395,7 +395,10 @@ function findSwallowed<work extends Work>(profile: Profile, work: readonly work[
   const thrown = readExceptions(profile)
   const isAboutThrown = ({ exceptions }: StoredLog) =>
     exceptions.some(({ chain: [error] }) => thrown.some(({ message }) => message === error?.message))
-  const reports = readLogs(profile).logs.filter(log => severityOf(log.level) !== 'plain' && !isAboutThrown(log))
+  // The profiler itself logs a request that hangs.
+  const reports = readLogs(profile).logs.filter(
+    log => severityOf(log.level) !== 'plain' && log.channel !== 'profiler' && !isAboutThrown(log),
+  )
   const isThrown = ({ code = '', error }: Work) =>
     thrown.some(exception => exception.message === error || (code !== '' && exception.code === code))
   const isReported = ({ end = 0 }: Work) => reports.some(({ at }) => at / 1000 >= end - precision)

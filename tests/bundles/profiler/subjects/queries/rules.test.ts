@@ -229,6 +229,15 @@ t.test('a query that fails as expected is no finding', async t => {
   t.strictSame(failed('ERR syntax error', { system: 'redis', text: 'CLIENT KILL' }), ['failed-query'])
 })
 
+t.test('a warning of the application reports a failure before it, one of the profiler does not', async t => {
+  const rulesWith = (channel: string) => {
+    const records = [{ at: 50_000, level: 'warning', channel, message: 'It has not ended after 5 s.' }]
+    return rulesOf([createQuery({ error: 'no such table: users' })], {}, { logger: { records, dropped: 0 } })
+  }
+  t.strictSame(rulesWith('app'), [])
+  t.strictSame(rulesWith('profiler'), ['failed-query'])
+})
+
 t.test('a query that succeeds later is a repetition only if it began after the failure', async t => {
   const failed = createQuery({ error: 'deadlock detected', code: '40P01', text: 'UPDATE a', start: 0, end: 20 })
   for (const [start, rules] of [

@@ -80,7 +80,7 @@ export async function createPlantedBundle(t: Test): Promise<Planted> {
         routes.add({ name, path: pathOf(name), controller: handle })
       }
       const slowDown = ({ request }: ControllerEvent) =>
-        request.path === pathOf('slow-listener') ? sleep(150) : undefined
+        request.path === pathOf('slow-listener') ? sleep(500) : undefined
       dispatcher.on(ControllerEvent, slowDown, 0, 'SlowListener')
       const setBasket = ({ request, response }: ResponseEvent) => {
         if (request.path === pathOf('listener-cookie')) setCookie(response.headers, 'basket', 'x'.repeat(3200))
