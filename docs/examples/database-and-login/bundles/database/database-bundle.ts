@@ -5,7 +5,7 @@ import { migrations } from './migrations.ts'
 import { seed, seedPassword } from './seed.ts'
 
 const databaseSettings = defineSettings({
-  DATABASE_URL: { help: 'the address of the database, as in .env', secret: true },
+  DATABASE_URL: { help: 'the address of the database, as in .env', secret: true, default: undefined },
 })
 
 /** Opens the database, and adds a health check for it and the commands that change its tables. */
@@ -15,7 +15,9 @@ export function createDatabaseBundle(database: Database): Bundle {
     settings: databaseSettings,
     register(app) {
       const { commands, config, healthChecks, settings } = app
-      database.open(settings.of(databaseSettings).DATABASE_URL, app)
+      const { DATABASE_URL } = settings.of(databaseSettings)
+      // A test of pages that need no database sets none.
+      if (DATABASE_URL !== undefined) database.open(DATABASE_URL, app)
       healthChecks.push({ name: 'database', check: () => database.query('SELECT 1') })
       commands.push({
         name: 'database:migrate',

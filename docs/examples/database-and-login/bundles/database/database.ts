@@ -46,7 +46,7 @@ export class Database {
   }
 
   get #opened(): Pool {
-    if (this.#pool === undefined) throw new Error('The database is not open: its bundle is not in the list of bundles.')
+    if (this.#pool === undefined) throw new Error('The database is not open: DATABASE_URL is not set.')
     return this.#pool
   }
 }

@@ -69,7 +69,7 @@ test('a mail leads to another password, once, and ends all sessions', async t =>
 })
 
 test('in production no mail is printed: the mail server must be set', async () => {
-  const variables = { APP_ENV: 'prod', APP_HOSTS: 'localhost', DATABASE_URL: ':memory:' }
+  const variables = { APP_ENV: 'prod', APP_HOSTS: 'localhost' }
   await assert.rejects(createTestKernel({ bundles: createBundles(), variables }), /set MAILER_URL/)
 })
 
