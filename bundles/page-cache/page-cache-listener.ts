@@ -205,7 +205,7 @@ export class PageCacheListener {
 
   #respond(event: RequestEvent, page: StoredPage, isStale: boolean): void {
     const { request } = event
-    const age = Math.max(0, Math.floor((this.#now() - page.createdAt) / 1000))
+    const age = Math.max(0, Math.floor((this.#now() - page.storedAt) / 1000))
     const headers = new Headers(page.headers)
     headers.set('age', String(age))
     request.attributes.set('_page_cache', { age, isStale })
@@ -253,6 +253,7 @@ export class PageCacheListener {
       ...answer,
       headers: isTyped ? answer.headers : [...answer.headers, ['content-type', type]],
       createdAt,
+      storedAt: now - (Number(headers.get('age')) || 0) * 1000,
       freshUntil: now + freshness.fresh * 1000,
       staleUntil: now + (freshness.fresh + freshness.stale) * 1000,
       vary,

@@ -7,6 +7,8 @@ export interface StoredPage {
   readonly body: string | Uint8Array | null
   /** When the request began that has made the page. */
   readonly createdAt: number
+  /** When it was complete; earlier if the controller had it from another cache, with an Age. */
+  readonly storedAt: number
   readonly freshUntil: number
   /** Until then it may be sent while a new one is made. */
   readonly staleUntil: number

@@ -20,6 +20,7 @@ function createPage(changes: Partial<StoredPage> = {}): StoredPage {
     headers: [['content-type', 'text/html']],
     body: '<p>\u00e4\n\u2028',
     createdAt: now,
+    storedAt: now,
     freshUntil: now + minute,
     staleUntil: now + 2 * minute,
     vary: ['accept'],

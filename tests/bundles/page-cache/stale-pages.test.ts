@@ -79,6 +79,37 @@ t.test('a page past its lifetime is sent while one request makes a new one', asy
   t.equal(await late, 'call 5 null', 'after that it is not sent')
 })
 
+t.test('the age of a page begins when it is complete, or with that of another cache', async t => {
+  const { bundle, pass } = createClock()
+  const { client, close } = await createTestKernel({
+    bundles: [
+      createFrameworkBundle(),
+      bundle,
+      {
+        name: 'shop',
+        register({ routes }) {
+          const slow = () => {
+            pass(5)
+            return Response.text('page')
+          }
+          const passedOn = () => Response.text('page', { headers: { age: '40' } })
+          routes.add({ name: 'slow', path: '/slow', defaults: { _cache }, controller: slow })
+          routes.add({ name: 'passed_on', path: '/passed-on', defaults: { _cache }, controller: passedOn })
+        },
+      },
+    ],
+  })
+  t.teardown(close)
+  const ageOf = async (path: string) => (await client.get(path)).headers.get('age')
+  await ageOf('/slow')
+  t.equal(await ageOf('/slow'), '0')
+  t.equal(await ageOf('/passed-on'), '40')
+  pass(15)
+  t.strictSame([await ageOf('/slow'), await ageOf('/passed-on')], ['15', '55'])
+  pass(6)
+  t.strictSame([await ageOf('/slow'), await ageOf('/passed-on')], ['21', '61'], 'past its lifetime of a minute')
+})
+
 t.test('the profile says that the page cache has answered, and when the page was stored', async t => {
   const { bundle, pass } = createClock()
   const { client, profileOf, show } = await createProfiledKernel(t, {

@@ -22,7 +22,7 @@ export interface FoundRouteData {
 
 /** A page of the page cache. */
 export interface CachedPageData {
-  /** Seconds since the request that has made the page. */
+  /** Seconds since the page was stored. */
   readonly age: number
   /** Whether its lifetime was over: it is made again after the response. */
   readonly isStale: boolean
