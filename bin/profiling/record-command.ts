@@ -63,10 +63,10 @@ function endsProcess(signal: string): boolean {
   return !harmless.has(signal) && (signal === 'SIGKILL' || process.listenerCount(signal) === 0)
 }
 
-/** Milliseconds until the profile of a command is written for the first time, and at least between two times. */
-const leastPause = 250
+/** Milliseconds between two times at which the profile of a command is written. */
+const pauses = { least: 250, most: 1000 } as const
 
-/** The pause after the profile was written, by the time that this took: the command becomes slower by 2 % at most. */
+/** The pause after the profile was written, by the time that this took, 2 to 10 ms. */
 const pauseFactor = 50
 
 /** Writes the profile of a command again and again. The returned function ends this, and removes the file. */
@@ -81,9 +81,9 @@ function keepWriting(file: string, describe: () => StoredText | undefined): () =
     const stored = describe()
     if (stored === undefined) return
     writeCommand(file, stored)
-    wait(Math.max(leastPause, pauseFactor * (readClock() - start)))
+    wait(Math.min(pauses.most, Math.max(pauses.least, pauseFactor * (readClock() - start))))
   })
-  wait(leastPause)
+  wait(pauses.least)
   return () => {
     stopTimer(timer)
     removeCommand(file)
