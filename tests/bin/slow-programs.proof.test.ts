@@ -22,13 +22,13 @@ const query = (text, values) => pool.query(text, values).then(({ rows }) => rows
 
 /** What the overview of the caller says of each way. */
 const causes: Readonly<Record<string, RegExp>> = {
-  query: /HTTP client calls? took \d+ ms, in stock: 1 query took \d+ ms \(app\.js:12\)/,
-  loop: /in stock: 80 queries took \d+ ms \(app\.js:14\)/,
+  query: /HTTP client calls? took [\d.]+ m?s,(?: most of it)? in stock: 1 query took [\d.]+ m?s \(app\.js:13\)/,
+  loop: /in stock: 80 queries took [\d.]+ m?s \(app\.js:15\)/,
   // On a busy machine, another process has run instead.
-  block: /in stock: (?:this request blocked the event loop|the process did not run) for \d+ ms/,
-  lock: /in stock: 4 queries took \d+ ms, most of it at app\.js:25/,
-  call: /in stock → rate: controller show waited \d+ ms/,
-  error: /; stock answered 500: TypeError at app\.js:28: no shelf\.$/,
+  block: /in stock: (?:this request blocked the event loop|the process did not run) for [\d.]+ m?s/,
+  lock: /in stock: 4 queries took [\d.]+ m?s, most of it at app\.js:26/,
+  call: /in stock → rate: 1 query took [\d.]+ m?s \(app\.js:7\)/,
+  error: /; stock answered 500: TypeError at app\.js:29: no shelf\.$/,
 }
 
 /** A shop whose page asks two services; \`stock\` is slow in the way that the address names. */
@@ -45,6 +45,15 @@ express()
     await queue.add('ship', { id, slow })
     reply.json({ stock, price: await price })
   })
+  .get('/list', async (message, reply) => {
+    const names = 'red blue green grey pink gold black white'.split(' ')
+    for (const name of names) await ask(process.env.STOCK, '/stock/' + name + '?slow=none')
+    reply.json(names)
+  })
+  .get('/two', async (message, reply) => {
+    await ask(process.env.STOCK, '/stock/1?slow=query')
+    reply.json(await ask(process.env.RATE, '/rate/eur'))
+  })
   .listen(process.env.PORT, '127.0.0.1')`,
   stock: `
 import fastify from 'fastify'
@@ -53,6 +62,7 @@ ${ask}
 await query('CREATE TABLE IF NOT EXISTS shelf (id int PRIMARY KEY, amount int)')
 await query('INSERT INTO shelf SELECT generate_series(1, 100), 5 ON CONFLICT DO NOTHING')
 const ways = {
+  none: () => {},
   query: () => query('SELECT amount, pg_sleep(0.4) FROM shelf WHERE id = 1'),
   loop: async () => {
     for (let id = 1; id <= 80; id++) await query('SELECT amount, pg_sleep(0.004) FROM shelf WHERE id = $1', [id])
@@ -163,5 +173,22 @@ t.test(
       t.match(await read(page), cause, slow)
       t.match(await read((await jobs())[0]), cause, `${slow}, of a job`)
     }
+
+    /** The findings of a page of the shop, when the profiles of all that it has called are stored. */
+    const findingsOf = async (target: string, called: number) => {
+      await (await fetch(`http://127.0.0.1:${ports.SHOP}${target}`)).text()
+      const find = async () => (await listProfiles(viewer)).find(({ url }) => String(url).endsWith(target))
+      const show = async (form: string) => (await fetch(`${viewer}/_profiler/${(await find())?.token}${form}`)).text()
+      await until(async () => (await show('?panel=http')).split(' in <a').length > called, 100)
+      return show('.md?panel=findings')
+    }
+    t.match(
+      await findingsOf('/list', 8),
+      /N\+1: 8 similar calls to `GET \S+\/stock\/:id`, [\d.]+ m?s in total; `stock` answered them by its route `GET \/stock\/:id`.*: `app\.js:16 via ask:5`/,
+    )
+    t.match(
+      await findingsOf('/two', 2),
+      /2 calls ran one after another \(`stock, then rate`\), .*`app\.js:20 via ask:5`/,
+    )
   },
 )

@@ -2,7 +2,7 @@ import { toTarget } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
 import { isToken } from '../profile/json.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import type { CalledRequest, WithCalled } from '../profile/work.ts'
+import { type CalledRequest, readCalled, type WithCalled } from '../profile/work.ts'
 import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { readCalls, type StoredCall } from '../subjects/http/read.ts'
 import { isError } from './summary-view.ts'
@@ -93,6 +93,15 @@ function listMade(profile: Profile, summaries: readonly ProfileSummary[]): reado
 }
 
 const indexes = new WeakMap<readonly ProfileSummary[], ReadonlyMap<string, readonly ProfileSummary[]>>()
+
+/** Milliseconds until other programs have stored their profiles. */
+const storeTime = 5000
+
+/** Whether a profile has just ended, and others that it has called are not stored yet. */
+export function isAwaitingCalled(profile: Profile, now: number): boolean {
+  const { duration, time } = profile.summary
+  return now < time + duration + storeTime && listNamed(profile).length > readCalled(profile).length
+}
 
 /** Completes a profile by the requests that it has made. */
 export function withCalled(profile: Profile, called: readonly CalledRequest[]): WithCalled {

@@ -1,10 +1,10 @@
-import { readClock } from '../../../lib/own-globals.ts'
+import { readClock, readTime } from '../../../lib/own-globals.ts'
 import { formatNumber } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
 import { type ProfileQuery, type ProfileStorage, readLimit } from '../store/profile-storage.ts'
-import { addCalled } from './called.ts'
+import { addCalled, isAwaitingCalled } from './called.ts'
 import { leastForMedian, measureDurations } from './durations.ts'
 import { toBadge } from './findings/finding.ts'
 import type { Inspector } from './findings/inspector.ts'
@@ -403,6 +403,8 @@ const atOnce = 20
 export class RowFacts {
   readonly #services: FactServices
   readonly #known = new WeakMap<ProfileSummary, RowFact>()
+  /** Those whose called requests are not all stored yet: they are read again. */
+  readonly #young = new WeakSet<ProfileSummary>()
 
   constructor(services: FactServices) {
     this.#services = services
@@ -417,7 +419,7 @@ export class RowFacts {
   async read(summaries: readonly ProfileSummary[], milliseconds: number = Number.POSITIVE_INFINITY): Promise<void> {
     const rules = await this.#services.inspector()
     const end = readClock() + milliseconds
-    const missing = summaries.filter(summary => !this.#known.has(summary))
+    const missing = summaries.filter(summary => !this.#known.has(summary) || this.#young.has(summary))
     const { storage } = this.#services
     let all: ReturnType<typeof storage.search> | undefined
     const search = (query: ProfileQuery) => (all ??= storage.search(query))
@@ -439,6 +441,8 @@ export class RowFacts {
       const profile = byToken.get(summary.token)
       const badge = profile && toBadge(rules.inspect(profile))
       this.#known.set(summary, { badge, place: profile === undefined ? '' : findPlace(profile) })
+      if (profile !== undefined && isAwaitingCalled(profile, readTime())) this.#young.add(summary)
+      else this.#young.delete(summary)
     }
   }
 }

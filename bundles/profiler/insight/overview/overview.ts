@@ -225,7 +225,7 @@ function describeCalls(kind: WorkKind, profile: Profile, called: readonly Called
   }
   const [first] = hops
   if (description === undefined || first === undefined) return description
-  const where: Sentence = [', in ', ...nameHops(hops)]
+  const where: Sentence = [first.isAll ? ', in ' : ', most of it in ', ...nameHops(hops)]
   // Where this process was blocked, its calls are shorter for it than their requests are.
   const isWithin =
     cause !== undefined && cause.part.time <= coveredWorkTime(kind.list(profile), readStops(profile)) * 1000
@@ -239,6 +239,8 @@ function describeCalls(kind: WorkKind, profile: Profile, called: readonly Called
 interface Hop {
   /** That of the program, or of the route of the same one. */
   readonly name: string
+  /** Whether the other calls took little of the time. */
+  readonly isAll: boolean
   readonly count: number
   readonly longest: CalledRequest
 }
@@ -252,7 +254,7 @@ function findHop(kind: WorkKind, profile: Profile, called: readonly CalledReques
   const [name = '', most] = [...groups].find(([, group]) => sumOf(group) > covered / 2) ?? []
   if (most === undefined) return undefined
   const longest = most.reduce((one, other) => (timeOf(other) > timeOf(one) ? other : one))
-  return { name, count: most.length, longest }
+  return { name, isAll: sumOf(most) >= enough * covered, count: most.length, longest }
 }
 
 /** A request without its query: a program calls its own routes by it. */

@@ -194,7 +194,7 @@ function namePrograms(run: readonly StoredCall[], profile: Profile): string {
   const answers = run.map(call => readCalled(profile).find(({ index }) => index === call.index))
   const names = answers.flatMap(answer => (answer === undefined ? [] : programOf(answer)))
   if (names.length < run.length || names.length > namedPrograms) return ''
-  return names.join(', then ')
+  return new Set(names).size === 1 ? (names[0] ?? '') : names.join(', then ')
 }
 
 /** Limit of `unlimited-call`: ms of a call. Without a limit, a slow server makes the application as slow. */

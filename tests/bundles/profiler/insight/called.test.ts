@@ -6,7 +6,8 @@ import { writeAdvice, writeProblem } from '#bundles/profiler/insight/findings/fi
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
-import { showProfile } from '#bundles/profiler/insight/relatives.ts'
+import { mainRequests, showProfile } from '#bundles/profiler/insight/relatives.ts'
+import { RowFacts } from '#bundles/profiler/insight/search-list.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { readCalled } from '#bundles/profiler/profile/work.ts'
 import {
@@ -14,6 +15,7 @@ import {
   createQuery,
   createRecord,
   createStorage,
+  keep,
   type RecordInit,
 } from '#tests/support/create-profile.ts'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
@@ -237,6 +239,19 @@ t.test('the sentence follows the longest calls to the last program', async t => 
   const short = { ...caller, data: calls({ token: 'aaa001', target: '/gate', start: 2, end: 102 }), duration: 104 }
   t.match(await sentenceOf(short, slower), /took 100 ms, in gate\.$/, 'a cause that is longer than the calls')
 
+  const both = calls(
+    { token: 'aaa001', target: '/gate', start: 0, end: 200 },
+    { token: 'aaa002', target: '/other', start: 200, end: 390 },
+  )
+  t.match(
+    await sentenceOf(
+      { ...caller, data: both },
+      { ...slower, duration: 200, data: {} },
+      made('other', 'aaa002', '/other'),
+    ),
+    / 2 HTTP client calls took 390 ms, most of it in gate/,
+  )
+
   const [shop = {}, gate = {}] = chain(3)
   t.match(await sentenceOf(shop, gate), / in gate: 1 HTTP client call took 38\d ms/, 'the next profile is missing')
   const own = { ...gate, program: 'shop' }
@@ -262,6 +277,26 @@ t.test('of many calls the longest chain is read, and all are counted', async t =
   t.equal(called.length, 80)
   t.equal(called.filter(each => each.profile !== undefined).length, 30)
   t.ok(called[70]?.profile)
+})
+
+t.test('a row of the list has the findings of called requests that are stored after it', async t => {
+  const time = Date.now()
+  const stock = made('stock', 'aaa001', '/stock/7', { status: 500, time })
+  const badges = async (shop: RecordInit) => {
+    const storage = createStorage(shop)
+    const facts = new RowFacts({ storage, inspector: async () => inspector, findPlace: () => '' })
+    const read = async () => {
+      const { summaries } = await storage.search({ filters: [mainRequests], limit: 10 })
+      await facts.read(summaries)
+      const summary = summaries.find(({ program }) => program === 'shop')
+      return summary && facts.get(summary)?.badge?.text
+    }
+    const before = await read()
+    keep(storage, { ...stock, time: shop.time ?? time })
+    return [before, await read()]
+  }
+  t.strictSame(await badges({ ...failing(), time }), [undefined, '1 finding'])
+  t.strictSame(await badges({ ...failing(), time: time - 60_000 }), [undefined, undefined], 'an old one is read once')
 })
 
 t.test('texts of another store are values: escaped, and bounded', async t => {
