@@ -32,6 +32,8 @@ interface ProfilerSettings {
   readonly PROFILER_MCP_REPLAY: boolean
   /** The name of the program in its profiles. */
   readonly PROFILER_NAME: string | undefined
+  /** Whether pages with a toolbar are loaded again after a save. */
+  readonly PROFILER_RELOAD: boolean
   /** The Redis that has the profiles of several machines. */
   readonly PROFILER_URL: string | undefined
   /** The share of requests that are recorded. */
@@ -130,6 +132,12 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
   PROFILER_NAME: {
     help: 'the name of the program in its profiles; by default the name in its package.json',
     default: undefined,
+  },
+  /** See docs/guides/profiler.md#the-toolbar. */
+  PROFILER_RELOAD: {
+    help: 'loads pages with a toolbar again after a save in development; 0 leaves them as they are',
+    schema: asFlag,
+    default: true,
   },
   /** It may have `user:password@` before the host, and needs the package ioredis. */
   PROFILER_URL: {

@@ -33,6 +33,9 @@ const handlers: Readonly<Record<string, RequestHandler>> = {
   '/plain': page('<h1>plain</h1><p>The end.</p>'),
   '/other': page('<h1>other</h1>'),
   '/tall': page(`${'<p>text</p>'.repeat(100)}<p id="end">The end.</p>`),
+  '/typed': page(
+    `<form method="post"><input name="name" autocomplete="username"><input name="secret" type="password" autocomplete="new-password"><input name="agreed" type="checkbox"><select name="size"><option>S<option>L</select><textarea name="text"></textarea><button>Send</button></form>${'<p>text</p>'.repeat(100)}`,
+  ),
   '/hostile': page(
     '<style>profiler-toolbar, div { display: none !important } html { font-size: 62.5% } a, button, section { color: red !important; font-size: 99px !important }</style>',
   ),
@@ -77,8 +80,8 @@ interface Opened extends Pick<ProfiledKernel, 'app'> {
 }
 
 /** Opens a browser whose bars are folded at first, as it is driven by a program; `visit` unfolds them. */
-async function open(t: Test): Promise<Opened> {
-  const kernel = await createProfiledKernel(t, { handlers })
+async function open(t: Test, variables: Readonly<Record<string, string>> = {}): Promise<Opened> {
+  const kernel = await createProfiledKernel(t, { handlers, variables })
   const { url } = await serveKernel(t, kernel)
   const page = await openPage(t)
   const bar = page.locator('profiler-toolbar .toolbar')
@@ -330,4 +333,58 @@ t.test('an open page shows mistakes in the sources as soon as they are found, fo
   app.signals.emit('sources.broken', { problems, served: 'older' })
   await item('build').getByText('1 mistake').waitFor()
   t.match(await item('build').textContent(), 'This page is older than your files.')
+})
+
+/** What a reload must keep, and whether it has happened. */
+const stateOfForm = `({ name: document.forms[0].name.value, text: document.forms[0].text.value, size: document.forms[0].size.value, isAgreed: document.forms[0].agreed.checked, secret: document.forms[0].secret.value, y: Math.round(scrollY), isOld: window.isOld === true })`
+
+t.test(
+  'a page is loaded again when the code has changed, and keeps its position and its form',
+  needsBrowser,
+  async t => {
+    const { app, bar, complaints, page, visit } = await open(t)
+    const streams = async () => {
+      await page.waitForResponse(response => response.url().endsWith('/_profiler/state'))
+    }
+    const edit = () => app.signals.emit('files.changed', { files: ['templates/page.hbs'] })
+    await Promise.all([streams(), visit('/typed')])
+    await page.getByRole('textbox').first().fill('Ada')
+    await page.getByRole('textbox').last().fill('Two words')
+    await page.locator('[type=password]').fill('hidden')
+    await page.getByRole('checkbox').check()
+    await page.getByRole('combobox').selectOption('L')
+    await page.evaluate('scrollTo(0, 700); window.isOld = true')
+    await Promise.all([page.waitForEvent('load'), streams(), edit()])
+    await page.waitForFunction('scrollY > 0')
+    t.strictSame(await page.evaluate(stateOfForm), {
+      ...{ name: 'Ada', text: 'Two words', size: 'L', isAgreed: true, secret: '' },
+      ...{ y: 700, isOld: false },
+    })
+
+    const problems = [{ message: 'Unexpected token', file: 'a.ts', line: 1 }]
+    await page.evaluate('window.isOld = true')
+    app.signals.emit('sources.broken', { problems, served: 'older' })
+    await bar.getByText('1 mistake').waitFor()
+    t.hasStrict(await page.evaluate(stateOfForm), { isOld: true }, 'the last version goes on')
+    app.signals.emit('sources.broken', { problems: [], served: 'current' })
+
+    await Promise.all([streams(), page.waitForEvent('load'), page.getByRole('button', { name: 'Send' }).click()])
+    await bar.waitFor()
+    await page.evaluate('window.isOld = true')
+    const loaded = page.waitForResponse(response => response.url().includes('/_wdt/'))
+    edit()
+    await loaded
+    t.hasStrict(await page.evaluate(stateOfForm), { isOld: true }, 'no form is sent again')
+    t.strictSame(complaints(), [])
+  },
+)
+
+t.test('PROFILER_RELOAD=0 leaves pages as they are', needsBrowser, async t => {
+  const { app, page, visit } = await open(t, { PROFILER_RELOAD: '0' })
+  await Promise.all([page.waitForResponse(response => response.url().endsWith('/_profiler/state')), visit('/typed')])
+  await page.evaluate('window.isOld = true')
+  const loaded = page.waitForResponse(response => response.url().includes('/_wdt/'))
+  app.signals.emit('files.changed', { files: ['templates/page.hbs'] })
+  await loaded
+  t.hasStrict(await page.evaluate(stateOfForm), { isOld: true })
 })

@@ -9,6 +9,7 @@ import {
   findRow,
   showCurrentTab,
 } from './controls.ts'
+import { enableDrawer } from './drawer.ts'
 import { enableFiltering, enhanceEventTree } from './filter.ts'
 import { enableItems, enhanceList, enhanceRoutes } from './list.ts'
 import { enableVerification, followSample, followSources } from './live.ts'
@@ -25,6 +26,7 @@ enableFiltering(document)
 enableMenus(document)
 enablePalette(document.querySelector<HTMLButtonElement>('[data-palette]'))
 enableShortcuts(document)
+enableDrawer()
 enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))
 enablePlaces(document.body)
 followSources(document.querySelector<HTMLElement>('main[data-sources]'))

@@ -1,4 +1,5 @@
 import { createElement, updateTimes } from './browser.ts'
+import { reload, restoreFields } from './reload.ts'
 import {
   Bar,
   type Call,
@@ -22,8 +23,14 @@ async function start(): Promise<void> {
   if (document.querySelector('profiler-toolbar') !== null) return
   let tag = findTag()
   if (tag === undefined) return
+  try {
+    restoreFields()
+  } catch {
+    // Without them the toolbar works.
+  }
   let pageUrl = currentUrl()
   let wanted = ''
+  let isReloaded = false
   /** The latest call when the page changed last. */
   let lastCall: Call | undefined
 
@@ -58,7 +65,10 @@ async function start(): Promise<void> {
   async function load(path = wanted): Promise<void> {
     const section = await loadToolbar(path, () => path === wanted)
     if (path !== wanted) return
-    if (section !== undefined) updateTimes(section)
+    if (section !== undefined) {
+      updateTimes(section)
+      isReloaded = section.dataset.reload !== undefined
+    }
     bar.show(section ?? createMissing())
   }
 
@@ -81,7 +91,10 @@ async function start(): Promise<void> {
 
   update()
   void show(ownPath)
-  followState(() => void load())
+  followState(isEdited => {
+    if (isEdited && isReloaded) reload()
+    else void load()
+  })
   list.watch()
   window.addEventListener('popstate', follow)
   new MutationObserver(follow).observe(document.documentElement, { childList: true })
@@ -90,10 +103,10 @@ async function start(): Promise<void> {
 }
 
 /**
- * Calls a function when the code of the application or the mistakes in its sources have changed. A page that is not visible keeps no
- * connection, because browsers open only six to each host.
+ * Calls a function when the code of the application or the mistakes in its sources have changed, with whether code newer than the page is in
+ * use: another worker may have older code. A page that is not visible keeps no connection, because browsers open only six to each host.
  */
-function followState(onChange: () => void): void {
+function followState(onChange: (isEdited: boolean) => void): void {
   let known: string | undefined
   let source: EventSource | undefined
   const connect = () => {
@@ -101,7 +114,8 @@ function followState(onChange: () => void): void {
     if (document.hidden) return
     source = new EventSource('/_profiler/state')
     source.addEventListener('state', ({ data }) => {
-      if (known !== undefined && data !== known) onChange()
+      const { problem, version } = JSON.parse(data)
+      if (known !== undefined && data !== known) onChange(problem === '' && version > performance.timeOrigin)
       known = data
     })
   }

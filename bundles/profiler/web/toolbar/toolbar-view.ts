@@ -10,6 +10,7 @@ import type { PanelModel, SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from '../../panels/toolbar-items.ts'
 import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
 import { brokenLink, home } from '../../profile/links.ts'
+import { profilerSettings } from '../../settings.ts'
 import { subjectViews } from '../../subjects/views.ts'
 import { type BrokenSources, type ProfilerApplication, protect, sourceStates } from '../page.ts'
 import { type FindServices, findProfile } from '../pages/profile-page.ts'
@@ -19,16 +20,17 @@ import { pausedToken } from './page-toolbar.ts'
 export async function renderToolbar(
   token: string,
   request: Request,
-  app: FindServices & Pick<ProfilerApplication, 'brokenSources' | 'editor' | 'panels' | 'policy' | 'view'>,
+  app: FindServices & Pick<ProfilerApplication, 'brokenSources' | 'editor' | 'panels' | 'policy' | 'settings' | 'view'>,
 ): Promise<Response> {
   if (token === pausedToken && app.policy.isPaused) {
     return protect(Response.html(await app.view.render('profiler/toolbar-paused', { home }, request)))
   }
   const found = await findProfile(token, app)
   if (found === undefined) return protect(new Response(null, { status: 404 }))
-  return protect(
-    Response.html(await app.view.render('profiler/toolbar', toToolbarView(found, await app.panels(), app), request)),
-  )
+  const view = toToolbarView(found, await app.panels(), app)
+  // A browser asks whether to send a form again.
+  const isReloaded = app.settings.of(profilerSettings).PROFILER_RELOAD && view.method === 'GET'
+  return protect(Response.html(await app.view.render('profiler/toolbar', { ...view, isReloaded }, request)))
 }
 
 type SourceState = Pick<ProfilerApplication, 'brokenSources' | 'editor'>

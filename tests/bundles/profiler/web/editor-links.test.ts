@@ -45,6 +45,7 @@ function read(variables: Readonly<Record<string, string>>) {
 const recording = {
   PROFILER_MAILS: 'send',
   PROFILER_NAME: undefined,
+  PROFILER_RELOAD: true,
   PROFILER_URL: undefined,
   PROFILER_SAMPLE: 1,
   PROFILER_ONLY_ERRORS: false,
