@@ -93,9 +93,6 @@ function isMain({ parent }: ProfileSummary): boolean {
   return parent === null
 }
 
-/** More units of each relation are not shown. */
-export const linkedLimit = 25
-
 /** The units that a unit is linked with, the oldest first. */
 export interface LinkedUnits {
   /** Those whose code has begun it, or has put its job into the queue. */
@@ -119,8 +116,8 @@ export function findLinked(summaries: readonly ProfileSummary[], summary: Profil
     if (other.cause === token || (other.job !== undefined && !isOfJob && enqueued.includes(other.job)))
       caused.push(other)
   }
-  const first = (found: ProfileSummary[]) => found.sort(compareTime).slice(0, linkedLimit)
-  return { causes: first(causes), caused: first(caused), attempts: first(attempts) }
+  for (const found of [causes, caused, attempts]) found.sort(compareTime)
+  return { causes, caused, attempts }
 }
 
 /** Finds the last main request before another request, and all requests since, in one pass: there may be 100,000 summaries. */

@@ -7,9 +7,9 @@ import { linkToPlace } from '../insight/findings/finding.ts'
 import { summarizeProfile, type UsualTime } from '../insight/overview/overview.ts'
 import { toPlainText } from '../insight/overview/sentence.ts'
 import type { TimePart } from '../insight/overview/time-parts.ts'
-import { linkedLimit, type ShownProfile } from '../insight/relatives.ts'
+import type { ShownProfile } from '../insight/relatives.ts'
 import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../insight/since-edit.ts'
-import { toSummaryView } from '../insight/summary-view.ts'
+import { isError, toSummaryView } from '../insight/summary-view.ts'
 import { readExceptions } from '../profile/exceptions.ts'
 import {
   type FormattedTime,
@@ -17,6 +17,7 @@ import {
   formatDuration,
   formatMicroseconds,
   formatMoment,
+  formatNumber,
   formatShare,
   formatTime,
   shorten,
@@ -101,16 +102,17 @@ export const overviewView: SubjectView = {
   toItems: toEditItem,
 }
 
-/** The profiles that lead to this one, and those to which it leads; without sub-requests. */
+/** More profiles of each relation are not listed: a socket may have thousands of messages. */
+const linkedLimit = 25
+
+/** The profiles that lead to this one, and those to which it leads; without sub-requests. Of many, those with errors come first. */
 function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel[] {
   const { attempts, caused, causes } = findLinked(profile)
   const groups = [
     { title: 'Called by', units: caller === undefined ? [] : [caller] },
     {
       title: 'Has called',
-      units: readCalled(profile)
-        .slice(0, linkedLimit)
-        .map(({ summary }) => summary),
+      units: readCalled(profile).map(({ summary }) => summary),
     },
     { title: 'Caused by', units: causes },
     { title: 'Has caused', units: caused },
@@ -120,7 +122,13 @@ function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel[]
     ...toSummaryView(unit),
     program: unit.program === profile.summary.program ? '' : unit.program,
   })
-  return groups.flatMap(({ title, units }) => (units.length === 0 ? [] : { title, units: units.map(view) }))
+  return groups.flatMap(({ title, units }) => {
+    const { length } = units
+    if (length === 0) return []
+    if (length <= linkedLimit) return { title, units: units.map(view) }
+    const first = units.toSorted((a, b) => Number(isError(b)) - Number(isError(a))).slice(0, linkedLimit)
+    return { title, shown: `${linkedLimit} of ${formatNumber(length)}`, units: first.map(view) }
+  })
 }
 
 /** The view of a value of the sentence: a place of the code, or the controller; `false` for other values. */

@@ -425,6 +425,8 @@ function describeEnding(profile: Profile): Sentence {
   if (outcome === 'unfinished') return [` was not complete after ${time}`]
   if (!unitOf(profile.summary).isExchange) return [` took ${time}`]
   if (status === 0) return [` had no response after ${time}`]
+  const [protocol] = status === 101 ? readHeader(profile.collectors.response, 'upgrade') : []
+  if (protocol !== undefined) return [' was upgraded to ', toValue(protocol, causeNameLimit), ` in ${time}`]
   if (status >= 400)
     return [hasThrown(profile) ? ` failed with ${status} after ${time}` : ` was answered with ${status} in ${time}`]
   const [location] = status >= 300 ? readHeader(profile.collectors.response, 'location') : []
