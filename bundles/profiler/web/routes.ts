@@ -236,6 +236,8 @@ export class StateStreams {
   open(request: Request): EventStream {
     return new EventStream(request, stream => {
       this.#streams.add(stream)
+      // Browsers wait for three seconds: a restart takes less.
+      stream.send({ retry: 1000 })
       stream.send({ event: 'state', data: this.#state })
       return () => this.#streams.delete(stream)
     })
