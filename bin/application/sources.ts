@@ -131,9 +131,9 @@ class CompiledSources implements Sources {
   readonly #compiler: readonly string[] | undefined
   readonly #marker: string
   readonly #stamp: string
+  /** The stamp of a build whose types are not checked yet. `bin/build.js` leaves one, too. */
+  readonly #unchecked: string
   problems: readonly SourceProblem[] = []
-  /** When the last build began whose types are not checked yet. */
-  #unchecked: number | undefined
 
   constructor(directory: string, plan: CompilerPlan) {
     this.#directory = directory
@@ -143,6 +143,7 @@ class CompiledSources implements Sources {
     this.bundles = path.join(this.output, 'bundles/index.js')
     this.#marker = path.join(this.output, compiledMarker)
     this.#stamp = path.join(this.output, '.built')
+    this.#unchecked = path.join(this.output, '.emitted')
   }
 
   async build({ isLenient = false } = {}): Promise<boolean> {
@@ -157,18 +158,21 @@ class CompiledSources implements Sources {
     if (!isCompiled) return false
     touch(this.#marker, Date.now())
     removeOrphans(this.#directory, this.output, this.#plan.folders)
-    if (isLenient) this.#unchecked = begin
     // With the time of the beginning, a source that is saved during the build is compiled next time.
-    else touch(this.#stamp, begin)
+    touch(isLenient ? this.#unchecked : this.#stamp, begin)
+    if (!isLenient) forget(this.#unchecked)
     return true
   }
 
   async checkTypes(signal: AbortSignal): Promise<readonly SourceProblem[]> {
-    const begin = this.#unchecked
-    if (begin === undefined || this.#compiler === undefined) return []
+    const begin = timeOf(this.#unchecked)
+    if (begin === 0 || this.#compiler === undefined) return []
     const { isCompiled, problems } = await this.#compile(this.#compiler, this.#plan.check, signal)
     // Otherwise the next start reports the mistakes again.
-    if (isCompiled) touch(this.#stamp, begin)
+    if (isCompiled && timeOf(this.#unchecked) === begin) {
+      touch(this.#stamp, begin)
+      forget(this.#unchecked)
+    }
     return problems
   }
 
@@ -187,7 +191,7 @@ class CompiledSources implements Sources {
   }
 
   async buildWhenStale(options: { readonly isLenient?: boolean } = {}): Promise<boolean> {
-    return (this.#compiler !== undefined && this.isBuilt() && !this.#isStale()) || this.build(options)
+    return (this.#compiler !== undefined && this.isBuilt() && !this.#isStale(options)) || this.build(options)
   }
 
   isBuilt(): boolean {
@@ -199,8 +203,8 @@ class CompiledSources implements Sources {
     return timeOf(this.#marker) >= time
   }
 
-  #isStale(): boolean {
-    const time = timeOf(this.#stamp)
+  #isStale({ isLenient = false }: { readonly isLenient?: boolean }): boolean {
+    const time = Math.max(timeOf(this.#stamp), isLenient ? timeOf(this.#unchecked) : 0)
     const isNewer = listSources(this.#directory).some(file => timeOf(file) >= time)
     // A file that was moved keeps its time, but leaves its old output behind.
     return isNewer || listOrphans(this.#directory, this.output, this.#plan.folders).length > 0
@@ -225,6 +229,12 @@ function touch(file: string, time: number): void {
   try {
     writeFileSync(file, '')
     utimesSync(file, time / 1000, time / 1000)
+  } catch {}
+}
+
+function forget(file: string): void {
+  try {
+    rmSync(file, { force: true })
   } catch {}
 }
 

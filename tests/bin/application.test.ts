@@ -143,6 +143,28 @@ t.test('each change of a source compiles, whatever types it exports and wherever
   rmSync(file)
 })
 
+t.test('a build without a check of the types serves the next start, which makes the check', async t => {
+  const file = inApplication('bundles/wrong.ts')
+  const signal = new AbortController().signal
+  writeFileSync(file, 'export const wrong: number = ""\n')
+  t.equal(await createSources(directory, false).build({ isLenient: true }), true)
+  const next = createSources(directory, false)
+  const time = () => statSync(inApplication('dist/.compiled')).mtimeMs
+  const built = time()
+  t.equal(await next.buildWhenStale({ isLenient: true }), true)
+  t.equal(time(), built, 'nothing is compiled again')
+  for (const sources of [next, createSources(directory, false)])
+    t.match(await capture(t, () => sources.checkTypes(signal)), { 0: { length: 1 }, 1: /TS2322/ }, 'until it succeeds')
+  t.match(await capture(t, () => next.buildWhenStale()), { 0: false, 1: /TS2322/ }, 'production checks before')
+  writeFileSync(file, 'export const wrong: number = 1\n')
+  t.equal(await next.build({ isLenient: true }), true)
+  t.strictSame(await next.checkTypes(signal), [])
+  const checked = time()
+  t.equal(await createSources(directory, false).buildWhenStale(), true)
+  t.equal(time(), checked, 'what is checked is not compiled again')
+  rmSync(file)
+})
+
 t.test('a stamp that cannot be written costs time only', async t => {
   for (const file of ['dist/.built', 'dist/.compiled'].map(inApplication)) {
     rmSync(file)
