@@ -34,6 +34,8 @@ export interface Library {
   readonly connects?: readonly [name: string, system: string]
   /** Of a library with versions that are too old: its packages, each with a file that all its versions load. */
   readonly files?: Readonly<Record<string, string>>
+  /** A text that only its own files have, also as a part of a bundle, where it is not seen. */
+  readonly bundledText?: string
   /** The last part of the name of its instrumentation of OpenTelemetry, if it is not its own name. */
   readonly instrumentation?: string
   /** What the spans of its tracer say. */
@@ -126,10 +128,28 @@ const changes: [end: string, change: FileChanges[string]][] = []
  * stay as they are. A file that is loaded already is not changed.
  */
 export function changeFiles(files: FileChanges): void {
-  // Node calls this method once for each file.
-  if (changes.length === 0 && Object.keys(files).length > 0)
-    observeMethod(Module.prototype, 'load', (self, [file]) => findChange(self, String(file)))
+  observeLoads()
   changes.push(...toChanges(files))
+}
+
+/** Passes each file of CommonJS that is loaded later, and that is no part of an installed package. */
+export function onOwnLoad(take: (file: string) => void): void {
+  observeLoads()
+  takers.push(take)
+}
+
+const takers: ((file: string) => void)[] = [noteLoad]
+
+let isObserved = false
+
+/** Node calls a method once for each file. */
+function observeLoads(): void {
+  if (isObserved) return
+  isObserved = true
+  const load: unknown = Reflect.get(Module.prototype, 'load')
+  observeMethod(Module.prototype, 'load', (self, [file]) => findChange(self, String(file)))
+  // Stacks have `Module.load`: V8 looks for the name of the property that has the function.
+  Object.setPrototypeOf(Module.prototype, { load })
 }
 
 function toChanges(files: FileChanges): typeof changes {
@@ -149,7 +169,7 @@ function applyChanges(to: typeof changes, module: NodeJS.Module | undefined, fil
 const modulesFolder = `${path.sep}node_modules${path.sep}`
 
 function findChange(self: unknown, file: string) {
-  if (!file.includes(modulesFolder)) noteLoad(file)
+  if (!file.includes(modulesFolder)) for (const take of takers) take(file)
   if (!changes.some(([end]) => file.endsWith(end))) return undefined
   return {
     after(result: unknown) {

@@ -22,6 +22,7 @@ export const mongodb: Library = {
   seenBy: 'patch',
   from: '6',
   files: { mongodb: 'lib/index.js' },
+  bundledText: 'Auto-encryption requested, but the module is not installed',
   notSeen: 'values: `find users { filter: { name: ? } }`',
   changes: {
     // The other files of the package read the function from these exports for each call.

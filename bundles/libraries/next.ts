@@ -13,7 +13,8 @@ export const next: Library = {
   reports: 'functions',
   seenBy: 'spans',
   from: '15',
-  notSeen: 'functions in the Edge runtime; in production, errors of API routes of the Pages Router',
+  notSeen:
+    'functions, calls and errors in the Edge runtime, where the middleware of version 15 runs; in production, errors of API routes of the Pages Router',
   ownPaths: ['/_next/static/', '/_next/image', '/_next/webpack-hmr', '/__nextjs_'],
   spans: {
     tracer: 'next.js',

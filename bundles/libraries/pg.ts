@@ -11,6 +11,7 @@ export const pg: Library = {
   connects: ['pg', 'postgresql'],
   seenBy: 'patch',
   notSeen: 'pg-native',
+  bundledText: 'Client has already been connected. You cannot reuse a client.',
   changes: {
     'pg/lib/client.js'(Client) {
       const { prototype } = Object(Client)

@@ -14,6 +14,7 @@ export const postgres: Library = {
   reports: 'queries',
   seenBy: 'patch',
   notSeen: 'with `fetch_types: false`, the server and the database; the wait behind others on a busy connection',
+  bundledText: 'Query not called as a tagged template literal',
   opens: { postgres: openPostgres },
   watch: watchPostgres,
 }

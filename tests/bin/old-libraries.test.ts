@@ -1,8 +1,11 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
+import { libraries } from '#bundles/libraries/libraries.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
+const root = path.resolve(import.meta.dirname, '../../..')
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
 const { NODE_ENV: _, NODE_OPTIONS: __, PROFILER_VIEWER: ___, ...environment } = process.env
 
@@ -96,4 +99,51 @@ t.test('an ES module is loaded before the application only if it is a dependency
     isLoaded ? 'loaded croner\napp\n' : 'app\n',
   ])
   t.strictSame(found, wanted)
+})
+
+t.test('a library that a bundler has put into its own files is named once, in place of "no queries"', async t => {
+  const copied = libraries.filter(({ bundledText }) => bundledText !== undefined)
+  const names = copied.map(({ name }) => name).sort()
+  const filesOf = (name: string) => {
+    const folder = path.join(root, 'node_modules', name, name === 'postgres' ? 'src' : 'lib')
+    return readdirSync(folder).flatMap(file => (file.endsWith('.js') ? path.join(folder, file) : []))
+  }
+  const sources = copied.map(({ bundledText = '', name }) =>
+    filesOf(name)
+      .map(file => readFileSync(file, 'utf8'))
+      .find(source => source.includes(bundledText)),
+  )
+  const server = `
+    const server = require('node:http').createServer((_, reply) => reply.end())
+    server.listen(0, '127.0.0.1', () => console.log(JSON.stringify([server.address().port])))
+    process.stdin.on('end', () => process.exit()).resume()`
+  // The texts of the real files, as webpack has them in development.
+  const modules = sources.map(source => `() => eval(${JSON.stringify(source)})`)
+  const cwd = t.testdir({ node_modules: {}, dist: { 'bundle.cjs': `const modules = [${modules}]\n${server}` } })
+  const { output, stop, url, viewer } = await startProfiled(t, "import './dist/bundle.cjs'", {}, cwd)
+  await (await fetch(`${url}/page`)).text()
+  const { summary } = await findProfile(viewer, '/page')
+  const pattern = /A bundler has put (\S+) into its own files, where its queries are not seen/g
+  const listed = (text: string) => Array.from(text.matchAll(pattern), ([, name]) => name).sort()
+  const panel = await (await fetch(`${viewer}/_profiler/${summary.token}?panel=database`)).text()
+  t.strictSame(listed(panel), names)
+  t.notMatch(panel, 'No queries')
+  t.strictSame(listed(output.stderr), names, 'once in the output')
+  await stop()
+})
+
+t.test('a file that is loaded has the stack that it has without the profiler', async t => {
+  const cwd = t.testdir({
+    node_modules: { pg: { 'package.json': '{ "name": "pg", "version": "8.0.0" }', lib: { 'client.js': '' } } },
+    'app.cjs': "require('./other.cjs')",
+    'other.cjs': 'console.log(new Error().stack)',
+  })
+  const [wanted, found] = await Promise.all(
+    [[], ['--import', preload]].map(options =>
+      runProcess(t, [process.execPath, ...options, 'app.cjs'], { cwd, env: { ...environment, PROFILER_PORT: '0' } }),
+    ),
+  )
+  const nearest = (text = '') => text.slice(0, text.indexOf('app.cjs'))
+  t.match(nearest(wanted?.stdout), 'Module.load')
+  t.equal(nearest(found?.stdout), nearest(wanted?.stdout))
 })

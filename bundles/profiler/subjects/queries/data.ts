@@ -59,7 +59,7 @@ const query = v.object({
 })
 
 export const queriesProcessSchema = v.object({
-  /** The loaded libraries whose versions are too old to report their queries. */
+  /** The loaded libraries that do not report their queries: their versions are too old, or, without a version, they are in a file of a bundler. */
   unseen: list(
     v.object({
       name: text,
