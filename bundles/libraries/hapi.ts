@@ -1,6 +1,6 @@
 import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
-import { mountedAt, nameOf, observeResult } from './framework-calls.ts'
+import { followHandler, mountedAt, nameOf, observeResult } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** Its toolkit calls all functions of the application, and turns what they throw into a response. */
@@ -44,14 +44,16 @@ function beginCall(_: unknown, [code, given, options]: readonly unknown[]) {
   const { auth, name = '' } = Object(options)
   const isHandler = code === route.settings.handler
   const phase = isHandler ? 'handler' : auth ? 'authentication' : name || 'function'
+  const called = { phase, name: nameOf(code), code }
   report(raw.req, work => {
     const pattern = mountedAt(raw.req) + route.path
     work.noteRoute({ key: route, pattern, parameters: params, handler: nameOf(route.settings.handler) })
-    work.begin({ phase, name: nameOf(code), code })
+    work.begin(called, true)
   })
+  const { after } = followHandler(raw.req, called)
   return {
     after: (result: unknown) =>
-      observeResult(result, response => {
+      observeResult(after(result), response => {
         // An error that is thrown becomes a response, which is the error itself.
         if (Object(response).isBoom === true) report(raw.req, work => work.fail(response))
       }),

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import path from 'node:path'
 import { type FrameworkFunction, noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { isPromise, loadExport, loadPrototype, nameOf } from './framework-calls.ts'
+import { followHandler, isPromise, loadExport, loadPrototype, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** Guards, interceptors, pipes and handlers; its middleware is that of Express or Fastify. */
@@ -54,7 +54,7 @@ async function openNest(folder: string): Promise<void> {
       })
       if (Array.isArray(interceptors))
         given[0] = watchAll(interceptors, 'interceptor', 'intercept', message, followInterceptor)
-      given[4] = observeCalls(next as AnyFunction, () => void handlers.begin(message, called))
+      given[4] = observeCalls(next as AnyFunction, () => handlers.begin(message, called))
       return undefined
     },
   )
@@ -74,9 +74,13 @@ class Handlers {
   #hasParameters = false
 
   /** The function that calls a handler begins. */
-  begin(message: object, called: FrameworkFunction): void {
-    if (this.#withParameters.has(called.code)) this.#called.set(message, called)
-    else report(message, work => work.begin(called))
+  begin(message: object, called: FrameworkFunction) {
+    if (this.#withParameters.has(called.code)) {
+      this.#called.set(message, called)
+      return undefined
+    }
+    report(message, work => work.begin(called, true))
+    return followHandler(message, called)
   }
 
   watchPipes(context: object | undefined, consumer: object | undefined): void {
@@ -175,8 +179,10 @@ function watchAll(
     // A bound function has no frame in the stacks of errors.
     const bound = (one[method] as AnyFunction).bind(one)
     const observed = observeCalls(bound, (_, args) => {
-      report(message, work => work.begin(called))
-      return followCall?.(message, called, args)
+      report(message, work => work.begin(called, true))
+      const { after } = followHandler(message, called)
+      const following = followCall?.(message, called, args)
+      return { after: result => after(following === undefined ? result : following.after(result)) }
     })
     return { [method]: observed }
   })

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { loadExport, nameOf } from './framework-calls.ts'
+import { followHandler, loadExport, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** The class of its applications is that of any application. What a function throws, it does not catch. */
@@ -61,7 +61,7 @@ function watchFunction(code: unknown, phase: string, pattern?: unknown, handler?
   if (typeof code !== 'function') return code
   return observeCalls(code as AnyFunction, (_, [given]) => {
     const request = given as PolkaRequest
-    report(Object(request), work => {
+    return report(Object(request), work => {
       const key = Object(handler)
       if (typeof pattern === 'string')
         work.noteRoute({
@@ -70,9 +70,10 @@ function watchFunction(code: unknown, phase: string, pattern?: unknown, handler?
           parameters: request.params,
           handler: nameOf(handler),
         })
-      work.begin({ phase, name: nameOf(code), code })
+      const called = { phase, name: nameOf(code), code }
+      work.begin(called, true)
+      return followHandler(Object(request), called)
     })
-    return undefined
   })
 }
 

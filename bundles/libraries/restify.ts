@@ -1,6 +1,6 @@
 import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { nameOf } from './framework-calls.ts'
+import { followHandler, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** Its chains call all functions; its server gets the errors that they pass on. */
@@ -40,13 +40,14 @@ interface RestifyRequest {
 function watchFunction(code: AnyFunction): AnyFunction {
   const wrapped = observeCalls(code, (_, [request]) => {
     const { params, route } = request as RestifyRequest
-    report(Object(request), work => {
+    return report(Object(request), work => {
       const last = route?.chain?.getHandlers().at(-1)
       const handler = nameOf(last)
       if (route !== undefined) work.noteRoute({ key: route, pattern: String(route.path), parameters: params, handler })
-      work.begin({ phase: last === wrapped ? 'handler' : 'middleware', name: nameOf(code), code })
+      const called = { phase: last === wrapped ? 'handler' : 'middleware', name: nameOf(code), code }
+      work.begin(called, true)
+      return followHandler(Object(request), called)
     })
-    return undefined
   })
   return wrapped
 }

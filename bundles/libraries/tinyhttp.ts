@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { loadPrototype, nameOf } from './framework-calls.ts'
+import { followHandler, loadPrototype, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** The class of its applications, each of which has a list of its functions. */
@@ -71,13 +71,14 @@ function watchFunction(application: TinyhttpApplication, entry: TinyhttpFunction
   if (code.name === 'bound handler') return
   // A function that gets `next` may call the functions behind it.
   const isHandler = type === 'route' && code.length < 3
-  entry.handler = observeCalls(code, (_, [request]) => {
+  entry.handler = observeCalls(code, (_, [request]) =>
     report(Object(request), work => {
       const { params: parameters } = Object(request)
       const whole = application.path() + pattern
       if (type === 'route') work.noteRoute({ key: entry, pattern: whole, parameters, handler: nameOf(code) })
-      work.begin({ phase: isHandler ? 'handler' : 'middleware', name: nameOf(code), code })
-    })
-    return undefined
-  })
+      const called = { phase: isHandler ? 'handler' : 'middleware', name: nameOf(code), code }
+      work.begin(called, true)
+      return followHandler(Object(request), called)
+    }),
+  )
 }

@@ -115,6 +115,23 @@ for (const [name, [source, pages]] of Object.entries(applications)) {
   })
 }
 
+/** Functions of frameworks that call one another by `next`. */
+const sequence = `
+    app.use(async function audit({ url }, response, next) {
+      if (url === '/before') { await sleep(1); toil() }
+      next()
+      if (url === '/after-next') toil()
+      if (url === '/timer') setTimeout(toil, 1)
+    })
+    async function show({ url }, response) {
+      if (url === '/at-once') toil()
+      await sleep(30)
+      if (url === '/own') toil()
+      response.end('ok')
+    }`
+
+const inSequence = { before: 'audit', 'after-next': 'audit', timer: 'audit', 'at-once': 'show', own: 'show' }
+
 /** Applications whose functions go on while the handler waits: of each page, the function that blocks the event loop; empty if it is not known. */
 const blockers: Readonly<Record<string, readonly [source: string, pages: Readonly<Record<string, string>>]>> = {
   express: [
@@ -132,11 +149,13 @@ const blockers: Readonly<Record<string, readonly [source: string, pages: Readonl
     use('/of-two', async function second(request, response, next) { next(); await sleep(5) })
     use('/own', async function audit(request, response, next) { next(); await sleep(1) })
     use('/finish', function audit(request, response, next) { response.on('finish', toil); next() })
+    use('/behind', async function audit(request, response, next) { await null; next() })
+    app.get('/behind', async function show(request, response) { toil(); response.send('ok') })
     app.get('/:page', async function show(request, response) { await sleep(30); if (request.params.page === 'own') toil(); response.send('ok') })
     const server = app.listen(0, '127.0.0.1', ready)`,
     {
       ...{ 'after-next': 'audit', 'after-timer': 'audit', callback: 'audit', microtask: 'audit', thread: 'audit' },
-      ...{ 'at-once': 'audit', 'of-two': 'first', own: 'show', finish: '' },
+      ...{ 'at-once': 'audit', 'of-two': 'first', own: 'show', finish: '', behind: 'show' },
     },
   ],
   fastify: [
@@ -165,6 +184,35 @@ const blockers: Readonly<Record<string, readonly [source: string, pages: Readonl
     const server = app.listen(0, '127.0.0.1', ready)`,
     { meanwhile: 'audit', behind: 'audit', own: 'show' },
   ],
+  polka: [
+    `
+    import polka from 'polka'
+    const app = polka()
+    ${sequence}
+    app.get('/:page', show)
+    app.listen(0, '127.0.0.1', ready)
+    const { server } = app`,
+    inSequence,
+  ],
+  '@tinyhttp/app': [
+    `
+    import { App } from '@tinyhttp/app'
+    const app = new App()
+    ${sequence}
+    app.get('/:page', show)
+    const server = app.listen(0, ready, '127.0.0.1')`,
+    inSequence,
+  ],
+  '@hapi/hapi': [
+    `
+    import Hapi from '@hapi/hapi'
+    const app = Hapi.server({ host: '127.0.0.1' })
+    app.ext('onPreHandler', async function audit({ path }, h) { if (path === '/before') { await sleep(1); toil() } return h.continue })
+    app.route({ path: '/{page}', method: 'GET', async handler({ path }) { await sleep(30); if (path === '/own') toil(); return 'ok' } })
+    const server = app.listener
+    app.start().then(ready)`,
+    { before: 'audit', own: 'handler' },
+  ],
 }
 
 for (const [name, [source, pages]] of Object.entries(blockers)) {
@@ -181,7 +229,9 @@ for (const [name, [source, pages]] of Object.entries(blockers)) {
       {},
       t.testdir({
         node_modules: {},
-        'package.json': JSON.stringify({ dependencies: { express: '*', koa: '*', fastify: '*' } }),
+        'package.json': JSON.stringify({
+          dependencies: Object.fromEntries(Object.keys(blockers).map(each => [each, '*'])),
+        }),
       }),
     )
     const wrong: string[] = []
@@ -236,7 +286,7 @@ t.test('a wait for the client, for a thread and between the parts of a stream is
         message => setTimeout(() => message.resume(), 400),
       ),
     )
-    t.match(await overviewOf(page), /the client took \d+ ms.* to read the response/, page)
+    t.match(await overviewOf(page), /the client took [\d.]+ m?s.* to read the response/, page)
   }
   await (await fetch(`${url}/events`)).text()
   const events = await overviewOf('events')

@@ -131,10 +131,11 @@ export class MiddlewareTrace implements FrameworkWork {
 
   /** A function has returned. */
   leave(called: FrameworkFunction): void {
+    // A block that ends here is one of this function, not of the one that it returns to.
+    const now = this.#trace.duration === undefined ? this.#trace.events.now() : undefined
     const at = this.#entered.findLastIndex(entered => entered.called === called)
     if (at !== -1) this.#entered.splice(at)[0]?.exit()
-    if (this.#trace.duration !== undefined) return
-    const now = this.#trace.events.now()
+    if (now === undefined) return
     const since = this.#left ?? now
     this.#left = now
     if (now - since < leastTimeAfter) return
