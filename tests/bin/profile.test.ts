@@ -467,6 +467,6 @@ t.test('the start loads what records requests, and no kernel, schema, rule or pa
     loaded.filter(url => unwanted.test(url)),
     [],
   )
-  // Each module takes about half a millisecond of the start.
-  t.ok(own.length <= 230, `${own.length} modules are loaded`)
+  // Each module takes about half a millisecond of the start; in the package, most are in bundles.
+  t.ok(own.length <= 231, `${own.length} modules are loaded`)
 })

@@ -2,6 +2,9 @@ import type { CallerPlace } from '../../../lib/stack/callers.ts'
 import { oncePerProfile, type Profile, type ProfileSummary, summaryCounts } from './profile.ts'
 import type { MoreWorkData } from './schema.ts'
 
+/** Synchronous calls of a request that are recorded. */
+export const syncCallLimit = 200
+
 /**
  * A piece of work that a request has started, such as a query, an HTTP client call or the rendering of a template. Times are in
  * milliseconds since the request began.

@@ -8,9 +8,6 @@ export type MemoryData = v.InferOutput<typeof memorySchema>
 /** A synchronous call for files or processes. Times are in milliseconds, the start from that of the main request. */
 export type SyncCallData = NonNullable<MemoryData['syncCalls']>[number]
 
-/** Later calls are not recorded. */
-export const syncCallLimit = 200
-
 /** The runs of the garbage collector during a request. */
 type GcPauses = MemoryData['pauses']
 

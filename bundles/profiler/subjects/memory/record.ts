@@ -14,7 +14,7 @@ import type { Logger } from '../../../../lib/log/logger.ts'
 import { readClock, startInterval, stopTimer } from '../../../../lib/own-globals.ts'
 import { Callers } from '../../../../lib/stack/callers.ts'
 import { roundTime } from '../../profile/format.ts'
-import { stopsOf } from '../../profile/work.ts'
+import { stopsOf, syncCallLimit } from '../../profile/work.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import {
   findBlocks,
@@ -29,7 +29,7 @@ import {
 import { middlewarePart } from '../../record/middleware-trace.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
-import { type GcPause, type LoopBlock, type SyncCallData, syncCallLimit } from './data.ts'
+import type { GcPause, LoopBlock, SyncCallData } from './data.ts'
 
 /**
  * The resources of the process while a main request is handled: memory, CPU and event loop. In production the modules of Node.js

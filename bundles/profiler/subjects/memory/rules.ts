@@ -4,8 +4,8 @@ import { findKernelGaps, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatPlace } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { endOf, totalOf } from '../../profile/work.ts'
-import { type SyncCallData, syncCallLimit } from './data.ts'
+import { endOf, syncCallLimit, totalOf } from '../../profile/work.ts'
+import type { SyncCallData } from './data.ts'
 import { type CausedBlock, findBlocker, findLongBlocks, readBlocks } from './read.ts'
 
 /** The synchronous calls that `blocked-loop` reports. */
