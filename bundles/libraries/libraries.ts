@@ -12,7 +12,6 @@ import { Callers } from '../../lib/stack/callers.ts'
 import { adonis } from './adonis.ts'
 import { astro } from './astro.ts'
 import { bullmq } from './bullmq.ts'
-import { noteBundledCopies } from './bundled-copies.ts'
 import { nodeConsole } from './console.ts'
 import { croner } from './croner.ts'
 import { openRunner, takeDeclarations } from './declarations.ts'
@@ -98,7 +97,6 @@ export async function openLibraries(
   isExcluded: (library: string) => boolean = () => false,
 ): Promise<void> {
   const find = createPackageFinder(directory)
-  await openOnce('bundled copies', () => noteBundledCopies(libraries))
   const chosen = libraries.filter(library => !isFramework(library) && !isExcluded(library.name))
   for (const library of chosen) {
     for (const [name, open] of Object.entries(library.opens ?? {}))

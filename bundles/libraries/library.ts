@@ -128,7 +128,7 @@ const changes: [end: string, change: FileChanges[string]][] = []
  * stay as they are. A file that is loaded already is not changed.
  */
 export function changeFiles(files: FileChanges): void {
-  observeLoads()
+  if (Object.keys(files).length > 0) observeLoads()
   changes.push(...toChanges(files))
 }
 
