@@ -67,7 +67,7 @@ t.test('each observed function looks as it does without the profiler', async t =
   }
   const [plain, profiled] = await Promise.all([read([]), read(['--import', preload])])
   // Methods that the classes of messages inherit.
-  const isInherited = (line: string) => /^\["node:http2?\.\w+\.prototype\.(?:emit|push|write|end)"/.test(line)
+  const isInherited = (line: string) => /^\["node:http[s2]?\.\w+\.prototype\.(?:emit|push|write|end)"/.test(line)
   t.strictSame(
     profiled.lines.filter(line => !plain.lines.includes(line) && !isInherited(line)),
     [],

@@ -27,9 +27,9 @@ const pages: readonly (readonly [name: string, code: string, said: string])[] = 
   [
     'upstream',
     `await fetch(self + '/ok'); await fetch(self + '/silent'); await fetch(self + '/status/503'); return reply(200, {}, 'application/json')`,
-    'HTTP call 3 answered 503',
+    'GET /status/503 answered 503',
   ],
-  ['missing', `await fetch(self + '/silent'); return reply(200, {}, 'application/json')`, 'HTTP call 1 answered 403'],
+  ['missing', `await fetch(self + '/silent'); return reply(200, {}, 'application/json')`, 'GET /silent answered 403'],
   [
     'console',
     `console.error('The price of %s is gone', 7); return reply(200, {}, 'application/json')`,

@@ -1,8 +1,9 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
-import { formatCount, formatPlace, shorten, toOneLine } from '../../profile/format.ts'
+import { formatCount, formatPlace, shorten, toOneLine, toTarget } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { nameOfUnit } from '../../profile/units.ts'
 import { type CalledRequest, readCalled } from '../../profile/work.ts'
 import { patternOf, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { describePlaces } from './finding.ts'
@@ -91,6 +92,15 @@ const nameLimit = 60
 /** The name of the program that has answered a called request. */
 export function programOf({ summary: { program, token } }: CalledRequest): string {
   return shorten(toOneLine(program ?? '') || token, nameLimit)
+}
+
+/** What has answered a call of a request: another program, or a route of the same one. */
+export function nameAnswerer(called: CalledRequest, { summary: { program } }: Profile): string {
+  const { summary } = called
+  if (summary.program !== program) return programOf(called)
+  // A program calls its own routes by a path.
+  const [url = ''] = toTarget(summary.url).split(/[?#]/, 1)
+  return nameOfUnit({ ...summary, url })
 }
 
 /** The first error of a called request, and the innermost line of its application; empty if they are not known. */

@@ -13,7 +13,7 @@ import { readCalls } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
 import { readGuard, readRouteLog } from '../../subjects/router/read.ts'
 import { inputNames, type RefusedField, type RefusedInput, readRefused } from '../../subjects/validation/read.ts'
-import { isRepeated, listCalledErrors, programOf } from '../findings/called-rules.ts'
+import { isRepeated, listCalledErrors, nameAnswerer } from '../findings/called-rules.ts'
 import { findUnexpected } from '../findings/work-rules.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { type Sentence, toForeign, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
@@ -258,7 +258,7 @@ function describeCalled(profile: Profile, index: number): Sentence {
   const last = further.at(-1) ?? request
   const say = (each: CalledRequest): Sentence => {
     const { status, token } = each.summary
-    return [toValue(programOf(each), nameLimit), ' ', { text: `answered ${status}`, link: profileLink(token) }]
+    return [toValue(nameAnswerer(each, profile), nameLimit), ' ', { text: `answered ${status}`, link: profileLink(token) }]
   }
   const reason = last.profile && findReason(last.profile)
   const after = last === request ? [] : [' after ', ...say(last)]

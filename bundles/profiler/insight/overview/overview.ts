@@ -25,7 +25,7 @@ import { listenerTime } from '../../subjects/memory/read.ts'
 import { describeCachedPage, readGuard } from '../../subjects/router/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
-import { programOf } from '../findings/called-rules.ts'
+import { nameAnswerer } from '../findings/called-rules.ts'
 import { linkToPlace } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { readProcessStart } from '../since-edit.ts'
@@ -247,20 +247,13 @@ interface Hop {
 
 function findHop(kind: WorkKind, profile: Profile, called: readonly CalledRequest[]): Hop | undefined {
   const covered = coveredWorkTime(kind.list(profile), readStops(profile))
-  const isOwn = ({ summary }: CalledRequest) => summary.program === profile.summary.program
-  const groups = groupBy(called, request => (isOwn(request) ? nameOfUnit(toPath(request.summary)) : programOf(request)))
+  const groups = groupBy(called, request => nameAnswerer(request, profile))
   const timeOf = ({ summary }: CalledRequest) => summary.duration
   const sumOf = (group: readonly CalledRequest[]) => group.reduce((sum, each) => sum + timeOf(each), 0)
   const [name = '', most] = [...groups].find(([, group]) => sumOf(group) > covered / 2) ?? []
   if (most === undefined) return undefined
   const longest = most.reduce((one, other) => (timeOf(other) > timeOf(one) ? other : one))
   return { name, isAll: sumOf(most) >= enough * covered, count: most.length, longest }
-}
-
-/** A request without its query: a program calls its own routes by it. */
-function toPath(summary: ProfileSummary): ProfileSummary {
-  const [url = ''] = toTarget(summary.url).split(/[?#]/, 1)
-  return { ...summary, url }
 }
 
 /** More programs of a chain are not named, except for the last one. */

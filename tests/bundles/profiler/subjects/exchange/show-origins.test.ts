@@ -47,7 +47,7 @@ async function ask(t: Test, register: (app: Application) => void, handlers: Prof
     /** The target row of a link. */
     rowOf: (link: string) => {
       const [, anchor] = link.split('#')
-      return new RegExp(`<li id="${anchor}".*?class="name">(?:<[^>]*>)?([^<]*)`).exec(events)?.[1]?.trim()
+      return new RegExp(`<li [^>]*id="${anchor}"[^]*?class="name[^"]*">([^<]*)`).exec(events)?.[1]?.trim()
     },
   }
 }
@@ -254,7 +254,7 @@ t.test('attributes of a sub-request come from its caller; dispatches of a contro
   t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/s)
   t.match(
     events,
-    /<small><span class="place" data-at="1">tests\/bundles\/.+\/show-origins.test.[jt]s:\d+<\/span>/,
+    /<span class="item-place">show-origins.test.[jt]s:\d+<\/span>/,
     'where it was registered',
   )
 })
