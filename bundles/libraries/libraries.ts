@@ -31,6 +31,7 @@ import { changeFiles, changeLoaded, type FileChanges, type Library } from './lib
 import { loopback } from './loopback.ts'
 import { memjs } from './memjs.ts'
 import { mongodb } from './mongodb.ts'
+import { mqtt } from './mqtt.ts'
 import { mysql2 } from './mysql2.ts'
 import { nest } from './nest.ts'
 import { next } from './next.ts'
@@ -65,7 +66,7 @@ export const libraries: readonly Library[] = [
   ...[hapi, restify, polka, tinyhttp, h3, adonis, loopback, trpc],
   ...[nitro, nuxt, svelteKit, astro, reactRouter],
   ...[bullmq, pgBoss, graphileWorker, nodeCron, croner],
-  ...[ws, socketIo],
+  ...[ws, socketIo, mqtt],
   nodemailer,
 ]
 

@@ -26,3 +26,16 @@ export function observeListeners(
 function toWrapped(listener: object): NonNullable<ProxyHandler<object>['get']> {
   return (target, name) => (name === 'listener' ? listener : Reflect.get(target, name))
 }
+
+/** Characters of a message that is parsed as JSON. */
+const parsedLimit = 65_536
+
+/** Parses the text of a message if it is JSON: then secrets are known by their names. */
+export function parseText(text: string): unknown {
+  if (text.length > parsedLimit || !/^\s*[[{]/.test(text)) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

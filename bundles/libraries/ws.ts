@@ -1,7 +1,7 @@
 import { findToken, type UnitStart } from '../../kernel/contracts/units.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import type { Library } from './library.ts'
-import { observeListeners } from './observe-listeners.ts'
+import { observeListeners, parseText } from './observe-listeners.ts'
 
 /** Each message that a server receives is work of its own, until its listener, or the promise of the listener, is done. */
 export const ws: Library = {
@@ -49,14 +49,11 @@ export function leaveSocket(socket: object): void {
   connections.delete(socket)
 }
 
-/** Characters of a message that is parsed as JSON. */
-const parsedLimit = 65_536
-
 function describeMessage(socket: object, _: string, [data, isBinary]: readonly unknown[]): UnitStart {
   const { cause, id, path } = connections.get(socket) ?? { id: '', path: '' }
   const bytes = measureBytes(data)
   const text = isBinary === true ? undefined : String(data)
-  const input = text === undefined ? data : parse(text)
+  const input = text === undefined ? data : parseText(text)
   const event = readEvent(input)
   const name = event === undefined ? path : `${path} ${event}`
   return { type: 'message', name, input, cause, message: { connection: id, event, bytes } }
@@ -66,16 +63,6 @@ function measureBytes(data: unknown): number | undefined {
   if (Array.isArray(data)) return data.reduce<number>((sum, part) => sum + (measureBytes(part) ?? 0), 0)
   const { byteLength, size } = Object(data)
   return typeof byteLength === 'number' ? byteLength : size
-}
-
-/** Parsed, secrets are known by their names. */
-function parse(text: string): unknown {
-  if (text.length > parsedLimit || !/^\s*[[{]/.test(text)) return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 /** Most protocols of JSON name their events by one of these fields. */

@@ -16,8 +16,8 @@ export interface UnitStart {
   readonly job?: JobAttempt
   /** How a message has come. */
   readonly message?: ReceivedMessage
-  /** The token of the profile that has caused it. By default, that of the running code. */
-  readonly cause?: string | undefined
+  /** The token of the profile that has caused it; `null` for none. By default, that of the running code. */
+  readonly cause?: string | null | undefined
 }
 
 /** A message, and its connection. */

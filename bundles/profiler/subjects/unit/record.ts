@@ -123,7 +123,7 @@ class UnitRecorder {
     if (trace === undefined) return undefined
     if (type === 'command') this.#command = trace
     const part = unitPart.of(trace)
-    if (cause !== undefined) part.cause = cause
+    if (cause !== null && cause !== undefined) part.cause = cause
     if (input !== undefined) part.data.input = this.#describe(input)
     else if (values !== undefined && values.length > 0) part.data.input = this.#describe(redactor.commandLine(values))
     if (job !== undefined) {

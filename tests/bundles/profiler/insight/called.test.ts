@@ -136,6 +136,10 @@ t.test('the error of a called program is named with its place, over any number o
   t.strictSame(await findingsOf(failing(), stock), [
     `stock answered 500 ${call}: TypeError: no shelf (stock/list.js:24). ${advice}`,
   ])
+  t.strictSame(
+    (await show(failing(), stock))?.findings.map(({ rule }) => rule),
+    ['called-error'],
+  )
   t.match(await sentenceOf(failing(), stock), /; stock answered 500: TypeError at stock\/list\.js:24: no shelf\.$/)
 
   const gate = (status: number, exception = {}) =>

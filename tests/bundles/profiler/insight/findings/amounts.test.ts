@@ -2,6 +2,7 @@ import { t } from 'tap'
 import { describeAmounts } from '#bundles/profiler/insight/compare/judge-fix.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { readCalls } from '#bundles/profiler/subjects/http/read.ts'
 import { createProfile, createQuery, type QueryData } from '#tests/support/create-profile.ts'
 
 const times = <item>(count: number, create: (index: number) => item) =>
@@ -9,6 +10,7 @@ const times = <item>(count: number, create: (index: number) => item) =>
 const inQueries = (...queries: readonly QueryData[]) => ({ queries: { queries, omitted: 0 } })
 const query = (text: string, start: number, time: number) => createQuery({ text, start, end: start + time })
 const call = (url: string, time: number) => ({ ...{ method: 'GET', url, start: 0, end: time }, status: 200 })
+const failed = (url: string) => ({ ...call(url, 1), status: 500 })
 const mail = (start: number, time: number) => ({ subject: 'Order', to: ['ada'], start, end: start + time })
 const unlimited = (...calls: readonly object[]) => ({
   http: { calls: calls.map(each => ({ ...each, isUnlimited: true })) },
@@ -123,6 +125,12 @@ const amounts: readonly (readonly [rule: string, before: Profile['data'], after:
       },
       '3.0 s → 300 ms',
     ],
+    [
+      'called-error',
+      { http: { calls: [...times(3, () => failed('http://a/')), failed('http://b/')] } },
+      { http: { calls: [call('http://a/', 1), failed('http://a/'), failed('http://b/')] } },
+      '3 failed calls → 1',
+    ],
     ['slow-listener', inListener('Geo', 150), inListener('Geo', 12), '150 ms → 12 ms'],
     [
       'blocked-loop',
@@ -155,7 +163,11 @@ t.test('a rule measures its finding before and after a change, also if it finds 
   const create = (data: Profile['data']) => {
     const queries = createProfile(data).collectors.queries?.queries.length ?? 0
     const dumps = createProfile(data).collectors.console?.entries.length ?? 0
-    return createProfile(data, { duration: 5000, queries, dumps })
+    const profile = createProfile(data, { duration: 5000, queries, dumps })
+    const called = readCalls(profile).calls.flatMap(({ index, status }) =>
+      status < 500 ? [] : [{ index, summary: { ...profile.summary, status }, profile: undefined, called: [] }],
+    )
+    return { ...profile, called }
   }
   const offenders = amounts.flatMap(([rule, before, after, expected]) => {
     const original = create(before)
