@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline'
 const list = new URL('skips.md', import.meta.url)
 
 /**
- * Prints the TAP output of a run, and behind it the skipped tests, each with its reason. Resolves with the number of those that
- * are not in `skips.md`.
+ * Prints the TAP output of a run, and behind it the skipped tests, each with its reason. Resolves
+ * with the number of those that are not in `skips.md`.
  */
 export async function printSkips(output, print = line => process.stdout.write(`${line}\n`)) {
   const allowed = new Set(readFileSync(list, 'utf8').split('\n'))

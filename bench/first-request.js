@@ -1,4 +1,5 @@
-// Boots an application with 15,000 routes, and reports the CPU time of its boot and of its first request, in milliseconds.
+// Boots an application with 15,000 routes, and reports the CPU time of its boot and of its first
+// request, in milliseconds.
 import { Request } from '../dist/lib/http/request.js'
 import { Response } from '../dist/lib/http/response.js'
 import { bootKernel } from './boot-kernel.js'

@@ -1,5 +1,5 @@
-// Handles pages in an application with a feature of `servers/development.js`, and reports the microseconds of a request of each turn. The
-// application logs to its output.
+// Handles pages in an application with a feature of `servers/development.js`, and reports the
+// microseconds of a request of each turn. The application logs to its output.
 
 import { measureCpu } from './http/measure-cpu.js'
 import { createRun } from './http/servers/development.js'

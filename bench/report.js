@@ -11,7 +11,8 @@ import { estimateMedian, relativeSpread } from './statistics.js'
  *
  * @typedef {object} Comparison
  * @property {string} name
- * @property {string | readonly string[]} numerator a competitor, or several, of which the one with the least median counts
+ * @property {string | readonly string[]} numerator a competitor, or several, of which the one with
+ * the least median counts
  * @property {string | number} denominator a competitor, or a number of units
  * @property {{ readonly atLeast?: number, readonly atMost?: number }} [goal]
  *
@@ -89,7 +90,8 @@ function describeRatio({ name, numerator, denominator, goal }, measured) {
 }
 
 /**
- * The competitor with the least median over all rounds. The least of each round would be the least of several errors, too.
+ * The competitor with the least median over all rounds. The least of each round would be the least
+ * of several errors, too.
  *
  * @param {readonly string[]} names
  * @param {ReadonlyMap<string, number[]>} measured

@@ -10,9 +10,10 @@ import type { ServeOptions } from './serving/own-program.ts'
 // What a program does not need is not loaded: the supervisor needs no kernel, and the server no parser of commands.
 
 /**
- * Serves an application, with the options of the command line of the process. The application is the list of its bundles, or its
- * directory, with `bundles/index.ts`: that is the program `bin/serve`. In development `bin/serve` starts a supervisor, which starts
- * the server again after a change. Elsewhere this process is the server, or with `--workers` it starts several.
+ * Serves an application, with the options of the command line of the process. The application is
+ * the list of its bundles, or its directory, with `bundles/index.ts`: that is the program
+ * `bin/serve`. In development `bin/serve` starts a supervisor, which starts the server again after
+ * a change. Elsewhere this process is the server, or with `--workers` it starts several.
  *
  * @throws ARGUMENT_INVALID
  */
@@ -56,8 +57,8 @@ export async function runConsole(directory: string | URL): Promise<void> {
 }
 
 /**
- * The program `bin/test` of the application in a directory: runs its tests, or those that the command line of the process
- * names. All other arguments are options of tap if the application has it, and else of Node's test runner.
+ * The program `bin/test` of the application in a directory: runs its tests, or those that the command line of the
+ * process names. All other arguments are options of tap if the application has it, and else of Node's test runner.
  */
 export async function runTests(directory: string | URL): Promise<void> {
   const { runApplicationTests } = await import('./testing/run-tests.ts')
@@ -91,7 +92,10 @@ export async function createNodeServer(app: Application, options?: Partial<NodeS
   return createNodeServer(app, options)
 }
 
-/** Whether the settings choose development. `--help` needs no supervisor, and with `NODE_ENV=production` nothing waits for changes. */
+/**
+ * Whether the settings choose development. `--help` needs no supervisor, and with
+ * `NODE_ENV=production` nothing waits for changes.
+ */
 function isDevelopment(directory: string, commandLine: readonly string[]): boolean {
   const options = { env: { type: 'string' }, help: { type: 'boolean' } } as const
   const { values } = parseArgs({ args: [...commandLine], options, strict: false })

@@ -34,16 +34,16 @@ import {
 } from './errors.ts'
 
 /**
- * The request that an error controller answers: the sub-request of the error page is a GET with attributes of its own. Of any other
- * request the request itself.
+ * The request that an error controller answers: the sub-request of the error page is a GET with
+ * attributes of its own. Of any other request the request itself.
  */
 export function failedRequest(request: Request): Request {
   return request.attributes.has('exception') ? (request.parent ?? request) : request
 }
 
 /**
- * A parameter of the matched route. If it cannot be converted, the answer is 404. Without a name it has the name of its key:
- * `{ id: routeParameter(asInteger) }`.
+ * A parameter of the matched route. If it cannot be converted, the answer is 404. Without a name
+ * it has the name of its key: `{ id: routeParameter(asInteger) }`.
  */
 export function routeParameter(name?: string): Argument<string>
 export function routeParameter<value>(conversion: Conversion<value>): Argument<value>
@@ -63,9 +63,9 @@ export function routeParameter(...given: Given): Argument {
 }
 
 /**
- * A value of the query string. If it is missing and has no fallback, or cannot be converted, the answer is 400. With
- * `asListOf()` it is a list: `?tag=a,b` and `?tag=a&tag=b` are the same. Brackets in a name have no meaning. Without a name it has
- * the name of its key: `{ page: queryValue(asInteger, 1) }`.
+ * A value of the query string. If it is missing and has no fallback, or cannot be converted, the answer
+ * is 400. With `asListOf()` it is a list: `?tag=a,b` and `?tag=a&tag=b` are the same. Brackets in a name
+ * have no meaning. Without a name it has the name of its key: `{ page: queryValue(asInteger, 1) }`.
  */
 export function queryValue(name?: string): Argument<string>
 export function queryValue<value>(conversion: Conversion<value>, fallback?: value): Argument<value>
@@ -86,8 +86,8 @@ function joinValues(values: readonly string[]): string | null {
 }
 
 /**
- * A header of the request. If it is missing and has no fallback, or cannot be converted, the answer is 400. Without a name it has
- * the name of its key: `{ 'user-agent': headerValue() }`.
+ * A header of the request. If it is missing and has no fallback, or cannot be converted, the
+ * answer is 400. Without a name it has the name of its key: `{ 'user-agent': headerValue() }`.
  */
 export function headerValue(name?: string): Argument<string>
 export function headerValue<value>(conversion: Conversion<value>, fallback?: value): Argument<value>
@@ -104,8 +104,8 @@ export function headerValue(...given: Given): Argument {
 }
 
 /**
- * A cookie of the request. If it is missing and has no fallback, or cannot be converted, the answer is 400. Without a name it has
- * the name of its key.
+ * A cookie of the request. If it is missing and has no fallback, or cannot be converted, the
+ * answer is 400. Without a name it has the name of its key.
  */
 export function cookieValue(name?: string): Argument<string>
 export function cookieValue<value>(conversion: Conversion<value>, fallback?: value): Argument<value>
@@ -135,7 +135,10 @@ function bindName(
   return isNamed ? bind(first as string) : createNamedByKey(bind)
 }
 
-/** The first file of this name in a form. If none was chosen, the answer is 422. Without a name it has the name of its key. */
+/**
+ * The first file of this name in a form. If none was chosen, the answer is 422. Without a name it
+ * has the name of its key.
+ */
 export function uploadedFile(name?: string): Argument<UploadedFile> {
   if (name === undefined) return createNamedByKey(uploadedFile) as Argument<UploadedFile>
   checkString('uploadedFile(name)', 'the name', name)
@@ -158,9 +161,9 @@ export function jsonBody<value>(schema: StandardSchema<value>): Argument<value> 
 }
 
 /**
- * The form, as a schema returns it. It validates an object with the fields by their names: text or an UploadedFile, and a
- * list only if there are several of one name. Issues are answered with 422. To show the form again, use
- * {@link checkedForm}.
+ * The form, as a schema returns it. It validates an object with the fields by their names: text or
+ * an UploadedFile, and a list only if there are several of one name. Issues are answered with 422.
+ * To show the form again, use {@link checkedForm}.
  */
 export function formBody<value>(schema: StandardSchema<value>): Argument<value> {
   check('formBody', schema)
@@ -169,8 +172,8 @@ export function formBody<value>(schema: StandardSchema<value>): Argument<value> 
 }
 
 /**
- * The query, as a schema returns it. It validates an object with texts by their names, and a list only if there are several
- * of one name. Issues are answered with 422, with the `parameter` of each issue.
+ * The query, as a schema returns it. It validates an object with texts by their names, and a list only
+ * if there are several of one name. Issues are answered with 422, with the `parameter` of each issue.
  */
 export function queryValues<value>(schema: StandardSchema<value>): Argument<value> {
   check('queryValues', schema)
@@ -179,8 +182,8 @@ export function queryValues<value>(schema: StandardSchema<value>): Argument<valu
 }
 
 /**
- * The parameters of the matched route, as a schema returns them. Issues are answered with 404, because the address does not
- * exist.
+ * The parameters of the matched route, as a schema returns them. Issues are answered with 404,
+ * because the address does not exist.
  */
 export function routeParameters<value>(schema: StandardSchema<value>): Argument<value> {
   check('routeParameters', schema)
@@ -230,7 +233,10 @@ function noteInput<value>(argument: Argument<value>, input: RouteInput): Argumen
   return argument
 }
 
-/** The inputs of a route that schemas validate, in the order of its sources; for descriptions of an API, such as OpenAPI. */
+/**
+ * The inputs of a route that schemas validate, in the order of its sources; for descriptions of an
+ * API, such as OpenAPI.
+ */
 export function inputsOf({ controller }: Pick<Route, 'controller'>): RouteInput[] {
   return isController(controller) ? listSources(controller).flatMap(source => inputs.get(source) ?? []) : []
 }
@@ -325,7 +331,10 @@ function* chosen(fields: Iterable<readonly [string, unknown]>): Iterable<readonl
   for (const field of fields) if (!(field[1] instanceof UploadedFile) || isChosen(field[1])) yield field
 }
 
-/** Without a prototype, no name has an inherited value. Schemas copy values into objects with one: `__proto__` is left out. */
+/**
+ * Without a prototype, no name has an inherited value. Schemas copy values into objects with one:
+ * `__proto__` is left out.
+ */
 function toObject(pairs: Iterable<readonly [name: string, value: unknown]>): Values {
   const values: Values = Object.create(null)
   for (const [name, value] of pairs) {
@@ -385,7 +394,10 @@ export type ValidationObserver = (validation: Validation) => ((end: ValidationEn
 /** Arguments of controllers belong to no kernel, so their observers belong to the process. */
 const observers = new Set<ValidationObserver>()
 
-/** Passes validations to an observer, until the returned function is called. One observer records a validation: the first. */
+/**
+ * Passes validations to an observer, until the returned function is called. One observer records a
+ * validation: the first.
+ */
 export function observeValidations(observer: ValidationObserver): () => void {
   observers.add(observer)
   return () => void observers.delete(observer)

@@ -20,7 +20,10 @@ interface BundleStepsOptions {
   readonly logger: Logger
 }
 
-/** Runs the steps of bundles. The error of a failed step names the bundle and the place in the application; its cause is the thrown value. */
+/**
+ * Runs the steps of bundles. The error of a failed step names the bundle and the place in the
+ * application; its cause is the thrown value.
+ */
 export class BundleSteps {
   readonly #bundles: readonly Bundle[]
   readonly #directory: string
@@ -66,7 +69,10 @@ export class BundleSteps {
     }
   }
 
-  /** Closes the bundles that have begun a step, in reverse order, each of them once. Returns the errors of those that fail. */
+  /**
+   * Closes the bundles that have begun a step, in reverse order, each of them once. Returns the
+   * errors of those that fail.
+   */
   async close(): Promise<Error[]> {
     const failures: Error[] = []
     for (const bundle of this.#bundles.toReversed()) {

@@ -28,20 +28,27 @@ declare module '../lib/signals.ts' {
     /** All bundles are registered and checked, and requests may arrive. Not emitted for console commands. */
     'kernel.booted': undefined
     /**
-     * The development server has started this process again. `edits` are the latest edits until then, the oldest first:
-     * when the edited files came into use, in milliseconds since 1970, and at most 50 files, relative to the application.
+     * The development server has started this process again. `edits` are the latest edits until
+     * then, the oldest first: when the edited files came into use, in milliseconds since 1970, and
+     * at most 50 files, relative to the application.
      */
     'process.restarted': { readonly edits: readonly { readonly time: number; readonly files: readonly string[] }[] }
     /**
-     * In development, changed files have mistakes. Without problems, all are corrected. `served` is the version that answers
-     * requests: the current one, if the mistakes are type errors; an older one, if the changed files cannot be used; or nothing.
+     * In development, changed files have mistakes. Without problems, all are corrected. `served`
+     * is the version that answers requests: the current one, if the mistakes are type errors; an
+     * older one, if the changed files cannot be used; or nothing.
      */
     'sources.broken': { readonly problems: readonly SourceProblem[]; readonly served: 'current' | 'older' | 'nothing' }
-    /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
+    /**
+     * A session was read or changed, for the main request or one of its sub-requests. `request` is the main request.
+     */
     'session.used': { readonly request: Request; readonly use: SessionUse }
     /** A main request is over: its response was sent, its client has left, or the stream of its response has failed. */
     'request.finished': FinishedRequest
-    /** `worker` is the number of the worker, from 1; the worker that takes its place has the same. It is 1 without workers. */
+    /**
+     * `worker` is the number of the worker, from 1; the worker that takes its place has the same.
+     * It is 1 without workers.
+     */
     'server.listening': { readonly url: string; readonly worker: number }
     'server.draining': undefined
     'server.closed': undefined
@@ -77,26 +84,27 @@ export interface Bundle {
   /** Unique in the application. Folders of templates and assets have this name. */
   readonly name: string
   /**
-   * Whether its listeners are also called for the requests of {@link Contributions.isolated}. The listeners of other bundles
-   * are not: a page that explains a failing listener must not fail with it.
+   * Whether its listeners are also called for the requests of {@link Contributions.isolated}. The
+   * listeners of other bundles are not: a page that explains a failing listener must not fail with it.
    */
   readonly isCore?: boolean
   /**
-   * The absolute path of a folder with templates, whose names begin with the name of the bundle. A file of the same name in
-   * the application's `templates/<name of the bundle>/` comes first. A bundle of an application has its templates there, and
-   * needs no folder.
+   * The absolute path of a folder with templates, whose names begin with the name of the bundle. A
+   * file of the same name in the application's `templates/<name of the bundle>/` comes first. A
+   * bundle of an application has its templates there, and needs no folder.
    */
   readonly templates?: string
   /**
-   * The absolute path of the folder whose files are served below `/assets/<name of the bundle>/`. For a bundle that names
-   * no folder for its templates either, the default is the application's `bundles/<name of the bundle>/assets`, if it exists.
+   * The absolute path of the folder whose files are served below `/assets/<name of the bundle>/`.
+   * For a bundle that names no folder for its templates either, the default is the application's
+   * `bundles/<name of the bundle>/assets`, if it exists.
    */
   readonly assets?: string
   /** The settings that the bundle declares with `defineSettings()`. Their values: `app.settings.of(settings)`. */
   readonly settings?: BundleSettings
   /**
-   * The defaults of routes that its listeners read, such as `_role`. A route with another default that begins with `_` ends the start: it
-   * may be mistyped, and then nothing protects the route.
+   * The defaults of routes that its listeners read, such as `_role`. A route with another default
+   * that begins with `_` ends the start: it may be mistyped, and then nothing protects the route.
    */
   readonly routeDefaults?: readonly RouteDefault[]
   /** Wraps services of the application, before any bundle is registered: the profiler adds its tracing here. */
@@ -104,8 +112,8 @@ export interface Bundle {
   /** Adds the parts of the bundle. It is called once, in the order of the list of bundles, before the first request. */
   register(app: Application): void | Promise<void>
   /**
-   * Releases the resources of the bundle when the kernel closes, or the start fails, also by an error of this bundle. Bundles are
-   * closed in reverse order.
+   * Releases the resources of the bundle when the kernel closes, or the start fails, also by an
+   * error of this bundle. Bundles are closed in reverse order.
    */
   close?(): void | Promise<void>
 }

@@ -23,8 +23,8 @@ export interface Controller {
 }
 
 /**
- * Declares a controller: a name for profiles, and a function that takes the request and the parameters of its route; or sources by
- * name, and a function that takes their values by the same names, and the request:
+ * Declares a controller: a name for profiles, and a function that takes the request and the parameters of its
+ * route; or sources by name, and a function that takes their values by the same names, and the request:
  * `defineController('item', { id: routeParameter(asInteger) }, ({ id }, request) => …)`. @throws ARGUMENT_INVALID
  */
 export function defineController(name: string, call: RequestHandler): Controller
@@ -172,8 +172,8 @@ function listParameters(controller: Controller): string[] {
 }
 
 /**
- * Makes a controller of a function, which takes the request and the parameters of its route. A function without a name gets
- * the name of the route.
+ * Makes a controller of a function, which takes the request and the parameters of its route. A
+ * function without a name gets the name of the route.
  */
 export function toController(handler: RequestHandler, route?: string): Controller {
   checkFunction('toController(function)', 'its argument', handler)
@@ -192,7 +192,10 @@ function isUnnamed({ name }: { readonly name: string }): boolean {
   return name === '' || name === prefix || name.startsWith(`${prefix} `)
 }
 
-/** The name of a controller, which may be a name, a function or any value; a function without a name has that of its route. */
+/**
+ * The name of a controller, which may be a name, a function or any value; a function without a
+ * name has that of its route.
+ */
 export function nameOfController(controller: unknown, route = 'anonymous'): string {
   if (typeof controller === 'string') return controller
   const name = String(readProperty(controller, 'name') ?? '')
@@ -218,7 +221,10 @@ function parametersOf({ attributes }: Request): RouteParameters {
 /** The parameters of a request without a route: a forward, or the error page. */
 const noParameters: RouteParameters = Object.freeze(Object.create(null))
 
-/** The values of a controller's arguments, in order; a promise only if one of them is a promise or has a `then` like one. */
+/**
+ * The values of a controller's arguments, in order; a promise only if one of them is a promise or
+ * has a `then` like one.
+ */
 export function resolveArguments(controller: Controller, request: Request): unknown[] | Promise<unknown[]> {
   // Most controllers are functions, whose arguments are never promises.
   if (controller.arguments === handlerArguments) return [itself(request), parametersOf(request)]
@@ -259,7 +265,10 @@ export class ControllerResolver {
   readonly #named = new Map<string, Controller>()
   readonly #handlers = new WeakMap<RequestHandler, Controller>()
 
-  /** Registers a controller under a name, which requests can use as `_controller`. @throws KERNEL_CONTROLLER_INVALID ARGUMENT_INVALID */
+  /**
+   * Registers a controller under a name, which requests can use as `_controller`. @throws
+   * KERNEL_CONTROLLER_INVALID ARGUMENT_INVALID
+   */
   register(name: string, controller: Controller): void {
     checkString('controllers.register(name, controller)', 'the name', name)
     if (!isController(controller)) throw new KERNEL_CONTROLLER_INVALID([`"${name}"`, '; use toController(function)'])

@@ -24,8 +24,8 @@ export interface RequestKernel {
   answer(request: Request, options?: HandleOptions): Eventual<Response>
 
   /**
-   * In development: called with a response that is not sent, that of a call of `event.respond()` or an earlier one, or `undefined`
-   * for a controller that is not called.
+   * In development: called with a response that is not sent, that of a call of `event.respond()`
+   * or an earlier one, or `undefined` for a controller that is not called.
    */
   readonly onLostAnswer?: ((event: AnswerableEvent, lost: Response | undefined) => void) | undefined
 }
@@ -87,8 +87,8 @@ export abstract class AnswerableEvent extends KernelEvent {
 export class RequestEvent extends AnswerableEvent {
   static readonly eventName = 'kernel.request'
   /**
-   * The controller that a sub-request has from the start, as an error page and a forward have; `undefined` for all other
-   * requests. Listeners of this event neither answer the sub-request nor replace its controller.
+   * The controller that a sub-request has from the start, as an error page and a forward have; `undefined` for
+   * all other requests. Listeners of this event neither answer the sub-request nor replace its controller.
    */
   readonly givenController: KnownAttributes['_controller'] | undefined
 
@@ -98,8 +98,8 @@ export class RequestEvent extends AnswerableEvent {
   }
 
   /**
-   * Sets the response and stops the event: later listeners are not called. Of two responses the last one is sent. Has no effect
-   * on a sub-request that has its controller: it often has the path of a page that the listener answers.
+   * Sets the response and stops the event: later listeners are not called. Of two responses the last one is sent. Has
+   * no effect on a sub-request that has its controller: it often has the path of a page that the listener answers.
    *
    * @throws KERNEL_RESPONSE_INVALID
    */
@@ -120,8 +120,8 @@ export class RequestEvent extends AnswerableEvent {
   }
 
   /**
-   * Fails the request with an error, as if the listener had thrown it. A throw takes a microsecond, so this is for errors that
-   * clients cause often.
+   * Fails the request with an error, as if the listener had thrown it. A throw takes a
+   * microsecond, so this is for errors that clients cause often.
    */
   fail(error: unknown): void {
     this.failure = new Failure(error)
@@ -230,8 +230,8 @@ export class ResponseEvent extends KernelEvent {
   }
 
   /**
-   * Completes the response, and each one that another listener sets in its place: for facts of the request, such as its id or a
-   * policy, and not for those of one body, such as its length.
+   * Completes the response, and each one that another listener sets in its place: for facts of the
+   * request, such as its id or a policy, and not for those of one body, such as its length.
    */
   complete(completion: Completion): void {
     completion(this.#response, this.request)
@@ -311,7 +311,9 @@ export class FinishedRequest {
     return this.request.attributes.get('_route')
   }
 
-  /** The id of the distributed trace that the request belongs to; `undefined` without tracing and without `traceparent`. */
+  /**
+   * The id of the distributed trace that the request belongs to; `undefined` without tracing and without `traceparent`.
+   */
   get traceId(): string | undefined {
     return traceContextOf(this.request)?.traceId
   }
@@ -324,7 +326,9 @@ export class FinishedRequest {
     return length === null ? request.body.peek().bytes?.length : Number(length)
   }
 
-  /** Bytes of the response's body that were sent. They are not counted if the client has left before the end of a text. */
+  /**
+   * Bytes of the response's body that were sent. They are not counted if the client has left before the end of a text.
+   */
   get bytesSent(): number {
     const { isSent, request, response } = this
     const { body } = response

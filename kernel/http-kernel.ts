@@ -88,8 +88,8 @@ export class HttpKernel implements RequestKernel {
   }
 
   /**
-   * Handles a request like {@link handle}, without a promise if nothing was pending: the response is returned, and the error
-   * of a sub-request is thrown.
+   * Handles a request like {@link handle}, without a promise if nothing was pending: the response
+   * is returned, and the error of a sub-request is thrown.
    */
   answer(request: Request, options?: HandleOptions): Eventual<Response> {
     this.#termination.begin(request)
@@ -106,9 +106,9 @@ export class HttpKernel implements RequestKernel {
   }
 
   /**
-   * Dispatches `kernel.terminate` and emits `request.finished`, once for each main request: the response was sent, its client has
-   * left, or its stream failed. Then removes uploaded and temporary files. Returns a promise only if something is pending. Never
-   * throws and never rejects.
+   * Dispatches `kernel.terminate` and emits `request.finished`, once for each main request: the
+   * response was sent, its client has left, or its stream failed. Then removes uploaded and
+   * temporary files. Returns a promise only if something is pending. Never throws and never rejects.
    */
   terminate(request: Request, response: Response, end?: ResponseEnd): Eventual<void> {
     return this.#termination.end(request, response, end)
@@ -138,11 +138,11 @@ export class HttpKernel implements RequestKernel {
 
   // The steps of a request. Each one ends with the call of the next: at once, or after a promise (see `after`).
   //
-  //   begin → findController → findArguments → changeArguments → callController → useResult [→ useView] → respond → finish
-  //   after an error: answerError → dispatchException → useAnswer → respond → finish; without an answer: fail
+  // begin → findController → findArguments → changeArguments → callController → useResult [→ useView] → respond →
+  // finish after an error: answerError → dispatchException → useAnswer → respond → finish; without an answer: fail
   //
-  // A listener that answers kernel.request leads from findController to respond. Steps are fields, because they are passed
-  // on as functions.
+  // A listener that answers kernel.request leads from findController to respond. Steps are fields,
+  // because they are passed on as functions.
 
   /** `kernel.request`. */
   readonly #begin = (request: Request): Eventual<Response | Failure> => {

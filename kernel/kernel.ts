@@ -38,7 +38,10 @@ interface KernelOptions {
   readonly config: Config
   /** The directory of the application. */
   readonly directory: string
-  /** The directory of its templates and public files, if it is another one. Then templates are read with the first render. */
+  /**
+   * The directory of its templates and public files, if it is another one. Then templates are read
+   * with the first render.
+   */
   readonly files?: string
   /** The bundles, in the order in which they are registered. */
   readonly bundles: readonly Bundle[]
@@ -85,9 +88,9 @@ export class Kernel {
 
   /**
    * Registers the bundles, one after another. Templates are read with the first render: most console commands render
-   * nothing. If a step fails, all bundles are closed that have begun one. @throws
-   * KERNEL_BUNDLES_MISSING KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_INVALID KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED
-   * KERNEL_COLLECTOR_TAKEN KERNEL_CONTRIBUTION_INVALID HTTP_ASSETS_UNREADABLE CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
+   * nothing. If a step fails, all bundles are closed that have begun one. @throws KERNEL_BUNDLES_MISSING
+   * KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_INVALID KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED KERNEL_COLLECTOR_TAKEN
+   * KERNEL_CONTRIBUTION_INVALID HTTP_ASSETS_UNREADABLE CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
    */
   static async assemble(options: KernelOptions): Promise<Kernel> {
     checkBundles(options.bundles)
@@ -205,8 +208,9 @@ function logFailures(logger: Logger, failures: readonly Error[]): void {
 }
 
 /**
- * The application as a bundle sees it: its listeners and signal handlers have its name. If a bundle of the application uses the log, the request
- * context is enabled, so that its messages have the ids of requests. An application that logs nothing does not pay for it.
+ * The application as a bundle sees it: its listeners and signal handlers have its name. If a
+ * bundle of the application uses the log, the request context is enabled, so that its messages
+ * have the ids of requests. An application that logs nothing does not pay for it.
  */
 function forBundle(app: Application, { isCore, name }: Bundle): Application {
   const dispatcher = new OwnedEventDispatcher(app.dispatcher, name)

@@ -5,7 +5,9 @@ import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import type { Controller } from './controller.ts'
 
 declare module '../lib/http/request.ts' {
-  /** The attributes of the kernel and of the framework bundle. Those marked "route" can be set as defaults of a route. */
+  /**
+   * The attributes of the kernel and of the framework bundle. Those marked "route" can be set as defaults of a route.
+   */
   interface KnownAttributes {
     /** Answers the request: a controller, a function, or the name of a registered controller. */
     _controller: Controller | RequestHandler | string
@@ -23,13 +25,16 @@ declare module '../lib/http/request.ts' {
     _location: string
     /** Route: the most bytes of a body. */
     _body_limit: number
-    /** Route: with `true`, the body is not read before the controller, which may read it as a `stream()`, or as `encodedBytes()`. */
+    /**
+     * Route: with `true`, the body is not read before the controller, which may read it as a
+     * `stream()`, or as `encodedBytes()`.
+     */
     _body_unread: boolean
     /** Route: with `true`, a use of the session is an error. */
     _stateless: boolean
     /**
-     * Route: pages of other origins may send requests that change something: `true` for all, or a list of origins, such as
-     * `https://pay.example`.
+     * Route: pages of other origins may send requests that change something: `true` for all, or a
+     * list of origins, such as `https://pay.example`.
      */
     _cross_origin: boolean | readonly string[]
     /** Route: the pages of other origins whose scripts may read the response; `false` for none. */

@@ -3,13 +3,16 @@ import { listenTo, subscribeChannels } from '../lib/guard.ts'
 import type { Request } from '../lib/http/request.ts'
 
 /**
- * The request that the running code works for, also after an `await`. No other state of a request is global. It costs 4 to 13 % of the
- * CPU time of a small request on Node 20, so it is off until a bundle enables it.
+ * The request that the running code works for, also after an `await`. No other state of a request is global.
+ * It costs 4 to 13 % of the CPU time of a small request on Node 20, so it is off until a bundle enables it.
  */
 export class RequestContext {
   #storage: AsyncLocalStorage<Request | undefined> | undefined
 
-  /** The carrier of the work of code that works for no request, such as a script. In a module that is loaded before a script, `enter` does not reach it on Node 24. */
+  /**
+   * The carrier of the work of code that works for no request, such as a script. In a module that
+   * is loaded before a script, `enter` does not reach it on Node 24.
+   */
   outside: Request | undefined
 
   /** Enables the context for all later requests. */
@@ -18,8 +21,8 @@ export class RequestContext {
   }
 
   /**
-   * Ends the context for all code, also for code that still runs. On Node 20, each context that has not ended makes each `await` of the
-   * process slower.
+   * Ends the context for all code, also for code that still runs. On Node 20, each context that
+   * has not ended makes each `await` of the process slower.
    */
   end(): void {
     this.#storage?.disable()
@@ -39,9 +42,9 @@ export class RequestContext {
   }
 
   /**
-   * Carries requests across the pool of a library: the code that the library runs between the messages `asyncStart` and `asyncEnd` of a
-   * channel has the request that `find` returns as the current one. No function runs it, so stacks have no frame. The returned function ends
-   * this.
+   * Carries requests across the pool of a library: the code that the library runs between the
+   * messages `asyncStart` and `asyncEnd` of a channel has the request that `find` returns as the
+   * current one. No function runs it, so stacks have no frame. The returned function ends this.
    */
   carry(name: string, find: (message: unknown) => Request | undefined): () => void {
     const outer = new WeakMap<object, Request | undefined>()
@@ -55,8 +58,8 @@ export class RequestContext {
   }
 
   /**
-   * The rest of the running code works for this request, or for none: its library has called it while another request ran, or
-   * before any.
+   * The rest of the running code works for this request, or for none: its library has called it
+   * while another request ran, or before any.
    */
   enter(request: Request | undefined): void {
     this.#storage?.enterWith(request)

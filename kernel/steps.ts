@@ -20,7 +20,8 @@ export function after<value, state, result>(
 }
 
 /**
- * Runs steps like `try` and `catch`: an error that they throw or return, or with which their promise rejects, goes to `recover`.
+ * Runs steps like `try` and `catch`: an error that they throw or return, or with which their
+ * promise rejects, goes to `recover`.
  */
 export function attempt<state, result>(
   state: state,

@@ -17,14 +17,20 @@ export function createPackageFinder(folder: string): (name: string) => string | 
   }
 }
 
-/** The folder with the package.json of a directory: the directory itself or the nearest one above it; without one, the directory. */
+/**
+ * The folder with the package.json of a directory: the directory itself or the nearest one above
+ * it; without one, the directory.
+ */
 export function findProject(directory: string, from: string = directory): string {
   if (existsSync(path.join(from, 'package.json'))) return from
   const parent = path.dirname(from)
   return parent === from ? directory : findProject(directory, parent)
 }
 
-/** The name of the program in a directory: `shop`, as in its package.json, `shop/tools` below it, else the name of the directory. */
+/**
+ * The name of the program in a directory: `shop`, as in its package.json, `shop/tools` below it,
+ * else the name of the directory.
+ */
 export function nameProgram(directory: string): string {
   try {
     const project = findProject(directory)

@@ -6,7 +6,9 @@ type OnFailure = (error: unknown, name: string) => void
 
 const reports = new Set<OnFailure>()
 
-/** Passes the errors of guarded functions to a function, those of each name once, until the returned function is called. */
+/**
+ * Passes the errors of guarded functions to a function, those of each name once, until the returned function is called.
+ */
 export function reportFailures(report: OnFailure): () => void {
   const reported = new Set<string>()
   const reportOnce: OnFailure = (error, name) => {
@@ -18,7 +20,10 @@ export function reportFailures(report: OnFailure): () => void {
   return () => void reports.delete(reportOnce)
 }
 
-/** Reports an error of code that only observes: the application continues, and what the code observes has a gap. Never throws. */
+/**
+ * Reports an error of code that only observes: the application continues, and what the code
+ * observes has a gap. Never throws.
+ */
 export function noteFailure(error: unknown, name: string): void {
   try {
     for (const report of reports) report(error, name)
@@ -30,8 +35,9 @@ export function noteFailure(error: unknown, name: string): void {
 const { apply } = Reflect
 
 /**
- * Guards a function that runs within the work of the application, such as the listener of a channel or the task of a timer: its
- * error, also that of its promise, must not become one of the application. The guarded function returns `undefined` then.
+ * Guards a function that runs within the work of the application, such as the listener of a
+ * channel or the task of a timer: its error, also that of its promise, must not become one of the
+ * application. The guarded function returns `undefined` then.
  */
 export function guard<Values extends unknown[], Result>(
   name: string,

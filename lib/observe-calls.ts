@@ -8,34 +8,36 @@ export interface Following {
   /** Gets the result, and returns what the caller gets: without it, the result. One of the two functions is there. */
   after?(result: unknown): unknown
   /**
-   * Called with the error of a call. Only with it the call has a frame of this file, which an error does not have any more when it is
-   * passed on: it is for functions of Node and of libraries that call no function of the application.
+   * Called with the error of a call. Only with it the call has a frame of this file, which an error does not have any
+   * more when it is passed on: it is for functions of Node and of libraries that call no function of the application.
    */
   failed?(error: unknown): void
 }
 
 /**
- * Is called before each call of an observed function. It may change the list of arguments. It returns what follows the call, or another
- * function that is called instead. Its own error is reported.
+ * Is called before each call of an observed function. It may change the list of arguments. It returns
+ * what follows the call, or another function that is called instead. Its own error is reported.
  */
 export type BeforeCall = (self: unknown, args: unknown[]) => Following | AnyFunction | undefined
 
 /**
- * Returns a function that an application cannot distinguish from another one, except by its identity: name, length, `this`, `new` and all
- * properties are those of the other one. Its calls have no frame in the stacks of errors, and use up nothing of
- * `Error.stackTraceLimit`.
+ * Returns a function that an application cannot distinguish from another one, except by its
+ * identity: name, length, `this`, `new` and all properties are those of the other one. Its calls
+ * have no frame in the stacks of errors, and use up nothing of `Error.stackTraceLimit`.
  *
- * V8 shows each function that runs, so none may run: a proxy passes the call to a function of WebAssembly, which calls `before`, and then
- * jumps to the function (`return_call`, a tail call). `after` gets the result from an object in the place of a list of arguments, whose
- * only item is a getter: V8 calls it itself. A call costs 40 ns more, and 0.2 µs with `after`.
+ * V8 shows each function that runs, so none may run: a proxy passes the call to a function of
+ * WebAssembly, which calls `before`, and then jumps to the function (`return_call`, a tail call).
+ * `after` gets the result from an object in the place of a list of arguments, whose only item is a
+ * getter: V8 calls it itself. A call costs 40 ns more, and 0.2 µs with `after`.
  */
 export function observeCalls(code: AnyFunction, before: BeforeCall): AnyFunction {
   return new Proxy(code, new Observation(before))
 }
 
 /**
- * Observes the calls of a method of an object, also by other properties that have it. These keep their attributes. The returned function puts the
- * method back, unless another tool has replaced it since. Nothing happens without the method.
+ * Observes the calls of a method of an object, also by other properties that have it. These keep
+ * their attributes. The returned function puts the method back, unless another tool has replaced
+ * it since. Nothing happens without the method.
  */
 export function observeMethod(target: object | undefined, name: string, before: BeforeCall): () => void {
   const code: unknown = target && Reflect.get(target, name)
@@ -95,7 +97,10 @@ const { bind } = Function.prototype
 /** A function, its `this` and its arguments. */
 type Call = [code: AnyFunction | undefined, self: unknown, args: unknown]
 
-/** The call that is made next, and the call whose result it gets. V8 reads them before other code runs, so one of each is enough. */
+/**
+ * The call that is made next, and the call whose result it gets. V8 reads them before other code
+ * runs, so one of each is enough.
+ */
 const next: Call = [undefined, undefined, undefined]
 const followed: Call = [undefined, undefined, undefined]
 
@@ -165,8 +170,9 @@ function hideFrame(error: unknown): void {
 }
 
 /**
- * `(code, self, args) => return_call applyList(prepare(code, self, args))` as WebAssembly: a type for each of the two imports, `prepare` with
- * three references and `applyList` with one; the function, its export, and its seven instructions.
+ * `(code, self, args) => return_call applyList(prepare(code, self, args))` as WebAssembly: a type
+ * for each of the two imports, `prepare` with three references and `applyList` with one; the
+ * function, its export, and its seven instructions.
  */
 const trampoline = Uint8Array.from(
   [

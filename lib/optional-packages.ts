@@ -7,12 +7,15 @@ import { findPackage } from './find-package.ts'
 export const PACKAGE_VERSION_UNFIT: CodedErrorClass<[feature: string, versions: string, packages: string]> =
   defineError('PACKAGE_VERSION_UNFIT', 501, '%s needs %s: npm install %s')
 
-/** The versions of an optional package that work: from one on, and below another one. The last is the one to install. */
+/**
+ * The versions of an optional package that work: from one on, and below another one. The last is the one to install.
+ */
 type Versions = readonly [from: string, below: string, best: string]
 
 /**
- * The packages that an application installs only for some features. The manifest names them without a version, because npm
- * refuses to install an optional package of another version, also for an application that uses it for something else.
+ * The packages that an application installs only for some features. The manifest names them
+ * without a version, because npm refuses to install an optional package of another version, also
+ * for an application that uses it for something else.
  */
 export const optionalPackages = {
   '@modelcontextprotocol/sdk': ['1.32', '2', '1'],

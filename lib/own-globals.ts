@@ -3,9 +3,9 @@ import { clearTimeout, setInterval, setTimeout } from 'node:timers'
 import { setImmediate, setTimeout as wait } from 'node:timers/promises'
 
 /*
- * Functions of the platform as they were when this module was loaded, for code that observes an application: the application, or a
- * library for its tests, may replace the global ones and those of the modules later. What serves the application itself, such as the
- * kernel, uses the global ones.
+ * Functions of the platform as they were when this module was loaded, for code that observes an
+ * application: the application, or a library for its tests, may replace the global ones and those of
+ * the modules later. What serves the application itself, such as the kernel, uses the global ones.
  */
 
 /** Milliseconds since the process began, as of `performance.now()`. */

@@ -1,6 +1,9 @@
 let start = performance.timeOrigin
 
-/** When this process began to load the application, in milliseconds since 1970. It may have waited before: see `bin/serving/next-process.ts`. */
+/**
+ * When this process began to load the application, in milliseconds since 1970. It may have waited
+ * before: see `bin/serving/next-process.ts`.
+ */
 export function processStart(): number {
   return start
 }

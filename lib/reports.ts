@@ -1,6 +1,9 @@
 import { guard } from './guard.ts'
 
-/** What one part of the program reports to others that it does not know. An error of an observer is no error of the code that reports. */
+/**
+ * What one part of the program reports to others that it does not know. An error of an observer is
+ * no error of the code that reports.
+ */
 export class Reports<Values extends unknown[]> {
   readonly #observers = new Set<(...values: Values) => void>()
   /** Passes a report to all observers. */

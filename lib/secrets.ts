@@ -2,9 +2,9 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, ti
 import { checkString } from './errors/arguments.ts'
 
 /**
- * Signs and encrypts texts that clients keep, such as cookies and parts of links. A text is bound to a name, so that it is of
- * no use in another place. The keys are derived from `APP_SECRET` (HKDF, RFC 5869). Texts of the secrets in
- * `APP_SECRET_OLD` are still accepted.
+ * Signs and encrypts texts that clients keep, such as cookies and parts of links. A text is bound
+ * to a name, so that it is of no use in another place. The keys are derived from `APP_SECRET`
+ * (HKDF, RFC 5869). Texts of the secrets in `APP_SECRET_OLD` are still accepted.
  */
 export class Secrets {
   readonly #secret: string
@@ -21,8 +21,8 @@ export class Secrets {
   }
 
   /**
-   * Adds a signature (HMAC-SHA-256): the client can read the value, but not change it. After `seconds` the text is no longer
-   * accepted; by default it is accepted for ever. The text consists of letters, digits, `-`, `_` and `.`.
+   * Adds a signature (HMAC-SHA-256): the client can read the value, but not change it. After `seconds` the text is
+   * no longer accepted; by default it is accepted for ever. The text consists of letters, digits, `-`, `_` and `.`.
    */
   sign(name: string, value: string, seconds?: number): string {
     checkString('secrets.sign(name, value)', 'the value', value)
@@ -39,8 +39,8 @@ export class Secrets {
   }
 
   /**
-   * Encrypts a value (AES-256-GCM with a random nonce): the client can neither read nor change it. After `seconds` the text is
-   * no longer accepted; by default it is accepted for ever. The text consists of letters, digits, `-` and `_`.
+   * Encrypts a value (AES-256-GCM with a random nonce): the client can neither read nor change it. After `seconds` the
+   * text is no longer accepted; by default it is accepted for ever. The text consists of letters, digits, `-` and `_`.
    */
   encrypt(name: string, value: string, seconds?: number): string {
     checkString('secrets.encrypt(name, value)', 'the value', value)

@@ -1,6 +1,7 @@
 /**
- * Returns a function that begins to use something of the process, such as an observed function, and returns the end of that use. The first
- * user starts it, and the last one stops it: a process may have several kernels. A second end of a use does nothing.
+ * Returns a function that begins to use something of the process, such as an observed function,
+ * and returns the end of that use. The first user starts it, and the last one stops it: a process
+ * may have several kernels. A second end of a use does nothing.
  */
 export function share(start: () => () => void): () => () => void {
   const users = new Set<symbol>()

@@ -4,13 +4,16 @@ import { isThenable } from './event-dispatcher/event-dispatcher.ts'
 import { nearestNames } from './text/mistakes.ts'
 
 /**
- * The names of signals and the types of their values. An application adds its own by declaration merging with the module
- * `sinfonietta`.
+ * The names of signals and the types of their values. An application adds its own by declaration
+ * merging with the module `sinfonietta`.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging, one entry beside each emitter
 export interface SignalMap {}
 
-/** Messages after something has happened. Handlers have no order, and cannot answer, stop or delay the code that emits. Use events for that. */
+/**
+ * Messages after something has happened. Handlers have no order, and cannot answer, stop or delay
+ * the code that emits. Use events for that.
+ */
 export interface Signals {
   /** Adds a handler. Returns a function that removes it. @throws ARGUMENT_INVALID */
   on<name extends keyof SignalMap>(name: name, handler: (value: SignalMap[name]) => void): () => void
@@ -40,9 +43,9 @@ export function ownSignals(signals: Signals, owner: string): Signals {
 }
 
 /**
- * Creates signals. The error of a handler goes to `onError`, also that of a promise: it affects neither other handlers nor the emitter.
- * `known` are the names that have a meaning; other names are free, unless they are nearly the same. `onUnheard` is called once for
- * a name that is emitted without a handler, while a similar name has one.
+ * Creates signals. The error of a handler goes to `onError`, also that of a promise: it affects neither other
+ * handlers nor the emitter. `known` are the names that have a meaning; other names are free, unless they are nearly
+ * the same. `onUnheard` is called once for a name that is emitted without a handler, while a similar name has one.
  */
 export function createSignals(
   onError: OnHandlerError,

@@ -18,8 +18,8 @@ const advice: Readonly<Record<string, string>> = {
 const content = Buffer.alloc(4096)
 
 /**
- * Writes a file into a folder and removes it. If the folder does not exist, the file is written into the first parent that
- * does: there the folder is going to be created.
+ * Writes a file into a folder and removes it. If the folder does not exist, the file is written
+ * into the first parent that does: there the folder is going to be created.
  *
  * @throws Error with the folder, the user and the reason, if the folder cannot be written, or could not be created
  */

@@ -112,8 +112,8 @@ t.test('the kernel knows no library', async t => {
 })
 
 /**
- * The rooms of the profiler, which are folders of it: each imports only from itself and from those before it. The code of
- * browsers is the first, because it cannot import code of the server.
+ * The rooms of the profiler, which are folders of it: each imports only from itself and from those
+ * before it. The code of browsers is the first, because it cannot import code of the server.
  */
 const rooms = [
   ...['client', 'profile', 'store', 'settings.ts', 'record', 'any-server'],
@@ -203,7 +203,10 @@ const subjectExceptions = [
   'bundles/profiler/insight/findings/work-rules.ts imports bundles/profiler/subjects/queries/rules.ts',
 ]
 
-/** Fields that are used outside of their subjects: by a rule about failed work, by replays, and by OTLP, which has the same name. */
+/**
+ * Fields that are used outside of their subjects: by a rule about failed work, by replays, and by
+ * OTLP, which has the same name.
+ */
 const sharedFields = ['isAborted', 'isDebugAllowed', 'parentSpanId']
 
 t.test('no subject imports another one; what has no screens imports only what subjects have stored', async t => {
@@ -487,4 +490,20 @@ t.test('every error code is the name of its constant', async t => {
 t.test('no line is left out of coverage', async t => {
   const marked = sources.filter(file => /(?:c8|v8|istanbul) ignore/.test(readFileSync(file, 'utf8')))
   t.strictSame(marked, [])
+})
+
+t.test('no comment is wider than 120 columns', async t => {
+  const files = [...layers, 'tests'].flatMap(folder =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(file => file.endsWith('.ts'))
+      .map(file => path.join(folder, file)),
+  )
+  const wide = files.flatMap(file =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .flatMap((line, index) =>
+        line.length > 120 && /^\s*(?:\/\*\*|\*|\/\/)/.test(line) ? [`${file}:${index + 1}`] : [],
+      ),
+  )
+  t.strictSame(wide, [])
 })

@@ -252,7 +252,10 @@ const combinations = Object.entries(rules).reduce<{ readonly faults: string[]; r
   [{ faults: [], sent: {} }],
 )
 
-/** The response without what differs between two equal ones, and without the header for crawlers, which development adds. */
+/**
+ * The response without what differs between two equal ones, and without the header for crawlers,
+ * which development adds.
+ */
 async function receive(port: number, target: string, { peer, ...headers }: Sent): Promise<string> {
   const sent = request({ host: '127.0.0.1', port, path: target, headers, localAddress: peer }).end()
   const [message]: [IncomingMessage] = (await once(sent, 'response')) as [IncomingMessage]

@@ -100,7 +100,10 @@ const restarts = Number(process.env.RESTARTS ?? 4)
 /** Whether each machine may have a host name of its own. */
 const areNamed = spawnSync('unshare', ['--uts', 'hostname', 'web-1']).status === 0
 
-/** Restarts two machines in turn, while clients change their sessions with each request: nothing is lost, and nothing logged. */
+/**
+ * Restarts two machines in turn, while clients change their sessions with each request: nothing is
+ * lost, and nothing logged.
+ */
 async function restartInTurn(t: Test, environment: string, variables: Readonly<Record<string, string>>) {
   const directory = t.testdir({ one: {} })
   const one = path.join(directory, 'one')

@@ -72,7 +72,8 @@ export const requestMemory = {
 }
 
 /**
- * Each client waits for events, and all get each event. Fastify has no form of its own for them: it is bare `node:http` behind its router.
+ * Each client waits for events, and all get each event. Fastify has no form of its own for them:
+ * it is bare `node:http` behind its router.
  *
  * @type {Claim}
  */

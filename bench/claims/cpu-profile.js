@@ -4,8 +4,8 @@ import { targets } from '../http/work.js'
 /** @typedef {import('../report.js').Claim} Claim */
 
 /**
- * The cost of waiting for a request to sample: two servers record the same requests, and one of them is armed for an unused
- * route. Both have the cost of the profiler, so that only this difference remains.
+ * The cost of waiting for a request to sample: two servers record the same requests, and one of them is
+ * armed for an unused route. Both have the cost of the profiler, so that only this difference remains.
  *
  * @type {Claim}
  */

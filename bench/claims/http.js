@@ -189,8 +189,8 @@ function documentedLanesOf(request) {
 }
 
 /**
- * @param {Readonly<Record<string, number>>} goals by peer; `best` is the better one of Fastify and Hono, `protected` the same with
- *   our headers
+ * @param {Readonly<Record<string, number>>} goals by peer; `best` is the better one of Fastify and
+ *   Hono, `protected` the same with our headers
  * @returns {import('../report.js').Comparison[]}
  */
 function compareWithPeers({ best, protected: bestProtected, ...goals }) {

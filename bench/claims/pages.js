@@ -35,7 +35,9 @@ const symfonyTimes = new Map([
 ])
 const symfonyLeastTime = 20
 
-/** Symfony 7 on the same work, in bytes: the lightest panel, the debug page of a 404, what the toolbar adds to a page. */
+/**
+ * Symfony 7 on the same work, in bytes: the lightest panel, the debug page of a 404, what the toolbar adds to a page.
+ */
 const symfonyBytes = { panel: 230_000, error: 254_000, toolbar: 34_500 }
 
 /**
@@ -112,9 +114,9 @@ const searchBudget = 1000
 const searchedProfiles = 10_000
 
 /**
- * How long the kernel works for each page of a 404's profile: CPU time, in process, from the request to the bytes of the
- * response. It includes the work of the JIT compiler and the garbage collector in other threads. Symfony's was measured by a
- * client, and has the way there and back in it.
+ * How long the kernel works for each page of a 404's profile: CPU time, in process, from the request
+ * to the bytes of the response. It includes the work of the JIT compiler and the garbage collector
+ * in other threads. Symfony's was measured by a client, and has the way there and back in it.
  *
  * @type {Claim}
  */
@@ -151,7 +153,10 @@ export const panelTimes = {
   },
 }
 
-/** The search for earlier requests like one of 10,000, of which two thirds have the same route; with the read of the store. */
+/**
+ * The search for earlier requests like one of 10,000, of which two thirds have the same route;
+ * with the read of the store.
+ */
 function createUsualSearch() {
   const storage = new MemoryProfileStorage()
   const { summary } = createProfile({})

@@ -10,7 +10,8 @@ const root = path.join(import.meta.dirname, '../..')
 const packed = ['package.json', 'bin/package', 'dist/bin', 'dist/bundles', 'dist/kernel', 'dist/lib']
 
 /**
- * What `sinfonietta/profile` adds to the start of an empty module, as it is packed. The least of the rounds says most on a busy machine.
+ * What `sinfonietta/profile` adds to the start of an empty module, as it is packed. The least of
+ * the rounds says most on a busy machine.
  *
  * @type {import('../report.js').Claim}
  */

@@ -10,9 +10,10 @@ import { within } from '../report.js'
 const budget = 110
 
 /**
- * What it costs to record requests: development with and without the profiler. A 404 is asked for by a program, which gets the
- * same problem details from both, so that what is added is recording alone. A browser gets an error page that only the profiler
- * has, and that says much more than the plain one: what that costs beyond recording stands in a row of its own.
+ * What it costs to record requests: development with and without the profiler. A 404 is asked for
+ * by a program, which gets the same problem details from both, so that what is added is recording
+ * alone. A browser gets an error page that only the profiler has, and that says much more than the
+ * plain one: what that costs beyond recording stands in a row of its own.
  *
  * @type {Claim}
  */
@@ -68,8 +69,8 @@ const queryBudget = 8
 const requestsOfTurn = 500
 
 /**
- * What it costs to record a page, and each of 20 queries, under a steady load without HTTP. Each process has one application, and its
- * figure is the least of its turns: the others have what the machine did beside it.
+ * What it costs to record a page, and each of 20 queries, under a steady load without HTTP. Each process has
+ * one application, and its figure is the least of its turns: the others have what the machine did beside it.
  *
  * @type {Claim}
  */

@@ -9,7 +9,8 @@ import { createProfile, facts, queries } from './profile-store.js'
 /** @typedef {import('../report.js').Claim} Claim */
 
 /**
- * Searching among 100,000 profiles in Redis, by a process that has read the list once; the time until the result is there.
+ * Searching among 100,000 profiles in Redis, by a process that has read the list once; the time
+ * until the result is there.
  *
  * @type {Claim}
  */

@@ -18,8 +18,8 @@ const budget = runsTypeScript ? 500 : 1_000
 const rest = 3_000
 
 /**
- * How long it takes from a save in a new application until a client gets an answer of the new code. Each round is a save. The
- * Node that runs this program runs the application.
+ * How long it takes from a save in a new application until a client gets an answer of the new
+ * code. Each round is a save. The Node that runs this program runs the application.
  *
  * @type {import('../report.js').Claim}
  */

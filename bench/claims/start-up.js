@@ -18,8 +18,8 @@ const commands = {
 }
 
 /**
- * How long it takes until a server listens when nothing has to be compiled. Wall time depends on who else uses the machine:
- * the fastest start, which stands in its own rows, says most of the program itself.
+ * How long it takes until a server listens when nothing has to be compiled. Wall time depends on who else
+ * uses the machine: the fastest start, which stands in its own rows, says most of the program itself.
  *
  * @type {import('../report.js').Claim}
  */

@@ -4,8 +4,9 @@ import { measureLanes } from '../http/measure-lanes.js'
 import { host, targets } from '../http/work.js'
 
 /**
- * What traces for OpenTelemetry cost: without the bundle, with the bundle and no endpoint, and with spans that are sent. An
- * application without an endpoint does not even have the bundle. The back end, which takes the spans, is in this process.
+ * What traces for OpenTelemetry cost: without the bundle, with the bundle and no endpoint, and
+ * with spans that are sent. An application without an endpoint does not even have the bundle. The
+ * back end, which takes the spans, is in this process.
  *
  * @type {import('../report.js').Claim}
  */

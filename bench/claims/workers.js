@@ -27,8 +27,8 @@ export const workerCost = {
   measure: options => {
     const lanes = [
       { ...ofPage, name: 'one worker', feature: '1' },
-      // Each worker gets as many requests and connections as the only one: otherwise it would be less warm, and would find
-      // fewer requests in each turn of its event loop.
+      // Each worker gets as many requests and connections as the only one: otherwise it would be
+      // less warm, and would find fewer requests in each turn of its event loop.
       { ...ofPage, name: 'two workers', feature: '2', processes: 2 },
       { ...ofPage, name: 'no workers', server: 'sinfonietta' },
       // The part of the ratio that two busy processes on one machine cost by themselves.

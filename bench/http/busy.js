@@ -1,6 +1,7 @@
-// A process that fights with the servers for the caches of the processor, as other programs of a busy machine do. It follows
-// a chain of indexes in random order through 64 MB, more than the caches hold, and creates garbage for V8's collector, whose
-// threads run on all cores. The chain is the same in each run (fixed seed). It ends with the process that started it.
+// A process that fights with the servers for the caches of the processor, as other programs of a
+// busy machine do. It follows a chain of indexes in random order through 64 MB, more than the
+// caches hold, and creates garbage for V8's collector, whose threads run on all cores. The chain
+// is the same in each run (fixed seed). It ends with the process that started it.
 
 const links = 16 * 1024 * 1024
 /** A slice takes a few milliseconds, and so does the pause behind it, so that the processor is shared by turns. */

@@ -1,4 +1,5 @@
-// The load process: sends requests over keep-alive connections. Each connection waits for its response before the next request.
+// The load process: sends requests over keep-alive connections. Each connection waits for its
+// response before the next request.
 import { connect } from 'node:net'
 import { browserHeaders, host } from './work.js'
 
@@ -41,8 +42,8 @@ process.on('disconnect', () => process.exit())
 /** @param {Load} load */
 async function send(load) {
   const left = { requests: load.requests, times: load.wantsTimes ? /** @type {number[]} */ ([]) : undefined }
-  // Never asleep: waking it is part of the system call by which a server writes, and only a server that is slower than this
-  // process would have to pay for it.
+  // Never asleep: waking it is part of the system call by which a server writes, and only a server
+  // that is slower than this process would have to pay for it.
   const stayAwake = () => void (left.requests > 0 && setImmediate(stayAwake))
   stayAwake()
   const connections = (opened.get(load.port) ?? []).filter(({ isOpen }) => isOpen)

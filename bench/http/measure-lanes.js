@@ -16,7 +16,8 @@ import { browserHeaders, host } from './work.js'
  * @property {number} status expected
  * @property {boolean} [isVarying] whether the length of its responses is not always the same
  * @property {string} [accept] the Accept header; the default is that of a browser
- * @property {number} [processes] that answer, for which warm-up, requests and connections are multiplied; the default is 1
+ * @property {number} [processes] that answer, for which warm-up, requests and connections are
+ * multiplied; the default is 1
  */
 
 /** More than the load process needs to keep a server busy, fewer than would make it wait for memory. */
@@ -28,9 +29,10 @@ const connections = 24
 const usualTurn = 1_250
 
 /**
- * Measures the CPU time that servers use for a request. Each round starts a new process for each server, because processes of
- * the same program differ from one another by up to 10 %. The processes of a round take short turns, in an order that rotates.
- * The warm-up is taken in turns, too: V8 reduces the memory of a process that is idle for seconds, which its next turns pay for.
+ * Measures the CPU time that servers use for a request. Each round starts a new process for each
+ * server, because processes of the same program differ from one another by up to 10 %. The
+ * processes of a round take short turns, in an order that rotates. The warm-up is taken in turns,
+ * too: V8 reduces the memory of a process that is idle for seconds, which its next turns pay for.
  *
  * @param {readonly Lane[]} lanes
  * @param {LaneOptions} options with fewer requests in a turn if a request takes long

@@ -13,8 +13,8 @@ const paths = { star_photo_booth: '/star-photo-booth', partnership: '/partnershi
 const assets = new Map()
 
 /**
- * Compiles the site's page for the peers with the options that lib/view has, and with helpers that only look up what was
- * made beforehand: the peers pay for the template and for nothing else.
+ * Compiles the site's page for the peers with the options that lib/view has, and with helpers that
+ * only look up what was made beforehand: the peers pay for the template and for nothing else.
  *
  * @returns {() => string} renders the page
  */

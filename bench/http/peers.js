@@ -5,8 +5,8 @@
  * @property {string} name
  * @property {string} server a file in servers/
  * @property {string} [feature] passed to the server
- * @property {'documented' | 'protected' | 'fastest'} [form] of a fast framework: written as its guide shows, the same with the
- *   header fields that our kernel sends by default, or for speed alone
+ * @property {'documented' | 'protected' | 'fastest'} [form] of a fast framework: written as its guide
+ *   shows, the same with the header fields that our kernel sends by default, or for speed alone
  * @property {number} [fromNode] the first major version of Node.js that it supports
  */
 

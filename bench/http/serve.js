@@ -1,5 +1,6 @@
-// A server process: it reports its port, and on request its CPU time (in microseconds), the bytes that it has allocated since the last
-// such request, or, after a garbage collection, its resident memory and what its objects and buffers take of it (in bytes).
+// A server process: it reports its port, and on request its CPU time (in microseconds), the bytes
+// that it has allocated since the last such request, or, after a garbage collection, its resident
+// memory and what its objects and buffers take of it (in bytes).
 import { GCProfiler } from 'node:v8'
 import { measureCpu } from './measure-cpu.js'
 

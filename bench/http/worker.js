@@ -1,4 +1,5 @@
-// One of several worker processes; its argument is a file in servers/. On request it reports its resource usage and its number of requests.
+// One of several worker processes; its argument is a file in servers/. On request it reports its
+// resource usage and its number of requests.
 import { subscribe } from 'node:diagnostics_channel'
 import { measureCpu } from './measure-cpu.js'
 

@@ -40,8 +40,9 @@ export interface ApplicationSettings {
 export type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads the `.env` files of the application in a directory, and the kernel's own settings. The environment is the
- * argument, or else `APP_ENV`. Mistakes are reported when the bundles are loaded, together with those of their settings.
+ * Reads the `.env` files of the application in a directory, and the kernel's own settings. The
+ * environment is the argument, or else `APP_ENV`. Mistakes are reported when the bundles are
+ * loaded, together with those of their settings.
  *
  * @throws CONFIG_FILE_UNREADABLE CONFIG_FILE_MALFORMED
  */
@@ -51,7 +52,10 @@ export function readSettings(directory: string, env: Variables, environment?: st
   return { directory, settings, config: readConfig(settings), redactor: new Redactor(sources.variables) }
 }
 
-/** Creates the log of a process: readable lines in development, JSON elsewhere. The level is by default that of the settings. */
+/**
+ * Creates the log of a process: readable lines in development, JSON elsewhere. The level is by
+ * default that of the settings.
+ */
 export function createProcessLogger(
   { config, redactor }: ApplicationSettings,
   stream: LogStream = process.stdout,
@@ -67,7 +71,10 @@ export interface LoadOptions {
   readonly load?: LoadBundles | undefined
   /** Whether the application handles requests: then its templates are checked. */
   readonly isServed: boolean
-  /** Whether its requests are recorded although it is not served: its libraries report what they do, as in a development server. */
+  /**
+   * Whether its requests are recorded although it is not served: its libraries report what they
+   * do, as in a development server.
+   */
   readonly replays?: boolean
   /** Whether its command is recorded. */
   readonly isRecorded?: boolean
@@ -102,8 +109,8 @@ export async function loadApplication(application: ApplicationSettings, options:
 }
 
 /**
- * The settings of the profiler and of tracing are always known; a name that is nearly one of tracing is reported even if nothing is
- * traced. The file of the profiler is loaded only if there are unknown names.
+ * The settings of the profiler and of tracing are always known; a name that is nearly one of tracing is
+ * reported even if nothing is traced. The file of the profiler is loaded only if there are unknown names.
  */
 async function allowSettingsOfParts(settings: Settings): Promise<void> {
   const { openTelemetrySettings } = await import('../../bundles/opentelemetry/settings.ts')
@@ -113,7 +120,9 @@ async function allowSettingsOfParts(settings: Settings): Promise<void> {
   settings.allow(profilerSettings)
 }
 
-/** Checks the settings of an application, with those of its bundles. @throws CONFIG_INVALID and the errors of a bundle */
+/**
+ * Checks the settings of an application, with those of its bundles. @throws CONFIG_INVALID and the errors of a bundle
+ */
 export async function checkSettings(application: ApplicationSettings, load?: LoadBundles): Promise<void> {
   const { settings } = application
   declareSettings(settings, await loadBundles(application, { load, isServed: false }))
@@ -142,9 +151,9 @@ function fail(error: unknown, directory: string): never {
 }
 
 /**
- * The bundle for traces, if a setting names an endpoint for them, or the application has instrumentations: it need not list
- * the bundle. It comes first, because other bundles may make calls while they are registered. A console command without
- * instrumentations has its settings only: its packages take a tenth of a second to load.
+ * The bundle for traces, if a setting names an endpoint for them, or the application has instrumentations: it
+ * need not list the bundle. It comes first, because other bundles may make calls while they are registered. A
+ * console command without instrumentations has its settings only: its packages take a tenth of a second to load.
  */
 async function loadTracing(settings: Settings, bundles: readonly Bundle[], isServed: boolean): Promise<Bundle[]> {
   const isInstrumented = instrumentations.length > 0
@@ -173,8 +182,9 @@ export async function bootServed(directory: string | URL, environment?: string):
 }
 
 /**
- * Imports the function of an application that creates its bundles, after its instrumentations are registered, and, if its requests
- * are profiled, its database libraries and the frameworks of its mounts report what they do. Returns a function that calls it, and completes the list.
+ * Imports the function of an application that creates its bundles, after its instrumentations are
+ * registered, and, if its requests are profiled, its database libraries and the frameworks of its
+ * mounts report what they do. Returns a function that calls it, and completes the list.
  *
  * @throws APPLICATION_BUNDLES_MISSING APPLICATION_BUNDLES_INVALID and the errors of {@link loadInstrumentations}
  */

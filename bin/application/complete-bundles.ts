@@ -4,8 +4,9 @@ import { checkBundles } from '../../kernel/mistakes/check-bundles.ts'
 import type { Config } from '../../lib/env/config.ts'
 
 /**
- * Adds what an application needs not list: the framework bundle at the beginning and, while debug is on, the generators and the profiler
- * at the end. A bundle of the same name in the list takes its place. Without debug, the bundles of development are not even loaded.
+ * Adds what an application needs not list: the framework bundle at the beginning and, while debug
+ * is on, the generators and the profiler at the end. A bundle of the same name in the list takes
+ * its place. Without debug, the bundles of development are not even loaded.
  *
  * @throws KERNEL_BUNDLE_INVALID and the other errors of the list
  */

@@ -38,7 +38,10 @@ function describeMissingFile(error: unknown): string | undefined {
   return `${mistake}\n${adviseOnFile(file, isFolder, write)}`
 }
 
-/** What is right instead of a wrong ending, such as `./home-bundle.js` of a file that ends in `.ts`, a folder, or a wrong name. */
+/**
+ * What is right instead of a wrong ending, such as `./home-bundle.js` of a file that ends in
+ * `.ts`, a folder, or a wrong name.
+ */
 function adviseOnFile(file: string, isFolder: boolean, write: (wanted: string) => string): string {
   const source = /\.[cm]?ts$/.test(file) ? file : file.replace(/(?:\.([cm]?)js)?$/, '.$1ts')
   if (existsSync(source)) return `Imports of own files end in .ts: import ${write(source)} instead.`
@@ -66,7 +69,9 @@ function listSources(folder: string): string[] {
   return readdirSync(folder).filter(name => /(?<!\.test|\.d)\.[cm]?ts$/.test(name))
 }
 
-/** A line about an import of a name that a module does not export: it may be a type, whose import Node does not remove. */
+/**
+ * A line about an import of a name that a module does not export: it may be a type, whose import Node does not remove.
+ */
 function hintAtName(message: string): string {
   const [, module = '', name = ''] = /module '([^']+)' does not provide an export named '([^']+)'/.exec(message) ?? []
   if (name === '') return ''
@@ -107,7 +112,9 @@ export function toSourceProblems(error: unknown, directory: string): SourceProbl
   return [{ message: short, ...place }]
 }
 
-/** The message has the mistakes in the order of the frames, which are their places. A mistake may have several lines. */
+/**
+ * The message has the mistakes in the order of the frames, which are their places. A mistake may have several lines.
+ */
 function ofTemplates(error: Error): SourceProblem[] {
   const frames = parseStack(error).filter(frame => frame.function?.startsWith('template '))
   const texts = error.message.split(/\n(?=\S[^\n]*?\.hbs: )/).slice(1, limit + 1)

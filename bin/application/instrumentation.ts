@@ -8,9 +8,9 @@ import { APPLICATION_INSTRUMENTATION_INVALID, APPLICATION_INSTRUMENTATION_MISSIN
 import { createSources } from './sources.ts'
 
 /**
- * Registers the OpenTelemetry instrumentations that an application names in its file `instrumentation.ts`, if it has one.
- * It must be called before the bundles are imported: an instrumentation changes a library while it is imported. Later calls
- * change nothing.
+ * Registers the OpenTelemetry instrumentations that an application names in its file
+ * `instrumentation.ts`, if it has one. It must be called before the bundles are imported: an
+ * instrumentation changes a library while it is imported. Later calls change nothing.
  *
  * @throws APPLICATION_INSTRUMENTATION_INVALID APPLICATION_INSTRUMENTATION_MISSING and errors of the file
  */
@@ -46,8 +46,8 @@ function warnOfLoaded(libraries: readonly string[]): void {
 }
 
 /**
- * Registers the hook by which instrumentations change these libraries when they are imported as ES modules. For libraries
- * that are loaded with `require` the instrumentations need no hook.
+ * Registers the hook by which instrumentations change these libraries when they are imported as ES
+ * modules. For libraries that are loaded with `require` the instrumentations need no hook.
  */
 async function registerHook(libraries: readonly string[], parent: string): Promise<void> {
   const { resolve } = createRequire(parent)

@@ -13,12 +13,15 @@ import { findUserFolder } from './user-folder.ts'
 /** Where a program is, and where the profiler keeps its files. */
 export interface Program {
   readonly directory: string
-  /** Its folder `profiler` has the profiles, its file `replay-secret` the secret of a program that is not one of ours. */
+  /**
+   * Its folder `profiler` has the profiles, its file `replay-secret` the secret of a program that is not one of ours.
+   */
   readonly files: string
 }
 
 /**
- * The folder of the programs of this user whose profiles are shown in one list: a file for each. No other user can read or write it.
+ * The folder of the programs of this user whose profiles are shown in one list: a file for each.
+ * No other user can read or write it.
  *
  * @throws CommandUsageError if another user can write there
  */
@@ -52,8 +55,8 @@ export function listApplication({ config, directory, logger, signals }: Applicat
 }
 
 /**
- * Creates the function that lists the stores of the programs but one. What a file of the list says is data: folders of other users, and
- * those that are gone, are left out.
+ * Creates the function that lists the stores of the programs but one. What a file of the list says
+ * is data: folders of other users, and those that are gone, are left out.
  *
  * @throws CommandUsageError if another user can write to the list
  */

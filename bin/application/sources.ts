@@ -38,7 +38,10 @@ export interface Sources {
   buildWhenStale(options?: { readonly isLenient?: boolean }): Promise<boolean>
   /** The mistakes that the last build has found. */
   readonly problems: readonly SourceProblem[]
-  /** Finds the wrong types of sources that run, unless a build has looked for them; none without a compiler, or after the signal. */
+  /**
+   * Finds the wrong types of sources that run, unless a build has looked for them; none without a
+   * compiler, or after the signal.
+   */
   checkTypes(signal: AbortSignal): Promise<readonly SourceProblem[]>
   /** Compiles the tests, and the sources that they import. */
   buildTests(): Promise<boolean>
@@ -50,7 +53,9 @@ export interface Sources {
   isBuiltSince(time: number): boolean
 }
 
-/** Whether this Node runs TypeScript: 22.18 and later do, without a flag. The types of Node 20 do not have the feature. */
+/**
+ * Whether this Node runs TypeScript: 22.18 and later do, without a flag. The types of Node 20 do not have the feature.
+ */
 export const runsTypeScript: boolean = Boolean((process.features as { typescript?: unknown }).typescript)
 
 /**
@@ -69,7 +74,9 @@ export function toDirectory(directory: string | URL): string {
   return existsSync(absolute) ? realpathSync(absolute) : absolute
 }
 
-/** Whether a folder of an application may contain sources of the server: not packages, output, tests, or hidden files. */
+/**
+ * Whether a folder of an application may contain sources of the server: not packages, output, tests, or hidden files.
+ */
 export function mayContainSources(directory: string, folder: string): boolean {
   const name = path.basename(folder)
   if (name === 'node_modules' || name.startsWith('.')) return false
@@ -77,8 +84,8 @@ export function mayContainSources(directory: string, folder: string): boolean {
 }
 
 /**
- * The folders with templates and assets of the package, if it is a link to its repository: an installed package does not
- * change, and in its repository the package is the application.
+ * The folders with templates and assets of the package, if it is a link to its repository: an
+ * installed package does not change, and in its repository the package is the application.
  */
 export function listPackageFolders(directory: string, ownDirectory: string = packageDirectory): string[] {
   const isConstant = ownDirectory === directory || ownDirectory.split(path.sep).includes('node_modules')
@@ -256,7 +263,10 @@ function findCompiler(directory: string): readonly string[] | undefined {
   }
 }
 
-/** The program of TypeScript 7 for this system: that of the package `typescript` only starts it, which takes as long as its work. */
+/**
+ * The program of TypeScript 7 for this system: that of the package `typescript` only starts it,
+ * which takes as long as its work.
+ */
 function findNativeCompiler(manifest: string): readonly string[] | undefined {
   try {
     const name = `@typescript/typescript-${process.platform}-${process.arch}/package.json`
@@ -319,7 +329,9 @@ function timeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-/** How the compiler is called: the command lines of each task. Before one of them begins, all before it have succeeded. */
+/**
+ * How the compiler is called: the command lines of each task. Before one of them begins, all before it have succeeded.
+ */
 interface CompilerPlan {
   /** Checks the types, and writes the output of sources without a mistake. It may compare the times of the files. */
   readonly build: readonly (readonly string[])[]
@@ -377,9 +389,9 @@ const applicationPlan: CompilerPlan = {
 }
 
 /**
- * The compiler reads no package and no library for these options: it only removes the types of each file. Imports of packages
- * lead to an empty file, except for `#` names of the application. An incremental build would infer the types of what a changed
- * file exports, and lack `Promise`.
+ * The compiler reads no package and no library for these options: it only removes the types of
+ * each file. Imports of packages lead to an empty file, except for `#` names of the application.
+ * An incremental build would infer the types of what a changed file exports, and lack `Promise`.
  */
 const withoutTypes = {
   incremental: false,
@@ -407,8 +419,9 @@ const globals = [
   .join('')
 
 /**
- * Writes a project of the compiler, two folders below the application, which is independent of `include` and of the options for
- * output of the application's own project. Each file is compiled alone: Node 22.18 and later run it like that.
+ * Writes a project of the compiler, two folders below the application, which is independent of
+ * `include` and of the options for output of the application's own project. Each file is compiled
+ * alone: Node 22.18 and later run it like that.
  */
 function writeProject(file: string, include: readonly string[], options: object, files: readonly string[] = []): void {
   const compilerOptions = {
@@ -497,9 +510,9 @@ const { enableCompileCache = ignore, flushCompileCache = ignore } = module as {
 function ignore(): void {}
 
 /**
- * Keeps the compiled code of an application and of the package in the application's `var/cache/`. The next start reads it
- * there, and takes a third less time. Earlier versions of Node, and a folder that is not writable, change nothing. Call it
- * before the modules are imported.
+ * Keeps the compiled code of an application and of the package in the application's `var/cache/`.
+ * The next start reads it there, and takes a third less time. Earlier versions of Node, and a
+ * folder that is not writable, change nothing. Call it before the modules are imported.
  */
 export function enableCodeCache(directory: string): void {
   enableCompileCache(path.join(directory, 'var/cache'))

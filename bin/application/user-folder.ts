@@ -5,8 +5,8 @@ import { directoryMode, isOwn } from '../../bundles/profiler/store/file-system.t
 import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 
 /**
- * Finds the folder of this user in the temporary folder, or creates it. The temporary folder belongs to all users, except on Windows:
- * nothing that another user may have made there is taken.
+ * Finds the folder of this user in the temporary folder, or creates it. The temporary folder
+ * belongs to all users, except on Windows: nothing that another user may have made there is taken.
  *
  * @throws CommandUsageError if another user can write there
  */

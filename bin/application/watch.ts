@@ -2,10 +2,10 @@ import { type FSWatcher, lstatSync, readdirSync, watch } from 'node:fs'
 import path from 'node:path'
 
 /**
- * Calls `onChange` with the path of each file that changes in or below a folder. Folders for which `isWatched` returns
- * false are left out, and so are folders that may not be read, and symbolic links, which may lead in a circle. Each folder
- * has a watcher of its own: on Linux, Node 20's recursive watching loses a file once an editor has replaced it. Returns a
- * function that ends it.
+ * Calls `onChange` with the path of each file that changes in or below a folder. Folders for which
+ * `isWatched` returns false are left out, and so are folders that may not be read, and symbolic
+ * links, which may lead in a circle. Each folder has a watcher of its own: on Linux, Node 20's
+ * recursive watching loses a file once an editor has replaced it. Returns a function that ends it.
  */
 export function watchFolder(
   root: string,

@@ -61,7 +61,9 @@ export async function runConsoleProcess(directory: string, commandLine: readonly
   stdout.write('', () => process.exit(code))
 }
 
-/** Runs a command of the application in a directory, without a server. Resolves with the exit code and never rejects. */
+/**
+ * Runs a command of the application in a directory, without a server. Resolves with the exit code and never rejects.
+ */
 export async function runApplicationCommand(
   directory: string,
   commandLine: readonly string[],

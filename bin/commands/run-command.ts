@@ -12,8 +12,8 @@ export interface CommandResult {
 }
 
 /**
- * Runs a command of the console in a test, with the words that follow its name: `runCommand(app, 'visits:list', ['--json'])`.
- * An error of the command is printed, as in `bin/console`.
+ * Runs a command of the console in a test, with the words that follow its name:
+ * `runCommand(app, 'visits:list', ['--json'])`. An error of the command is printed, as in `bin/console`.
  */
 export async function runCommand(
   app: Pick<Application, 'commands' | 'config'>,

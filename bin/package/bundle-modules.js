@@ -6,8 +6,9 @@ import { rollup } from 'rollup'
 const start = 'bin/profiling/profile.js'
 
 /**
- * The bundles, and which modules are in them. Of `lib`, an application has these, too: they call no function of an application, and what they
- * throw is caught there, so that no stack of an error names them. Production may load libraries, and nothing of the profiler.
+ * The bundles, and which modules are in them. Of `lib`, an application has these, too: they call
+ * no function of an application, and what they throw is caught there, so that no stack of an error
+ * names them. Production may load libraries, and nothing of the profiler.
  */
 const bundles = [
   ['lib/bundled.js', /^lib\/(?:redact\/(?!redactor)|sql|stack|text\/(?!conversion)|errors\/flat-error)/],
@@ -16,8 +17,8 @@ const bundles = [
 ]
 
 /**
- * Of the bundles, what stays alone with what it imports: modules that an application needs, and the code of a sampler, which leaves its own
- * folder out of CPU profiles.
+ * Of the bundles, what stays alone with what it imports: modules that an application needs, and
+ * the code of a sampler, which leaves its own folder out of CPU profiles.
  */
 const alone = ['bin/exports/sinfonietta.js', 'bundles/profiler/subjects/cpu/record.js']
 

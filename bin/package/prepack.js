@@ -1,5 +1,5 @@
-// Prepares `dist/` for `npm pack`: the modules that make profiles in bundles, declarations as far as the entry points need them, and code
-// without comments.
+// Prepares `dist/` for `npm pack`: the modules that make profiles in bundles, declarations as far
+// as the entry points need them, and code without comments.
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { tsPlugin } from '@sveltejs/acorn-typescript'
@@ -95,8 +95,8 @@ function neededText({ body, kept, text }) {
 }
 
 /**
- * A file without the comments on lines of their own: editors show those of declarations, and source maps are not packed. A tab takes the
- * place of four spaces before a line of code, which is not a line of a text.
+ * A file without the comments on lines of their own: editors show those of declarations, and source maps are
+ * not packed. A tab takes the place of four spaces before a line of code, which is not a line of a text.
  */
 function packedText({ comments, text, tokens }) {
   const alone = comments.flatMap(({ end, start }) => {

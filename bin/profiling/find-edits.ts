@@ -14,8 +14,9 @@ interface KeptEdits {
 }
 
 /**
- * Finds the latest edits of an application whose process is started again by whatever program, such as `node --watch`: each has come into
- * use when a process began, and has the sources that were written since the process before. The next process finds them in `file`.
+ * Finds the latest edits of an application whose process is started again by whatever program,
+ * such as `node --watch`: each has come into use when a process began, and has the sources that
+ * were written since the process before. The next process finds them in `file`.
  */
 export function findEdits(directory: string, file: string, started: number): readonly Edit[] {
   const kept = readKept(file)
@@ -43,7 +44,9 @@ function isEdit(value: unknown): value is Edit {
   return isObject(value) && isAmount(value.time) && isTexts(value.files)
 }
 
-/** The most entries of folders that are looked at: of a larger application, those in the deepest folders are left out. */
+/**
+ * The most entries of folders that are looked at: of a larger application, those in the deepest folders are left out.
+ */
 const entryLimit = 10_000
 
 /** A source, with its name relative to the application, and when it was written. */

@@ -6,7 +6,10 @@ import { prepareProfiler } from './profile.ts'
 import { createViewerOptions } from './profile-viewer.ts'
 import { storeEndedCommands } from './running-commands.ts'
 
-/** Answers a coding agent on stdin and stdout, from the profiles of the application in a directory. Resolves with the exit code. */
+/**
+ * Answers a coding agent on stdin and stdout, from the profiles of the application in a directory.
+ * Resolves with the exit code.
+ */
 export async function answerAgent(directory: string): Promise<number> {
   const { env, stderr, stdin, stdout } = process
   const interrupted = new AbortController()

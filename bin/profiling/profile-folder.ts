@@ -5,8 +5,9 @@ import { directoryMode, fileMode, isOwn, readFileNow } from '../../bundles/profi
 import { findUserFolder } from '../application/user-folder.ts'
 
 /**
- * Finds the folder in which the profiler keeps the files of a program: in `node_modules` of the application, which watchers of sources
- * and git leave out. Without one, creates the folder of this user in the temporary folder. Programs in different directories share neither.
+ * Finds the folder in which the profiler keeps the files of a program: in `node_modules` of the
+ * application, which watchers of sources and git leave out. Without one, creates the folder of
+ * this user in the temporary folder. Programs in different directories share neither.
  *
  * @throws CommandUsageError if another user can write there
  */

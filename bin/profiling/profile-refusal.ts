@@ -19,7 +19,10 @@ export function countThreads(): void {
   setEnvironmentData(serving, new SharedArrayBuffer(4))
 }
 
-/** Says once for the process that the requests of its worker threads are not recorded, when one of them gets the first request. */
+/**
+ * Says once for the process that the requests of its worker threads are not recorded, when one of
+ * them gets the first request.
+ */
 export function nameThread(): void {
   const shared = getEnvironmentData(serving)
   if (!(shared instanceof SharedArrayBuffer)) return

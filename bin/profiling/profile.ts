@@ -29,18 +29,25 @@ import type { ViewerServices } from './profile-viewer.ts'
 import { recordCommand } from './record-command.ts'
 import { storeEndedCommands } from './running-commands.ts'
 
-/** The variables that are settings of the viewer. The application may have others of the same names as settings of a kernel. */
+/**
+ * The variables that are settings of the viewer. The application may have others of the same names
+ * as settings of a kernel.
+ */
 const ownSettings = /^(?:PROFILER_|DEBUG_ALLOWED_|DEBUG_KEY$|EDITOR_)/
 
-/** The variables by which child processes, such as workers of a cluster, know the address of the pages, and the mark of replays. */
+/**
+ * The variables by which child processes, such as workers of a cluster, know the address of the
+ * pages, and the mark of replays.
+ */
 const viewerVariable = 'PROFILER_VIEWER'
 const secretVariable = 'PROFILER_REPLAY_SECRET'
 
 const defaultPort = 8100
 
 /**
- * Records the requests of all servers of this process, and shows them on a port of its own, only for this machine. What shows them is
- * loaded with the first request for a page. Reads no file of the application, and does not keep the process alive.
+ * Records the requests of all servers of this process, and shows them on a port of its own, only
+ * for this machine. What shows them is loaded with the first request for a page. Reads no file of
+ * the application, and does not keep the process alive.
  *
  * @throws CONFIG_INVALID CommandUsageError
  */
@@ -108,8 +115,8 @@ function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
 }
 
 /**
- * Creates what records the requests of a process, and what the viewer of its profiles needs. Nothing is recorded yet. For a viewer of
- * another program, `files` is the folder with its files, and it is not added to the list.
+ * Creates what records the requests of a process, and what the viewer of its profiles needs. Nothing is recorded
+ * yet. For a viewer of another program, `files` is the folder with its files, and it is not added to the list.
  */
 export async function prepareProfiler(directory: string, env: NodeJS.ProcessEnv, shown?: Program) {
   const {
@@ -219,7 +226,10 @@ function takeOver(listenOn: (port: number) => Promise<unknown>): void {
   const timer: NodeJS.Timeout = startInterval(attempt, attemptInterval).unref()
 }
 
-/** Listens on the wanted port; without one on the usual port, or on a free one. In the background, the process may end while it listens. */
+/**
+ * Listens on the wanted port; without one on the usual port, or on a free one. In the background,
+ * the process may end while it listens.
+ */
 export async function listenFor(answer: Answer, port: string | undefined, isInBackground: boolean): Promise<string> {
   const listenOn = async (port: number) => {
     const server = await createServer(answer, undefined)

@@ -9,8 +9,8 @@ import { readClock, startTimer, stopTimer } from '../../lib/own-globals.ts'
 import { findCommandFile, removeCommand, writeCommand } from './running-commands.ts'
 
 /**
- * Records the run of this process as a command, if it turns out to be neither a server nor the consumer of a queue. `isAllowed` is asked at its end:
- * the program may have set variables. `files` is the folder of the program.
+ * Records the run of this process as a command, if it turns out to be neither a server nor the consumer of a queue.
+ * `isAllowed` is asked at its end: the program may have set variables. `files` is the folder of the program.
  */
 export function recordCommand(directory: string, files: string, isAllowed: () => boolean): void {
   const [, program, ...values] = process.argv
@@ -93,12 +93,18 @@ function keepWriting(file: string, describe: () => StoredText | undefined): () =
 /** The exit code of a program whose top-level `await` never ends. */
 const unsettledCode = 13
 
-/** Whether Node is about to set this exit code: the listener that does so is there as long as the program is being loaded. */
+/**
+ * Whether Node is about to set this exit code: the listener that does so is there as long as the
+ * program is being loaded.
+ */
 function isUnsettled(): boolean {
   return process.listeners('exit').some(({ name }) => name === 'handleProcessExit')
 }
 
-/** What keeps a process alive, by the names that Node gives it. Its own streams, and files that are being written, are left out. */
+/**
+ * What keeps a process alive, by the names that Node gives it. Its own streams, and files that are
+ * being written, are left out.
+ */
 const nouns: Readonly<Record<string, readonly [one: string, many?: string]>> = {
   Timeout: ['timer'],
   TCPSocketWrap: ['connection'],

@@ -5,7 +5,10 @@ import { describeFailure } from '../application/describe-failure.ts'
 import { findFolder } from './profile-folder.ts'
 import { findCommandFile } from './running-commands.ts'
 
-/** The signals that are passed to the program, each with whether terminals send it. SIGUSR1 starts the debugger, and nodemon sends SIGUSR2. */
+/**
+ * The signals that are passed to the program, each with whether terminals send it. SIGUSR1 starts
+ * the debugger, and nodemon sends SIGUSR2.
+ */
 const passedSignals = { SIGINT: true, SIGHUP: true, SIGQUIT: true, SIGTERM: false, SIGUSR1: false, SIGUSR2: false }
 
 /** Runs a program of Node with the profiler, and ends as it ends: with its exit code, or by its signal. */

@@ -8,11 +8,14 @@ import type { StoredText } from '../../kernel/contracts/units.ts'
 import { guard } from '../../lib/guard.ts'
 
 /*
- * The profiles of commands that run: a signal, or the system for lack of memory, may end them at any time. Each process has a file, which
- * it replaces again and again, and removes at its end. Another process stores the profile of one that has ended without it.
+ * The profiles of commands that run: a signal, or the system for lack of memory, may end them at
+ * any time. Each process has a file, which it replaces again and again, and removes at its end.
+ * Another process stores the profile of one that has ended without it.
  */
 
-/** The file of a process, by default of this one. Processes of other machines, or of containers, may have the same id. */
+/**
+ * The file of a process, by default of this one. Processes of other machines, or of containers, may have the same id.
+ */
 export function findCommandFile(files: string, pid: number = process.pid): string {
   return path.join(files, folderName, `${hostname()}-${pid}.json`)
 }
@@ -36,7 +39,10 @@ export function removeCommand(file: string): boolean {
   }
 }
 
-/** Stores the profiles of the commands that have ended without it. `signals` are those that are known, by the ids of the processes. */
+/**
+ * Stores the profiles of the commands that have ended without it. `signals` are those that are
+ * known, by the ids of the processes.
+ */
 export const storeEndedCommands = guard(
   'commands that have ended',
   async (files: string, storage: ProfileStorage, signals: ReadonlyMap<number, string> = new Map()): Promise<void> => {

@@ -10,8 +10,8 @@ import { findFolder } from './profile-folder.ts'
 import { storeEndedCommands } from './running-commands.ts'
 
 /**
- * Shows profiles without a program, until the process ends: those of the programs in the folders, or in a Redis, by default of all programs
- * of this user. Resolves with an exit code if it cannot.
+ * Shows profiles without a program, until the process ends: those of the programs in the folders,
+ * or in a Redis, by default of all programs of this user. Resolves with an exit code if it cannot.
  */
 export async function viewProfiles(folders: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode | undefined> {
   try {

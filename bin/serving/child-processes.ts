@@ -5,10 +5,11 @@ import path from 'node:path'
 import type { SourceProblem } from '../../kernel/bundle.ts'
 
 /**
- * A message of the supervisor to a main process, which passes it on to its workers: the mistakes of the sources, and whether the
- * process runs the current ones; templates and assets to read again; and `retire`: other processes serve, so this one ends after
- * its requests. A main process replaces a worker by `retire`, too. For a process that waits, `options` are the further options
- * of its command line: it loads the application. `go` is the answer to `ready`: the process listens.
+ * A message of the supervisor to a main process, which passes it on to its workers: the mistakes of
+ * the sources, and whether the process runs the current ones; templates and assets to read again;
+ * and `retire`: other processes serve, so this one ends after its requests. A main process replaces
+ * a worker by `retire`, too. For a process that waits, `options` are the further options of its
+ * command line: it loads the application. `go` is the answer to `ready`: the process listens.
  */
 export type ToMainProcess =
   | { readonly options: readonly string[] }
@@ -18,10 +19,10 @@ export type ToMainProcess =
   | 'retire'
 
 /**
- * A message of a main process to its supervisor: a port, or the path of a socket, on which its servers listen, or that is taken; the
- * reasons why it does not start, or ends; `ready` when it could listen in the place of another process, and waits for `go`;
- * `listening` when it serves; `warned` when it has printed the texts that are printed once; and `retired` when it takes no
- * more requests after `retire`.
+ * A message of a main process to its supervisor: a port, or the path of a socket, on which its servers
+ * listen, or that is taken; the reasons why it does not start, or ends; `ready` when it could listen in
+ * the place of another process, and waits for `go`; `listening` when it serves; `warned` when it has
+ * printed the texts that are printed once; and `retired` when it takes no more requests after `retire`.
  */
 export type FromMainProcess =
   | { readonly listensOn: number | string }
@@ -66,10 +67,10 @@ interface Handle extends SharedSocket {
 }
 
 /**
- * Binds a socket that several processes share, one after another: each inherits its file descriptor, and listens on it. A
- * client that connects while none of them runs waits in the queue of the system. Resolves with `undefined` if the address
- * cannot be bound, or if the system or this version of Node cannot share a socket: then the process that serves listens by
- * itself, and reports the mistake.
+ * Binds a socket that several processes share, one after another: each inherits its file descriptor,
+ * and listens on it. A client that connects while none of them runs waits in the queue of the system.
+ * Resolves with `undefined` if the address cannot be bound, or if the system or this version of Node
+ * cannot share a socket: then the process that serves listens by itself, and reports the mistake.
  */
 export async function bindSharedSocket(host: string, port: number): Promise<SharedSocket | undefined> {
   const create = (net as { _createServerHandle?(...address: unknown[]): Handle | number })._createServerHandle
@@ -88,7 +89,10 @@ export async function bindSharedSocket(host: string, port: number): Promise<Shar
 /** The file descriptor of the shared socket in a process that is started with it. */
 const inherited = 3
 
-/** Starts a program of this folder, with the option `--socket` if it inherits a socket. By default it has the options of this Node. */
+/**
+ * Starts a program of this folder, with the option `--socket` if it inherits a socket. By default
+ * it has the options of this Node.
+ */
 export function forkWithSocket(
   program: string,
   parameters: readonly string[],

@@ -18,8 +18,8 @@ import { type HoldingServer, holdingHeaders, holdingPage } from './holding-page.
 import type { Options } from './serve-options.ts'
 
 /**
- * Serves the mistakes of an application that cannot start, to the clients that may see debug output, at each path; others get
- * a page without a reason. The profiles of earlier requests can be read meanwhile.
+ * Serves the mistakes of an application that cannot start, to the clients that may see debug output, at
+ * each path; others get a page without a reason. The profiles of earlier requests can be read meanwhile.
  */
 export async function serveProblems(
   directory: string,
@@ -49,8 +49,9 @@ export async function serveProblems(
 }
 
 /**
- * Reads the settings of the application. If they are the mistake, the settings are those of the process alone: this page must
- * not be open to more clients than the application, so it fails if a file has a setting that closes debug output.
+ * Reads the settings of the application. If they are the mistake, the settings are those of the
+ * process alone: this page must not be open to more clients than the application, so it fails if a
+ * file has a setting that closes debug output.
  */
 function readApplication(directory: string, environment: string | undefined): ApplicationSettings {
   try {

@@ -4,8 +4,8 @@ import type { SourceProblem } from '../../kernel/bundle.ts'
 import { forkWithSocket, sendTo } from './child-processes.ts'
 
 /**
- * A page in the place of an application that cannot start: a browser that waits for it loads the application as soon as it
- * runs again. Developers see the mistakes with their places. A process of its own serves the page.
+ * A page in the place of an application that cannot start: a browser that waits for it loads the application as
+ * soon as it runs again. Developers see the mistakes with their places. A process of its own serves the page.
  */
 export class HoldingPage {
   readonly #parameters: readonly string[]
@@ -21,8 +21,8 @@ export class HoldingPage {
   }
 
   /**
-   * Answers each request with the page, instead of an earlier one, and resolves then. If the port is taken, or after a later call,
-   * it does nothing.
+   * Answers each request with the page, instead of an earlier one, and resolves then. If the port
+   * is taken, or after a later call, it does nothing.
    */
   async open(problems: readonly SourceProblem[] = []): Promise<void> {
     const call = ++this.#calls

@@ -4,8 +4,8 @@ import { report, type ToHoldingProcess } from './child-processes.ts'
 import { type HoldingServer, holdingHeaders, holdingPage } from './holding-page.ts'
 import { type Options, parseOptions } from './serve-options.ts'
 
-// The program that serves a page in the place of an application: the directory of the application, then options. The first
-// message of the supervisor has the mistakes.
+// The program that serves a page in the place of an application: the directory of the application,
+// then options. The first message of the supervisor has the mistakes.
 process.once('disconnect', () => process.exit())
 const [directory = '', ...commandLine] = process.argv.slice(2)
 const options = parseOptions(commandLine)

@@ -33,8 +33,8 @@ const stopTimes = { deadline: 10_000, linger: 500 }
 /** A new worker already serves, so an idle connection stays open as long as the server has announced to its client. */
 const retirementTimes = { deadline: 30_000, linger: keepAliveTime }
 /**
- * The next main process waits until this one takes no requests, and then serves: a reload of a page must show its code. A client
- * that has just connected may be slow to send its request, if the machine is busy.
+ * The next main process waits until this one takes no requests, and then serves: a reload of a page must
+ * show its code. A client that has just connected may be slow to send its request, if the machine is busy.
  */
 const replacementTimes = { deadline: 10_000, linger: 5_000, onReplaceable: () => report('retired') }
 /** A restart after each change, and Ctrl-C, must not wait for a page that is still open in a browser. */
@@ -89,7 +89,10 @@ async function reportProblems(error: unknown, directory: string): Promise<void> 
   if (cluster.isPrimary) await report({ problems: toSourceProblems(error, directory) })
 }
 
-/** Reports to the supervisor the ports and paths on which servers of this process listen, also those of bundles, or cannot listen. */
+/**
+ * Reports to the supervisor the ports and paths on which servers of this process listen, also
+ * those of bundles, or cannot listen.
+ */
 function reportPorts(): void {
   subscribe('tracing:net.server.listen:asyncEnd', message => {
     const address = (message as { readonly server: Server }).server.address()

@@ -6,8 +6,9 @@ import { markProcessStart } from '../../lib/process-start.ts'
 import { enableCodeCache, toDirectory } from '../application/sources.ts'
 import type { ToMainProcess } from './child-processes.ts'
 
-// The program of a main process below a supervisor: the directory of the application, then options. It loads the framework
-// ahead. The message of the supervisor has further options: then the process loads the application, and serves it.
+// The program of a main process below a supervisor: the directory of the application, then
+// options. It loads the framework ahead. The message of the supervisor has further options: then
+// the process loads the application, and serves it.
 process.once('disconnect', process.exit)
 const directory = toDirectory(String(process.argv[2]))
 enableCodeCache(directory)

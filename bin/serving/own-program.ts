@@ -16,8 +16,8 @@ export interface ServeOptions {
 const shape: ShapeOf<ServeOptions> = { bundles: true }
 
 /**
- * Serves an application that is a program of its own. It has no supervisor, which would run the program twice: `node --watch` starts it
- * again after a change. @throws ARGUMENT_INVALID
+ * Serves an application that is a program of its own. It has no supervisor, which would run the
+ * program twice: `node --watch` starts it again after a change. @throws ARGUMENT_INVALID
  */
 export async function serveOwnProgram(options: ServeOptions): Promise<void> {
   checkObject('serve()', options, shape)

@@ -6,7 +6,10 @@ import { watchFolder } from '../application/watch.ts'
 /** Milliseconds. Editors write a file in several steps, and other tools many files at once. */
 export const quietTime = 60
 
-/** Whether the server reads a file of the application again: a template or a static file, also of `packages/…/templates`. */
+/**
+ * Whether the server reads a file of the application again: a template or a static file, also of
+ * `packages/…/templates`.
+ */
 export function isRead(name: string): boolean {
   return /(?:^|[\\/])(?:assets|bundles|public|templates)[\\/]/.test(name) && isVisible(name)
 }
@@ -17,8 +20,8 @@ export function isVisible(file: string): boolean {
 }
 
 /**
- * Calls `onChange` after changes of files that the server reads again, with their names relative to the application: for a process
- * without a supervisor. Returns a function that ends it.
+ * Calls `onChange` after changes of files that the server reads again, with their names relative
+ * to the application: for a process without a supervisor. Returns a function that ends it.
  */
 export function watchReadFiles(directory: string, onChange: (names: readonly string[]) => void): () => void {
   let timer: NodeJS.Timeout | undefined

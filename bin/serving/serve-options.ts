@@ -30,7 +30,10 @@ export interface Options {
   readonly identity: TlsIdentity | undefined
   /** The port of 127.0.0.1 for a debugger. */
   readonly inspectPort: number | undefined
-  /** The file descriptor of the socket that is shared with other processes. The supervisor sets this; it is not in the help. */
+  /**
+   * The file descriptor of the socket that is shared with other processes. The supervisor sets
+   * this; it is not in the help.
+   */
   readonly socket: number | undefined
   /** Whether an earlier main process has printed the warnings. The supervisor sets this; it is not in the help. */
   readonly isRestarted: boolean

@@ -8,8 +8,8 @@ import { packageDirectory } from '../../lib/package.ts'
 import { type FromMainProcess, forkWithSocket, sendTo, type ToMainProcess } from './child-processes.ts'
 
 /**
- * Milliseconds from a signal until the process is killed: it has shorter deadlines of its own, but not in an endless loop. And
- * from the start of a process until requests no longer wait for it.
+ * Milliseconds from a signal until the process is killed: it has shorter deadlines of its own, but
+ * not in an endless loop. And from the start of a process until requests no longer wait for it.
  */
 export type ProcessTimes = Readonly<Record<'SIGINT' | 'SIGTERM' | 'start', number>>
 
@@ -50,9 +50,9 @@ interface SiteProcessesOptions {
 }
 
 /**
- * The main processes below a supervisor: the one that serves, one that starts in its place, and those that answer their last
- * requests. All share one socket: when the next process is ready, the previous one stops to accept, and connections wait in the
- * queue of the system until the next one listens.
+ * The main processes below a supervisor: the one that serves, one that starts in its place, and those
+ * that answer their last requests. All share one socket: when the next process is ready, the previous
+ * one stops to accept, and connections wait in the queue of the system until the next one listens.
  */
 export class SiteProcesses {
   readonly #options: SiteProcessesOptions
@@ -87,8 +87,9 @@ export class SiteProcesses {
   }
 
   /**
-   * Starts a process, which takes the place of the running one. Resolves when it serves, or with its end. The running process goes
-   * on if the new one does not start. A later call replaces this one, which then resolves with `replaced`: its sources are old.
+   * Starts a process, which takes the place of the running one. Resolves when it serves, or with
+   * its end. The running process goes on if the new one does not start. A later call replaces this
+   * one, which then resolves with `replaced`: its sources are old.
    */
   async start(parameters: readonly string[]): Promise<'serves' | 'replaced' | FailedStart> {
     const start = ++this.#starts
@@ -109,8 +110,8 @@ export class SiteProcesses {
   }
 
   /**
-   * Ends all processes. With SIGINT they do not wait for open connections. The one that serves is the last to have the socket:
-   * the system takes connections as long as any process has it, and would reset those that no process accepts.
+   * Ends all processes. With SIGINT they do not wait for open connections. The one that serves is the last to have the
+   * socket: the system takes connections as long as any process has it, and would reset those that no process accepts.
    */
   async stop(signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
     this.#starts++
@@ -208,7 +209,10 @@ export class SiteProcesses {
     await Promise.all(this.#ending.values())
   }
 
-  /** Ends the process that serves, after its requests. Resolves when it takes no new requests, or does not answer because it is busy. */
+  /**
+   * Ends the process that serves, after its requests. Resolves when it takes no new requests, or
+   * does not answer because it is busy.
+   */
   async #retire(child: ChildProcess | undefined): Promise<void> {
     if (child === undefined) return
     const retired = new Promise<void>(resolve =>
@@ -224,7 +228,10 @@ export class SiteProcesses {
     await this.#dismiss(child, signal)
   }
 
-  /** Waits for the end of a process that serves or starts, and kills it after the time of this signal. Its end is no crash. */
+  /**
+   * Waits for the end of a process that serves or starts, and kills it after the time of this
+   * signal. Its end is no crash.
+   */
   #dismiss(child: ChildProcess, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
     if (child === this.#serving) this.#serving = undefined
     if (child === this.#starting) this.#starting = undefined

@@ -23,7 +23,9 @@ export interface Supervision {
   readonly changed: ReadonlySet<string>
   /** The changed files that are compiled now. */
   readonly built: ReadonlySet<string>
-  /** The changed files of the processes that were started and have not served yet, and when the latest one was started. */
+  /**
+   * The changed files of the processes that were started and have not served yet, and when the latest one was started.
+   */
   readonly starting: ReadonlySet<string>
   readonly startedAt: number
   /** The latest edits that a process has worked with, the oldest first. */
@@ -41,7 +43,10 @@ export interface Supervision {
 export type SupervisorEvent =
   /** The compiler has ended: with mistakes, or the sources are compiled. */
   | { readonly type: 'built'; readonly problems?: readonly SourceProblem[] }
-  /** A file has changed, with its name relative to the application. The running process can read it again (`isRead`), or is stale. */
+  /**
+   * A file has changed, with its name relative to the application. The running process can read it
+   * again (`isRead`), or is stale.
+   */
   | { readonly type: 'changed'; readonly name: string; readonly isRead: boolean }
   /** Another program has compiled the sources. */
   | { readonly type: 'compiled' }
@@ -215,7 +220,10 @@ function show(problems: readonly SourceProblem[], { isRunning }: Site): Supervis
   return isRunning ? { type: 'send', message: { broken: problems } } : { type: 'hold', problems }
 }
 
-/** Whether a process has ended as it should, or by an error that no change of a file can correct, such as a port that is taken. */
+/**
+ * Whether a process has ended as it should, or by an error that no change of a file can correct,
+ * such as a port that is taken.
+ */
 function isFinal(code: number | null): code is number {
   return code === exitCodes.success || code === exitCodes.usage
 }

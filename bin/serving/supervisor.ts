@@ -23,12 +23,13 @@ import { firstSupervision, isSetting, type SupervisorAction, type SupervisorEven
 const lenient = { isLenient: true }
 
 /**
- * Runs the main process as a child process. A changed source or .env file starts a new process, which takes the place of the
- * running one as soon as it serves: until then the running one answers, and it goes on if the new one does not start. A process
- * that crashes while it serves is replaced at once; without any process, the supervisor waits for a change. After a change of
- * a template or an asset the process reads its templates and assets again. Each process is started with the latest edits: their
- * times, and the names of their files. Mistakes in the sources are sent to the running process with the message `broken`; without
- * one, the port has a page with the mistakes. `supervision` decides what happens; this function connects it with the machine.
+ * Runs the main process as a child process. A changed source or .env file starts a new process, which takes
+ * the place of the running one as soon as it serves: until then the running one answers, and it goes on if the
+ * new one does not start. A process that crashes while it serves is replaced at once; without any process, the
+ * supervisor waits for a change. After a change of a template or an asset the process reads its templates and
+ * assets again. Each process is started with the latest edits: their times, and the names of their files.
+ * Mistakes in the sources are sent to the running process with the message `broken`; without one, the port has
+ * a page with the mistakes. `supervision` decides what happens; this function connects it with the machine.
  */
 export async function supervise(
   directory: string,

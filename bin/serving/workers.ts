@@ -16,7 +16,9 @@ interface WorkerOptions {
   readonly report: (message: string) => void
   /** Called once, when all workers listen. */
   readonly onReady: (address: Address) => void
-  /** Resolves when the workers have to stop, with the signal that they get; with `retire` others serve in their place. */
+  /**
+   * Resolves when the workers have to stop, with the signal that they get; with `retire` others serve in their place.
+   */
   readonly ended: Promise<NodeJS.Signals | 'retire'>
 }
 
@@ -53,7 +55,9 @@ export async function runWorkers(options: WorkerOptions): Promise<number> {
   return code
 }
 
-/** Resolves when another process serves in the place of this one: a worker, or the next main process below a supervisor. */
+/**
+ * Resolves when another process serves in the place of this one: a worker, or the next main process below a supervisor.
+ */
 export function untilRetired(): Promise<'retire'> {
   return new Promise(resolve =>
     process.on('message', (message: ToMainProcess) => message === 'retire' && resolve(message)),

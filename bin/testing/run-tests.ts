@@ -14,26 +14,30 @@ interface TestOptions {
   /** Whether Node runs the sources; by default, if it can. */
   readonly isDirect?: boolean
   /**
-   * Makes programs of many tests, unless all are named by their files. By default each test is a program. Without options, Node alone
-   * runs these programs, too.
+   * Makes programs of many tests, unless all are named by their files. By default each test is a
+   * program. Without options, Node alone runs these programs, too.
    */
   readonly group?: (programs: readonly string[]) => readonly string[]
-  /** A module that is loaded before each test; by default, one that lets the libraries of databases report their queries. */
+  /**
+   * A module that is loaded before each test; by default, one that lets the libraries of databases
+   * report their queries.
+   */
   readonly preload?: string
   /** Prints the output of tap, which always runs then. By default, tap prints it. */
   readonly print?: (tap: Readable) => Promise<void>
 }
 
 /**
- * Runs the tests of the application in a directory, all `*.test.ts` below `tests`, with the tap that the application has
- * installed, and else with the test runner of Node. The command line names some of them by files or folders, relative to the
- * working directory; the rest of it are options of the runner. Resolves with the exit code of the runner. With `--watch`, the
- * tests run again after each change. With `--changed`, the tests run that import what has changed since the last commit, and
+ * Runs the tests of the application in a directory, all `*.test.ts` below `tests`, with the tap that
+ * the application has installed, and else with the test runner of Node. The command line names some
+ * of them by files or folders, relative to the working directory; the rest of it are options of the
+ * runner. Resolves with the exit code of the runner. With `--watch`, the tests run again after each
+ * change. With `--changed`, the tests run that import what has changed since the last commit, and
  * those that are named; `--changed=main` begins where the work left that branch or commit.
  *
- * Tap measures coverage if an option begins with `--coverage-`. It need not be complete. Named files without options are run
- * by Node itself, one after the other, and only their failures are printed: the program of tap needs two CPU-seconds more, and
- * changes how modules are loaded in each process that a test starts.
+ * Tap measures coverage if an option begins with `--coverage-`. It need not be complete. Named files without
+ * options are run by Node itself, one after the other, and only their failures are printed: the program of
+ * tap needs two CPU-seconds more, and changes how modules are loaded in each process that a test starts.
  */
 export async function runApplicationTests(
   directory: string,
@@ -117,7 +121,9 @@ interface RunOptions {
   readonly isQuiet?: boolean
 }
 
-/** Runs tests with the test runner of Node. By default its report is that for readers: the one in TAP leaves out causes. */
+/**
+ * Runs tests with the test runner of Node. By default its report is that for readers: the one in TAP leaves out causes.
+ */
 function runByNode(
   tests: readonly string[],
   directory: string,
@@ -140,8 +146,8 @@ function runFiles(tests: readonly string[], directory: string, sources: Sources,
 }
 
 /**
- * Runs programs of tests without the program of tap. Returns 1 if one of them fails. A signal ends the running ones with their
- * processes, and leaves out the others.
+ * Runs programs of tests without the program of tap. Returns 1 if one of them fails. A signal ends
+ * the running ones with their processes, and leaves out the others.
  */
 async function runPrograms(
   programs: readonly string[],
@@ -187,7 +193,9 @@ async function runPrograms(
 /** Ctrl-C, the end by another program, and the end of the terminal. */
 const endSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** The options of Node for a test: modules that are loaded before it, such as the instrumentations of an application. */
+/**
+ * The options of Node for a test: modules that are loaded before it, such as the instrumentations of an application.
+ */
 function listPreloads(directory: string, sources: Sources, preload: string | undefined): string[] {
   const isInstrumented = existsSync(sources.toProgram(path.join(directory, 'instrumentation.ts')))
   const modules = [
@@ -205,8 +213,8 @@ function readNumber(directory: string, name: 'jobs' | 'timeout'): number | undef
 }
 
 /**
- * Prints the failed assertions of a TAP stream with their diagnostics, the names of failed tests, and the totals, when the stream
- * has ended: other programs may run at the same time.
+ * Prints the failed assertions of a TAP stream with their diagnostics, the names of failed tests,
+ * and the totals, when the stream has ended: other programs may run at the same time.
  */
 async function printFailures(tap: AsyncIterable<string>): Promise<void> {
   const shown: string[] = []
@@ -371,8 +379,9 @@ interface WatchedTests {
 }
 
 /**
- * Runs some tests. Then, after each change of a source, it compiles, and runs the tests that import the changed file, also through
- * other files. A change during a run is handled after the current test. Resolves with 0 after SIGINT or SIGTERM.
+ * Runs some tests. Then, after each change of a source, it compiles, and runs the tests that
+ * import the changed file, also through other files. A change during a run is handled after the
+ * current test. Resolves with 0 after SIGINT or SIGTERM.
  */
 async function watchTests(first: readonly string[], tests: WatchedTests): Promise<number> {
   const { directory, list, run, sources } = tests
@@ -451,7 +460,10 @@ function findAffected(
   )
 }
 
-/** The sources that differ from the commit where the work left another one, or are new. `undefined` without git or the commit. */
+/**
+ * The sources that differ from the commit where the work left another one, or are new. `undefined`
+ * without git or the commit.
+ */
 function listChanged(directory: string, commit: string): string[] | undefined {
   const git = (...words: string[]) =>
     execFileSync('git', words, { cwd: directory, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
@@ -479,8 +491,9 @@ function writeLine(line: string): void {
 type FindImporters = (file: string) => string[]
 
 /**
- * Reads some programs of a directory, and the files of the directory that they import, directly or through others, except for
- * those in `node_modules`. Imports of types are none: they are gone when a program runs. All paths are absolute.
+ * Reads some programs of a directory, and the files of the directory that they import, directly or
+ * through others, except for those in `node_modules`. Imports of types are none: they are gone
+ * when a program runs. All paths are absolute.
  */
 export function readImporters(directory: string, programs: readonly string[]): FindImporters {
   const { resolve } = createRequire(path.join(directory, 'package.json'))

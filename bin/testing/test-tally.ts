@@ -1,7 +1,10 @@
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 
-/** Counts the tests of streams in TAP, those of tap and of the test runner of Node, and the reasons of those that are skipped. */
+/**
+ * Counts the tests of streams in TAP, those of tap and of the test runner of Node, and the reasons
+ * of those that are skipped.
+ */
 export class TestTally {
   #passed = 0
   #failed = 0

@@ -8,8 +8,8 @@ import type { Redactor } from '../../lib/redact/redactor.ts'
 type AccessLogServices = Pick<Application, 'logger' | 'redactor' | 'signals'>
 
 /**
- * Logs a line for each finished main request, except for health checks and routes with `_log: false`. `onlyPages` leaves out
- * requests that no route has answered, such as those for assets, unless they have failed.
+ * Logs a line for each finished main request, except for health checks and routes with `_log: false`.
+ * `onlyPages` leaves out requests that no route has answered, such as those for assets, unless they have failed.
  */
 export function startAccessLog(
   { logger, redactor, signals }: AccessLogServices,

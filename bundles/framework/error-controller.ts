@@ -101,8 +101,8 @@ function negotiate({ headers }: Request): ErrorFormat {
 const byteLimit = 2000
 
 /**
- * Adds the message and the place of an error to the headers of its response. No page may show the details in a frame: the
- * policy of the page is in a `<meta>` element, which cannot forbid frames.
+ * Adds the message and the place of an error to the headers of its response. No page may show the
+ * details in a frame: the policy of the page is in a `<meta>` element, which cannot forbid frames.
  */
 function addDebugHeaders(headers: Headers, message: string, frame: StackFrame | undefined): void {
   headers.set('x-frame-options', 'DENY')
@@ -170,8 +170,8 @@ function showsRequest(status: number): boolean {
 const pageLimit = 100
 
 /**
- * Caches error pages of production by status and language: scanners cause many. A page is rendered each time if the application
- * has replaced the template, or if the page depends on its request.
+ * Caches error pages of production by status and language: scanners cause many. A page is rendered
+ * each time if the application has replaced the template, or if the page depends on its request.
  */
 function cachePages(view: View, render: RenderPage): RenderPage {
   const pages = new Map<string, string>()
@@ -321,7 +321,10 @@ class Report {
     return statusText(this.status)
   }
 
-  /** The message, if every client may see it: that of an error below 500. Masked when it is read: most error pages do not show it. */
+  /**
+   * The message, if every client may see it: that of an error below 500. Masked when it is read:
+   * most error pages do not show it.
+   */
   get publicMessage(): string | undefined {
     return this.#error instanceof HttpError && this.status < 500
       ? messageOfError(this.#error, text => this.#redactor.text(text))
@@ -329,8 +332,8 @@ class Report {
   }
 
   /**
-   * Further members of problem details, if the client may see them. The application has chosen their names: a member `token` is for
-   * the client. Secrets in texts are masked.
+   * Further members of problem details, if the client may see them. The application has chosen
+   * their names: a member `token` is for the client. Secrets in texts are masked.
    */
   get members(): Readonly<Record<string, unknown>> | undefined {
     if (!(this.#error instanceof HttpError) || (this.status >= 500 && this.details === undefined)) return undefined
@@ -386,8 +389,8 @@ export function createErrorPreview({
 }
 
 /**
- * Creates the route of the link that the server prints at start if `DEBUG_KEY` is set. It exchanges the key for a cookie,
- * and redirects to an address without the key. Requests without the key do not match it.
+ * Creates the route of the link that the server prints at start if `DEBUG_KEY` is set. It exchanges the
+ * key for a cookie, and redirects to an address without the key. Requests without the key do not match it.
  */
 export function createKeyRoute(debugGate: DebugGate): RouteDefinition<Controller> {
   return {

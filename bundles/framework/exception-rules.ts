@@ -9,7 +9,9 @@ import { findShapeMistakes, type ShapeOf } from '../../lib/text/mistakes.ts'
 export interface ExceptionRule {
   /** A class of errors, with its subclasses, or the name of one that cannot be imported. */
   readonly type: string | (abstract new (...values: never[]) => Error)
-  /** The status of the answer, from 400 to 599. The client gets the text of the status, not the message of the error. */
+  /**
+   * The status of the answer, from 400 to 599. The client gets the text of the status, not the message of the error.
+   */
   readonly status?: number | undefined
   /** The level of the message in the log, instead of that of the status. */
   readonly level?: LogLevel | undefined
@@ -73,7 +75,10 @@ function hasName(error: unknown, name: string): boolean {
   return false
 }
 
-/** An error with the status of a rule. It has the name of its cause, whose message may be of a database, and is not for clients. */
+/**
+ * An error with the status of a rule. It has the name of its cause, whose message may be of a
+ * database, and is not for clients.
+ */
 class RuledError extends HttpError {
   override get name(): string {
     return nameOfError(this.cause)

@@ -23,9 +23,9 @@ import { locateFrame, parseStack } from '../../lib/stack/stack-frames.ts'
 import { nearestNames } from '../../lib/text/mistakes.ts'
 
 /**
- * Logs each use of a member that an object does not have, but has in other frameworks, such as `request.params`: reading it gives
- * `undefined`, and setting it has no effect. The use itself is not changed. The compiler reports it, too, but Node runs TypeScript without
- * the compiler. The returned function ends the reports.
+ * Logs each use of a member that an object does not have, but has in other frameworks, such as `request.params`:
+ * reading it gives `undefined`, and setting it has no effect. The use itself is not changed. The compiler
+ * reports it, too, but Node runs TypeScript without the compiler. The returned function ends the reports.
  */
 export function reportForeignMembers({ context, directory, logger }: Application): () => void {
   watchClasses()
@@ -71,8 +71,8 @@ interface Watched<type> {
 }
 
 /**
- * Gives a prototype the fields that constructors set. Without them, the first value of each field would be set through the proxy: a
- * request in development would take a fifth longer.
+ * Gives a prototype the fields that constructors set. Without them, the first value of each field
+ * would be set through the proxy: a request in development would take a fifth longer.
  */
 function shareFields(sample: object, prototype: object = Object.getPrototypeOf(sample)): void {
   for (const field of Object.keys(sample)) {
@@ -131,8 +131,8 @@ function watchClasses(): void {
 }
 
 /**
- * Watches a class by a proxy behind its prototype: all members are found before it, and `in`, `instanceof` and `Object.keys()` see what
- * they saw.
+ * Watches a class by a proxy behind its prototype: all members are found before it, and `in`,
+ * `instanceof` and `Object.keys()` see what they saw.
  */
 function watch<type extends object>(
   { prototype }: Watched<type>,

@@ -135,7 +135,10 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
   if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
 }
 
-/** Logs mistakes that have no effect but the missing one. Returns the end of the reports. Production does not load the modules. */
+/**
+ * Logs mistakes that have no effect but the missing one. Returns the end of the reports.
+ * Production does not load the modules.
+ */
 async function reportMistakes(app: Application): Promise<() => void> {
   const { reportSuspectFunctions } = await import('./suspect-functions.ts')
   const { reportForeignMembers } = await import('./foreign-members.ts')

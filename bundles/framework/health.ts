@@ -28,8 +28,8 @@ interface HealthListenerServices {
 }
 
 /**
- * Health checks. `/_health/live` is 200 while the process answers. `/_health` is 200 while it is ready: all checks that are
- * not optional succeed, and the server does not drain.
+ * Health checks. `/_health/live` is 200 while the process answers. `/_health` is 200 while it is
+ * ready: all checks that are not optional succeed, and the server does not drain.
  */
 export class HealthListener {
   readonly #services: HealthListenerServices
@@ -86,10 +86,11 @@ interface OwnCheckServices {
 }
 
 /**
- * Creates the checks of what the framework writes to when a request needs it: the store of sessions, and the folder of uploads.
+ * Creates the checks of what the framework writes to when a request needs it: the store of
+ * sessions, and the folder of uploads.
  *
- * The store is needed if sessions are known to be used, or if a route of an unsafe method, such as POST, is not declared
- * `_stateless`: only these should write to a session. If all routes are stateless, there are no sessions.
+ * The store is needed if sessions are known to be used, or if a route of an unsafe method, such as POST, is not
+ * declared `_stateless`: only these should write to a session. If all routes are stateless, there are no sessions.
  */
 export function createOwnChecks({ hasUsed, routes, store }: OwnCheckServices): readonly HealthCheck[] {
   const own = () => [...routes].filter(({ name }) => !name.startsWith('_'))
@@ -143,7 +144,10 @@ const ticksOfTimeout = 8
 /** Milliseconds for which results are kept: any number of requests causes at most one call of each check a second. */
 const lifetime = 1_000
 
-/** Runs the health checks of all bundles, all at the same time. Logs when a check begins to fail, and when it ends to fail. */
+/**
+ * Runs the health checks of all bundles, all at the same time. Logs when a check begins to fail,
+ * and when it ends to fail.
+ */
 export class HealthChecks {
   readonly #checks: readonly HealthCheck[]
   readonly #logger: Logger

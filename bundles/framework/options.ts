@@ -93,8 +93,8 @@ const day = 24 * 60 * 60
 const longest = 3650 * day
 
 /**
- * Checks options that an application wrote, perhaps without types. @throws FRAMEWORK_OPTIONS_INVALID with all mistakes of the shape,
- * or else with all others; ARGUMENT_INVALID
+ * Checks options that an application wrote, perhaps without types. @throws FRAMEWORK_OPTIONS_INVALID
+ * with all mistakes of the shape, or else with all others; ARGUMENT_INVALID
  */
 export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
   checkObject('createFrameworkBundle()', options, shape)
@@ -132,7 +132,9 @@ function findStoreMistakes(store: ResolvedOptions['store']): string[] {
   return isOptional ? [] : findMethodMistakes(store, 'is')
 }
 
-/** Refuses the result of a function that creates the store of sessions, if it is none. @throws FRAMEWORK_OPTIONS_INVALID */
+/**
+ * Refuses the result of a function that creates the store of sessions, if it is none. @throws FRAMEWORK_OPTIONS_INVALID
+ */
 export function checkStore(store: SessionStore): SessionStore {
   refuse(findMethodMistakes(store, 'has returned'))
   return store
@@ -156,7 +158,10 @@ function findTimeMistakes({ lifetime, idleTime }: SessionTimes): string[] {
   return [`session.idleTime (${idleTime} seconds) is longer than session.lifetime (${lifetime}): use a longer lifetime`]
 }
 
-/** What is known with a request only, `secure` by its scheme, removes reasons for which browsers ignore the cookie, and adds none. */
+/**
+ * What is known with a request only, `secure` by its scheme, removes reasons for which browsers
+ * ignore the cookie, and adds none.
+ */
 function findSessionCookieMistakes(options: SessionCookieOptions): string[] {
   const cookie = toCookieSettings(options)
   const mistakes = findCookieMistakes({ ...cookie, httpOnly: true }).map(

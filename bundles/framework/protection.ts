@@ -58,7 +58,10 @@ export interface ProtectionOptions {
    * default. A header that a response has already wins.
    */
   readonly headers?: Readonly<Record<string, string | false>> | undefined
-  /** Whether a POST with the query parameter `_method` counts as PUT, PATCH or DELETE: HTML forms only know GET and POST. */
+  /**
+   * Whether a POST with the query parameter `_method` counts as PUT, PATCH or DELETE: HTML forms
+   * only know GET and POST.
+   */
   readonly methodOverride?: boolean | undefined
 }
 
@@ -136,8 +139,8 @@ interface CrossOriginListenerServices {
 }
 
 /**
- * Refuses requests that pages of other origins make a browser send, if their method may change something: all but GET, HEAD,
- * OPTIONS and QUERY. The default `_cross_origin` of a route, and the origins of its CORS policy, are exceptions.
+ * Refuses requests that pages of other origins make a browser send, if their method may change something: all but GET,
+ * HEAD, OPTIONS and QUERY. The default `_cross_origin` of a route, and the origins of its CORS policy, are exceptions.
  */
 export class CrossOriginListener {
   readonly #services: CrossOriginListenerServices
@@ -163,7 +166,9 @@ export class CrossOriginListener {
     throw isDebug ? refuse(request, sign) : withoutStack(() => refuse(request, sign))
   }
 
-  /** In production a refusal is below the default level of the log, as all mistakes of clients; one in a minute is not. */
+  /**
+   * In production a refusal is below the default level of the log, as all mistakes of clients; one in a minute is not.
+   */
   #warn({ attributes, headers, method, origin }: Request, { header, value }: CrossOriginSign): void {
     // The value of Origin is a text of the client: it must not make more kinds.
     const kind = header === 'origin' ? header : value === 'same-site' ? value : 'cross-site'

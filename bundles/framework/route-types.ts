@@ -7,8 +7,8 @@ import type { Pattern } from '../../lib/routing/pattern.ts'
 import type { Route } from '../../lib/routing/route.ts'
 
 /**
- * Writes the names and variables of the routes for the compiler and the editor, into `var/routes.d.ts` of an application with TypeScript, if
- * they have changed. See `KnownRoutes`.
+ * Writes the names and variables of the routes for the compiler and the editor, into
+ * `var/routes.d.ts` of an application with TypeScript, if they have changed. See `KnownRoutes`.
  */
 export async function writeRouteTypes({ directory, logger, routes }: Application): Promise<void> {
   if (!existsSync(path.join(directory, 'tsconfig.json'))) return

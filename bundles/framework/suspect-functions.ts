@@ -5,8 +5,8 @@ import type { Route } from '../../lib/routing/route.ts'
 import { suggestNames } from '../../lib/text/mistakes.ts'
 
 /**
- * Logs controllers and listeners whose source looks like a mistake. Their source is only read: such a function runs like any other, because
- * it may be right.
+ * Logs controllers and listeners whose source looks like a mistake. Their source is only read:
+ * such a function runs like any other, because it may be right.
  */
 export function reportSuspectFunctions({
   controllers,
@@ -52,7 +52,9 @@ function sourceOf(value: object): string {
 /** Handlers of other frameworks answer by a second argument. */
 const foreignHandler = /^[^(]*\(\s*\w+\s*,\s*(?:res|response|reply)\b/
 
-/** The names of the variables and defaults that the routes of a controller have: a function may answer several routes. */
+/**
+ * The names of the variables and defaults that the routes of a controller have: a function may answer several routes.
+ */
 type Variables = ReadonlyMap<unknown, ReadonlySet<string>>
 
 function listVariables(routes: Iterable<Route>): Variables {
@@ -74,8 +76,8 @@ function listTaken(controller: object): string[] {
 const takenParameters = /^(?:async\b)?[\s\w$]*\(\s*(?:[\w$]+|\{[\s\w$,:]*\})\s*,\s*\{([\s\w$,:]*)\}\s*,?\s*\)/
 
 /**
- * The end of a sentence about a method that uses `this`: without its object, `this` is another value. `undefined` for a method that is bound,
- * and if an inner function may have a `this` of its own.
+ * The end of a sentence about a method that uses `this`: without its object, `this` is another value.
+ * `undefined` for a method that is bound, and if an inner function may have a `this` of its own.
  */
 function describeLostThis(method: { readonly name: string }): string | undefined {
   const source = sourceOf(method)

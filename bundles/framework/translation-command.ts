@@ -15,8 +15,8 @@ interface Translations {
 }
 
 /**
- * Creates the command that lists the keys that templates or sources use and a language lacks, also forms of its plurals, and those that
- * nothing uses.
+ * Creates the command that lists the keys that templates or sources use and a language lacks, also
+ * forms of its plurals, and those that nothing uses.
  */
 export function createDebugTranslation(
   { directory, view }: Pick<Foundation, 'directory' | 'view'>,
@@ -133,8 +133,9 @@ function readLiterals(file: string): string[] {
 }
 
 /**
- * Each quote, with the text until the next one on its line, and what makes that the name of a property: `{ 'cart.empty': …`, but not
- * `isEmpty ? 'a' : 'b'`. An apostrophe in a comment or in JSX begins a text, too, so no text is missed.
+ * Each quote, with the text until the next one on its line, and what makes that the name of a
+ * property: `{ 'cart.empty': …`, but not `isEmpty ? 'a' : 'b'`. An apostrophe in a comment or in
+ * JSX begins a text, too, so no text is missed.
  */
 const quoted = /(?<=(^[ \t]*|[{,]\s*)?)(['"`])(?=((?:(?!\2)[^\\\n])+)\2([ \t]*:)?)/gm
 

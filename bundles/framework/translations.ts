@@ -12,8 +12,8 @@ export interface TranslationOptions {
 }
 
 /**
- * Creates the command `debug:translation` for `app.commands`: the keys that templates or sources use and a language lacks, also forms of its
- * plurals, and keys that nothing uses. @throws ARGUMENT_INVALID
+ * Creates the command `debug:translation` for `app.commands`: the keys that templates or sources use
+ * and a language lacks, also forms of its plurals, and keys that nothing uses. @throws ARGUMENT_INVALID
  */
 export function createTranslationCommand(
   app: Pick<Foundation, 'directory' | 'view'>,

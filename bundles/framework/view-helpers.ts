@@ -92,8 +92,8 @@ function rejectFragment(target: string, error: unknown): never {
 }
 
 /**
- * Adds the helpers that compare and join values: `{{#if (eq status 'open')}}`, `not`, `and`, `or`, and `{{concat 'a' b}}`. A value
- * counts as true if it does for `{{#if}}`: not `0`, an empty text or an empty list.
+ * Adds the helpers that compare and join values: `{{#if (eq status 'open')}}`, `not`, `and`, `or`, and
+ * `{{concat 'a' b}}`. A value counts as true if it does for `{{#if}}`: not `0`, an empty text or an empty list.
  */
 export function addComparisonHelpers(view: Pick<View, 'addHelper'>): void {
   const add = (name: string, count: Count, compute: (values: readonly unknown[]) => unknown) =>

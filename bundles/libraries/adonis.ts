@@ -5,8 +5,8 @@ import { loadPrototype, mountedAt, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /**
- * The class of its servers makes the context of each request; that of error handlers gets the errors. The channels of version 8 would have frames in
- * the stacks of errors.
+ * The class of its servers makes the context of each request; that of error handlers gets the
+ * errors. The channels of version 8 would have frames in the stacks of errors.
  */
 export const adonis: Library = {
   name: '@adonisjs/http-server',

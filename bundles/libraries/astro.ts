@@ -3,7 +3,10 @@ import { observeCalls } from '../../lib/observe-calls.ts'
 import { failWith, measureCall } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
-/** It calls the middleware of the application, or its own, with the context of each route; another function gets errors that are answered. */
+/**
+ * It calls the middleware of the application, or its own, with the context of each route; another
+ * function gets errors that are answered.
+ */
 export const astro: Library = {
   name: 'astro',
   reports: 'functions',

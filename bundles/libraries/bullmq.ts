@@ -3,7 +3,10 @@ import { observeMethod } from '../../lib/observe-calls.ts'
 import { readTime } from '../../lib/own-globals.ts'
 import type { Library } from './library.ts'
 
-/** Each attempt of a job is work of its own. Jobs in a file of their own run in another process, which has a profiler of its own. */
+/**
+ * Each attempt of a job is work of its own. Jobs in a file of their own run in another process,
+ * which has a profiler of its own.
+ */
 export const bullmq: Library = {
   name: 'bullmq',
   reports: 'units',

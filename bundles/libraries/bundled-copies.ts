@@ -9,8 +9,8 @@ const texts = new Map<string, Library>()
 const leastSize = 10_000
 
 /**
- * Notes the libraries that are seen only outside of bundles, when the application loads a file of CommonJS that has one of their texts: a bundler,
- * such as that of Next.js, has put a copy into it.
+ * Notes the libraries that are seen only outside of bundles, when the application loads a file of
+ * CommonJS that has one of their texts: a bundler, such as that of Next.js, has put a copy into it.
  */
 export function noteBundledCopies(libraries: readonly Library[]): void {
   for (const library of libraries) if (library.bundledText !== undefined) texts.set(library.bundledText, library)

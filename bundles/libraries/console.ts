@@ -17,7 +17,10 @@ export const nodeConsole: Library = {
 /** Whether a value prints while it is copied. */
 let isCopying = false
 
-/** The last call, if its method prints by `log` or `error`: the beginning of what it prints, and its value, which it may print as it is. */
+/**
+ * The last call, if its method prints by `log` or `error`: the beginning of what it prints, and
+ * its value, which it may print as it is.
+ */
 let printing: { readonly beginning: string; readonly value: unknown } | undefined
 
 function patchConsole(): () => void {

@@ -5,7 +5,10 @@ import { type AnyFunction, observeMethod } from '../../lib/observe-calls.ts'
 import { noteCompleted } from '../../lib/stack/source-maps.ts'
 import { loadPrototype } from './framework-calls.ts'
 
-/** Take functions and classes that ES modules declare at their top level, by their names. What is returned takes their place. */
+/**
+ * Take functions and classes that ES modules declare at their top level, by their names. What is
+ * returned takes their place.
+ */
 export type ModuleDeclarations = Readonly<Record<string, (declared: AnyFunction) => AnyFunction | undefined>>
 
 interface Taken {
@@ -33,8 +36,9 @@ interface Loaded {
 }
 
 /**
- * Takes declarations of ES modules that are loaded later, also where a bundler has put them into its own files: behind the code, a line is added
- * that passes them on, so each place in the code stays where it is. Nothing happens on Node 20.
+ * Takes declarations of ES modules that are loaded later, also where a bundler has put them into
+ * its own files: behind the code, a line is added that passes them on, so each place in the code
+ * stays where it is. Nothing happens on Node 20.
  */
 export function takeDeclarations(
   declarations: ModuleDeclarations,

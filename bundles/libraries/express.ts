@@ -9,7 +9,10 @@ import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe
 import { nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
-/** Express 5 publishes the calls of its functions (router 2.3 and later). Its classes are changed when the application loads them, also below another framework. */
+/**
+ * Express 5 publishes the calls of its functions (router 2.3 and later). Its classes are changed
+ * when the application loads them, also below another framework.
+ */
 export const express: Library = {
   name: 'express',
   reports: 'functions',
@@ -44,8 +47,8 @@ const expressListeners: ChannelListeners = {
 }
 
 /**
- * Reads the route that Express 4 and 5 keep on the message while its functions run, also below Nest; `undefined` for another
- * framework, or without a route. The message is that of Node.
+ * Reads the route that Express 4 and 5 keep on the message while its functions run, also below
+ * Nest; `undefined` for another framework, or without a route. The message is that of Node.
  */
 function readExpressRoute(message: object): FrameworkRoute | undefined {
   const { baseUrl = '', params, route } = message as ExpressMessage
@@ -115,7 +118,10 @@ interface ExpressCall {
   readonly errorHandler?: boolean
 }
 
-/** Stops to listen to the channels of Express: with a listener, each call would have five frames of them in the stacks of errors. */
+/**
+ * Stops to listen to the channels of Express: with a listener, each call would have five frames of
+ * them in the stacks of errors.
+ */
 let stopListening: (() => void) | undefined
 
 /** Whether the classes of Express are changed. */
@@ -183,7 +189,10 @@ const mountingRouters = new WeakSet<object>()
 /** The path below which a function was added, such as `/teams/:team`, and its router, by its layer. */
 const mounts = new WeakMap<object, { readonly path: string; readonly router: object }>()
 
-/** The patterns of a message: of the path around each router that it has come to, and of each path below which functions were called. */
+/**
+ * The patterns of a message: of the path around each router that it has come to, and of each path
+ * below which functions were called.
+ */
 const mountPatterns = new WeakMap<object, Map<object | string, string>>()
 
 /** The pattern of the path below which a message is now. Express keeps only the path itself. */

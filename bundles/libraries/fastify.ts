@@ -18,7 +18,8 @@ export const fastify: Library = {
         const { raw, request } = self as FastifyReply
         // Fastify only logs that, by default nowhere.
         if (raw.writableEnded) noteError(request, payload instanceof Error ? payload : describeRepetition(again))
-        // The hooks of a response are not done: if this is a second one, it fails behind them, where nothing says what has sent it.
+        // The hooks of a response are not done: if this is a second one, it fails behind them,
+        // where nothing says what has sent it.
         else if (sendingPhases.includes(report(raw, work => work.running?.phase))) {
           repetitions.set(self as object, describeRepetition(again))
         }

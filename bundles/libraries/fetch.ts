@@ -5,7 +5,10 @@ import { share } from '../../lib/share.ts'
 import type { Running } from '../../lib/stack/callers.ts'
 import type { Library } from './library.ts'
 
-/** The global fetch. Its undici reports the calls; a patch of the function adds whether a call has a signal, which undici does not report. */
+/**
+ * The global fetch. Its undici reports the calls; a patch of the function adds whether a call has
+ * a signal, which undici does not report.
+ */
 export const nodeFetch: Library = {
   name: 'fetch',
   reports: 'calls',
@@ -33,7 +36,10 @@ export function findStartingFetch(): StartingFetch | undefined {
 /** Where undici has the dispatcher of the calls without one of their own; that of Node.js reads one of both. */
 const globalDispatcher = Symbol.for(`undici.globalDispatcher.${isAtLeast(process.versions.undici ?? '0', '8') ? 2 : 1}`)
 
-/** Whether it is a dispatcher of undici without any option of the application: without one, Node.js makes it with the first call. */
+/**
+ * Whether it is a dispatcher of undici without any option of the application: without one, Node.js
+ * makes it with the first call.
+ */
 function isDefault(dispatcher: object | undefined): boolean {
   if (dispatcher === undefined) return true
   const prototype = Object(Object.getPrototypeOf(dispatcher))

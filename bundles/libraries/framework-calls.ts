@@ -3,7 +3,10 @@ import { pathToFileURL } from 'node:url'
 import { currentMessage, type FrameworkFunction, type FrameworkWork, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, type Following, observeCalls } from '../../lib/observe-calls.ts'
 
-/** The path below which an application is mounted, as Express keeps it on the message of Node: other frameworks do not know it. */
+/**
+ * The path below which an application is mounted, as Express keeps it on the message of Node:
+ * other frameworks do not know it.
+ */
 export function mountedAt({ baseUrl = '' }: { readonly baseUrl?: unknown }): string {
   return typeof baseUrl === 'string' ? baseUrl : ''
 }
@@ -28,7 +31,10 @@ export async function loadPrototype(file: string, name?: string): Promise<object
   return typeof found === 'function' ? (found.prototype as object) : undefined
 }
 
-/** The function that a hook calls when it is done, if it returns no promise: its last argument. Then, or with its promise, its time ends. */
+/**
+ * The function that a hook calls when it is done, if it returns no promise: its last argument.
+ * Then, or with its promise, its time ends.
+ */
 export function followHook(
   message: object,
   called: FrameworkFunction,
@@ -91,7 +97,10 @@ function follow(result: unknown, onEnd: (error?: { readonly thrown: unknown }) =
   )
 }
 
-/** Measures a call that works for the current request. An error that it throws, or its promise, is one of the request: answers are thrown, too. */
+/**
+ * Measures a call that works for the current request. An error that it throws, or its promise, is
+ * one of the request: answers are thrown, too.
+ */
 export function measureCall(phase: string, name: string): Following {
   const end = report(currentMessage, work => work.measure(phase, name))
   return {
@@ -115,8 +124,8 @@ export function withoutWrapper(error: unknown): unknown {
 }
 
 /**
- * Reports the call of a function that gets a context and the function `next`, when the functions behind it are done, and when it is done
- * itself. `findError` returns an error that it has not thrown.
+ * Reports the call of a function that gets a context and the function `next`, when the functions
+ * behind it are done, and when it is done itself. `findError` returns an error that it has not thrown.
  */
 export function followCall(
   message: object,

@@ -50,7 +50,10 @@ function followAdding() {
   }
 }
 
-/** The functions of an application may be loaded again when their files change, so each is observed when a worker reads it. */
+/**
+ * The functions of an application may be loaded again when their files change, so each is observed
+ * when a worker reads it.
+ */
 const tasksHandler: ProxyHandler<Readonly<Record<string, unknown>>> = {
   get(tasks, name, receiver) {
     const task: unknown = Reflect.get(tasks, name, receiver)

@@ -9,8 +9,8 @@ import { loadPrototype } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /**
- * Version 17 reports the calls of resolvers. Version 16 does not, nor do executors of other packages, such as that of Yoga: they call the
- * resolvers of the schema, which are observed when the schema is used first.
+ * Version 17 reports the calls of resolvers. Version 16 does not, nor do executors of other packages, such
+ * as that of Yoga: they call the resolvers of the schema, which are observed when the schema is used first.
  */
 export const graphql: Library = {
   name: 'graphql',
@@ -161,7 +161,10 @@ function toText({ key, prev }: FieldPath): string {
 
 const { then } = Promise.prototype
 
-/** The executor follows the value, too: it handles a rejection. To follow another thenable, such as a query builder, would run it again. */
+/**
+ * The executor follows the value, too: it handles a rejection. To follow another thenable, such as
+ * a query builder, would run it again.
+ */
 function followValue(value: unknown, run: FieldRun): void {
   if (types.isPromise(value) && value.then === then) {
     Reflect.apply(then, value, [() => run.end(false), () => run.end(true)])
@@ -186,8 +189,8 @@ function followValue(value: unknown, run: FieldRun): void {
 }
 
 /**
- * Each error of a result is an object of this class, which gets its path, and then the error that was thrown: no resolver has a frame of the
- * profiler on its stack.
+ * Each error of a result is an object of this class, which gets its path, and then the error that
+ * was thrown: no resolver has a frame of the profiler on its stack.
  */
 function watchErrors(prototype: object | undefined): void {
   if (prototype === undefined) return

@@ -4,7 +4,10 @@ import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe
 import { followCall, loadExport, mountedAt, nameOf, withoutWrapper } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
-/** Version 2 has a class of applications. Version 1 has functions only: its events are read when their responses are sent. */
+/**
+ * Version 2 has a class of applications. Version 1 has functions only: its events are read when
+ * their responses are sent.
+ */
 export const h3: Library = {
   name: 'h3',
   reports: 'functions',

@@ -20,7 +20,10 @@ export const hapi: Library = {
   },
 }
 
-/** Notes the place that registers functions: the first argument of a method is one, has some as its `method`, or is a list of them. */
+/**
+ * Notes the place that registers functions: the first argument of a method is one, has some as its
+ * `method`, or is a list of them.
+ */
 function noteFunctions(target: unknown, name: string): void {
   observeMethod(Object(target), name, function note(_, [given]) {
     const functions = [given].flat(2).flatMap(each => (typeof each === 'function' ? each : Object(each).method))

@@ -21,7 +21,9 @@ interface HonoRoute {
 /** A function of Hono; that of an application in another one leads to its own. */
 type HonoFunction = AnyFunction & { readonly __COMPOSED_HANDLER?: AnyFunction }
 
-/** All applications pass their functions to the method `add` of a router, each of which is a file without many imports. */
+/**
+ * All applications pass their functions to the method `add` of a router, each of which is a file without many imports.
+ */
 async function openHono(folder: string): Promise<void> {
   for (const kind of ['dist', 'dist/cjs']) {
     for (const [name, file] of [

@@ -22,16 +22,16 @@ import type { Request } from '../../lib/http/request.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 
 /**
- * Observes the requests of all HTTP servers of the process, except for those of kernels, until the returned function is called.
- * An upgrade is observed until its head is written; of the core API of HTTP/2, bodies are not.
+ * Observes the requests of all HTTP servers of the process, except for those of kernels, until the returned
+ * function is called. An upgrade is observed until its head is written; of the core API of HTTP/2, bodies are not.
  *
- * Node publishes the channel `http.server.request.start` before the application sees a request, with and without TLS, however
- * the server was made. A subscriber cannot run the application, so the context is entered, and entered again for each event of
- * the message and of its reply: from Node.js 24 on, the parser calls back in the context of its connection. HTTP/2 has no such
- * channel: there, its servers emit the request in its context.
+ * Node publishes the channel `http.server.request.start` before the application sees a request, with and without
+ * TLS, however the server was made. A subscriber cannot run the application, so the context is entered, and
+ * entered again for each event of the message and of its reply: from Node.js 24 on, the parser calls back in the
+ * context of its connection. HTTP/2 has no such channel: there, its servers emit the request in its context.
  *
- * The methods of the prototypes are observed once. A symbol on the message and on the reply leads to the exchange, so that a
- * request costs no listener and no closure.
+ * The methods of the prototypes are observed once. A symbol on the message and on the reply leads
+ * to the exchange, so that a request costs no listener and no closure.
  */
 export function watchHttpServers(observer: ServerObserver): () => void {
   const { context } = observer
@@ -78,7 +78,10 @@ export function watchHttpServers(observer: ServerObserver): () => void {
   }
 }
 
-/** A message and a reply of the core API of HTTP/2, which has none. Those of Node would listen to the stream, also to its errors. */
+/**
+ * A message and a reply of the core API of HTTP/2, which has none. Those of Node would listen to
+ * the stream, also to its errors.
+ */
 function toMessages(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -94,7 +97,10 @@ function toMessages(
 /** The prototypes of streams whose `close` and `emit` are observed. */
 const watchedStreams = new WeakSet<object>()
 
-/** Notes that the code of the application closes a stream: afterwards it looks as if its client had reset it. Their class is not exported. */
+/**
+ * Notes that the code of the application closes a stream: afterwards it looks as if its client had
+ * reset it. Their class is not exported.
+ */
 function noteClosing(stream: object, exchange: ObservedExchange, observer: ServerObserver): (() => void)[] {
   noteExchange(stream, exchange)
   let prototype: object = Object.getPrototypeOf(stream)
@@ -119,8 +125,8 @@ function observeSockets(observer: ServerObserver): () => void {
 }
 
 /**
- * Lets the observer answer a message before its server passes it to the application, and begins the exchanges of upgrades: Node has no channel for
- * these.
+ * Lets the observer answer a message before its server passes it to the application, and begins
+ * the exchanges of upgrades: Node has no channel for these.
  */
 function observeServers(
   observer: ServerObserver,
@@ -338,8 +344,8 @@ function fieldNames(given: unknown): readonly string[] {
 }
 
 /**
- * Passes fields to `writeHead`, in the place of given ones with their names: with `setHeader`, the application would find them, and
- * Node would merge its own in another way.
+ * Passes fields to `writeHead`, in the place of given ones with their names: with `setHeader`, the
+ * application would find them, and Node would merge its own in another way.
  */
 const addFields = guard('the fields of a response', (exchange: ObservedExchange, args: unknown[], at: number) => {
   const given = args[at]

@@ -16,7 +16,10 @@ import {
   toValues,
 } from './redis-commands.ts'
 
-/** It reports its commands itself; a command that has waited for the connection only when it is sent, outside of its request. It is CommonJS also for ES modules. */
+/**
+ * It reports its commands itself; a command that has waited for the connection only when it is
+ * sent, outside of its request. It is CommonJS also for ES modules.
+ */
 export const ioredis: Library = {
   name: 'ioredis',
   reports: 'queries',
@@ -83,7 +86,10 @@ interface RejectedCommand extends RedisCommand {
   readonly error: unknown
 }
 
-/** Records commands until the returned function is called. Commands that have waited for the connection are those of the request that has sent them. */
+/**
+ * Records commands until the returned function is called. Commands that have waited for the
+ * connection are those of the request that has sent them.
+ */
 function watchIoredis({ callers, context, queries }: WatchServices): () => void {
   /** Set while the commands of a MULTI are sent, which are one query. */
   let isInBatch = false

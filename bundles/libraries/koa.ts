@@ -32,7 +32,10 @@ interface KoaLayer {
 /** A function of an application of Koa; that of a router leads to its routes. */
 type KoaFunction = AnyFunction & { readonly router?: { readonly stack?: readonly KoaLayer[] } }
 
-/** Changes the class of applications, and what their contexts inherit. Routers are found behind the functions of an application. */
+/**
+ * Changes the class of applications, and what their contexts inherit. Routers are found behind the
+ * functions of an application.
+ */
 async function openKoa(folder: string): Promise<void> {
   const application = await loadPrototype(path.join(folder, 'lib/application.js'))
   observeMethod(application, 'use', (_, args) => void noteFunctions(args))

@@ -20,8 +20,8 @@ interface LateQueryServices {
 }
 
 /**
- * Reports the spans of databases as queries when they end: the library below an ORM may have reported the same query by itself, which is known
- * only then.
+ * Reports the spans of databases as queries when they end: the library below an ORM may have
+ * reported the same query by itself, which is known only then.
  */
 export class LateQueries {
   readonly #services: LateQueryServices

@@ -88,10 +88,11 @@ function changeAll(files: FileChanges): void {
 }
 
 /**
- * Lets libraries report their queries, jobs and mails, which they do not do by themselves, and mysql2 its pools: their classes are changed
- * when they are loaded, or at once if they are. Their exports stay the same objects. Nothing
- * happens without the library in a folder `node_modules` of the directory or above it, and for a library that is `excluded`,
- * because something else reports its queries. ES modules are imported if the application, or what it depends on, has them as a dependency.
+ * Lets libraries report their queries, jobs and mails, which they do not do by themselves, and mysql2
+ * its pools: their classes are changed when they are loaded, or at once if they are. Their exports stay
+ * the same objects. Nothing happens without the library in a folder `node_modules` of the directory or
+ * above it, and for a library that is `excluded`, because something else reports its queries. ES
+ * modules are imported if the application, or what it depends on, has them as a dependency.
  */
 export async function openLibraries(
   directory: string,
@@ -130,9 +131,9 @@ async function openOnce(folder: string | undefined, open: (folder: string) => Pr
 }
 
 /**
- * Lets frameworks report what they publish nowhere. CommonJS packages are changed when they are loaded. The
- * others are changed if they are a dependency of one of the directories, at any depth, such as that of Feathers: then the application
- * imports them anyway. It must be called before that.
+ * Lets frameworks report what they publish nowhere. CommonJS packages are changed when they are
+ * loaded. The others are changed if they are a dependency of one of the directories, at any depth,
+ * such as that of Feathers: then the application imports them anyway. It must be called before that.
  */
 export async function openFrameworks(directories: readonly string[]): Promise<void> {
   const folders = [...new Set(directories.map(each => findProject(each)))]
@@ -153,8 +154,9 @@ function findersOf(folder: string): readonly PackageFinder[] {
 }
 
 /**
- * Opens the ES modules of libraries that are a dependency of the project of one of the folders, at any depth: any other import could have effects that the application
- * does not expect. `hasTools` is whether the development dependencies of the projects count, too: scripts use them.
+ * Opens the ES modules of libraries that are a dependency of the project of one of the folders, at
+ * any depth: any other import could have effects that the application does not expect. `hasTools`
+ * is whether the development dependencies of the projects count, too: scripts use them.
  */
 async function openDependencies(
   folders: readonly string[],
@@ -213,7 +215,10 @@ export function readRoute(message: object): FrameworkRoute | undefined {
   return undefined
 }
 
-/** Passes the requests of all servers of the process, except for those of kernels, to an observer, until the returned function is called. */
+/**
+ * Passes the requests of all servers of the process, except for those of kernels, to an observer,
+ * until the returned function is called.
+ */
 export function watchServers(observer: ServerObserver): () => void {
   return watchHttpServers(observer)
 }
@@ -237,7 +242,10 @@ function watchAll(app: Parameters<typeof watchLibraries>[0]): () => void {
   }
 }
 
-/** Lets libraries report what they do by functions of the process, such as `fetch`, until the returned function is called. */
+/**
+ * Lets libraries report what they do by functions of the process, such as `fetch`, until the
+ * returned function is called.
+ */
 export function patchProcess(): () => void {
   const stops = libraries.flatMap(({ patch }) => patch?.() ?? [])
   return () => {
@@ -282,7 +290,10 @@ export function watchLibrarySpans({
   })
 }
 
-/** Whether the library of an instrumentation of OpenTelemetry also reports its queries by a diagnostics channel, in its loaded version. */
+/**
+ * Whether the library of an instrumentation of OpenTelemetry also reports its queries by a
+ * diagnostics channel, in its loaded version.
+ */
 export function hasOwnChannel(instrumentation: string): boolean {
   const { files = {}, from = '', seenBy } = libraryOf(instrumentation) ?? {}
   if (seenBy !== 'channel') return false

@@ -16,8 +16,9 @@ export interface Library {
   /** Its package, or its module of Node. */
   readonly name: string
   /**
-   * Its queries, its HTTP client calls, the functions that a framework calls, with the route, the resolvers of fields, its jobs or other units, its mails, or calls of functions
-   * of the process: by the contract of that name in `kernel/contracts/`.
+   * Its queries, its HTTP client calls, the functions that a framework calls, with the route, the
+   * resolvers of fields, its jobs or other units, its mails, or calls of functions of the process:
+   * by the contract of that name in `kernel/contracts/`.
    */
   readonly reports: 'queries' | 'calls' | 'functions' | 'fields' | 'units' | 'mails' | 'process'
   /** Whether its queries are commands of a cache. */
@@ -30,7 +31,10 @@ export interface Library {
   readonly node?: string
   /** The parts that are not seen, in Markdown. */
   readonly notSeen?: string
-  /** The package that opens its connections, and the `db.system.name` of its servers, if a connection may fail before there is a query. */
+  /**
+   * The package that opens its connections, and the `db.system.name` of its servers, if a
+   * connection may fail before there is a query.
+   */
   readonly connects?: readonly [name: string, system: string]
   /** Of a library with versions that are too old: its packages, each with a file that all its versions load. */
   readonly files?: Readonly<Record<string, string>>
@@ -70,7 +74,10 @@ export interface OperationOutcome {
 
 type OutcomeChannel = TracingChannel<object, OperationOutcome>
 
-/** Publishes the end of an operation before its callback, and again behind it: so a listener can restore its request meanwhile. */
+/**
+ * Publishes the end of an operation before its callback, and again behind it: so a listener can
+ * restore its request meanwhile.
+ */
 export function publishCallback(to: OutcomeChannel, message: OperationOutcome, callback: AnyFunction): AnyFunction {
   return observeCalls(callback, (_, [error, result]) => {
     message.error = error ?? undefined
@@ -105,8 +112,8 @@ export function publishPromise(to: OutcomeChannel, message: OperationOutcome, pr
 }
 
 /**
- * Observes a method of a request or response to which each chunk of a body is passed, if something takes them. It gets the same values in the
- * same order, and its results stay as they are. No stream is read, so a paused one stays paused.
+ * Observes a method of a request or response to which each chunk of a body is passed, if something takes them. It gets
+ * the same values in the same order, and its results stay as they are. No stream is read, so a paused one stays paused.
  */
 export function observeChunks(
   message: object,
@@ -118,14 +125,17 @@ export function observeChunks(
   observeMethod(message, name, (_, args) => void note(args[0], args[1]))
 }
 
-/** What changes the exports of files of CommonJS packages when they are loaded, by the ends of their paths: `pg/lib/client.js`. */
+/**
+ * What changes the exports of files of CommonJS packages when they are loaded, by the ends of
+ * their paths: `pg/lib/client.js`.
+ */
 export type FileChanges = Readonly<Record<string, (exports: unknown, file: string) => void>>
 
 const changes: [end: string, change: FileChanges[string]][] = []
 
 /**
- * Changes the exports of files when they are loaded, also by ES modules. Those of a later version may have another shape: then they
- * stay as they are. A file that is loaded already is not changed.
+ * Changes the exports of files when they are loaded, also by ES modules. Those of a later version
+ * may have another shape: then they stay as they are. A file that is loaded already is not changed.
  */
 export function changeFiles(files: FileChanges): void {
   if (Object.keys(files).length > 0) observeLoads()
@@ -156,7 +166,9 @@ function toChanges(files: FileChanges): typeof changes {
   return Object.entries(files).map(([end, change]) => [path.sep + path.normalize(end), change])
 }
 
-/** Changes the exports of files that are loaded already: a program of its own imports its libraries before it serves. */
+/**
+ * Changes the exports of files that are loaded already: a program of its own imports its libraries before it serves.
+ */
 export function changeLoaded(files: FileChanges): void {
   const loaded = Object.entries(createRequire(import.meta.url).cache)
   for (const [file, module] of loaded) applyChanges(toChanges(files), module, file)
@@ -194,8 +206,8 @@ interface Settled {
 }
 
 /**
- * Creates the listeners of a tracing channel whose operations are queries. `begin` reports the start, `count` counts the
- * rows of a result. A message has the documented shape: the guard of the channel catches the error if it changes.
+ * Creates the listeners of a tracing channel whose operations are queries. `begin` reports the start, `count` counts
+ * the rows of a result. A message has the documented shape: the guard of the channel catches the error if it changes.
  */
 export function listenToOperations<Message extends object>(
   channel: string,

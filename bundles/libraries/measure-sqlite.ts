@@ -23,9 +23,9 @@ export interface SqliteDatabase {
 }
 
 /**
- * Reports the queries of an SQLite database, with their rows and transactions, and returns the database: `const database =
- * measureSqlite(new DatabaseSync('var/shop.db'), app.queries)`. It is for node:sqlite and better-sqlite3, whose calls are
- * synchronous. Statements that are prepared before are not reported.
+ * Reports the queries of an SQLite database, with their rows and transactions, and returns the database:
+ * `const database = measureSqlite(new DatabaseSync('var/shop.db'), app.queries)`. It is for node:sqlite
+ * and better-sqlite3, whose calls are synchronous. Statements that are prepared before are not reported.
  */
 export function measureSqlite<Database extends SqliteDatabase>(database: Database, queries: Queries): Database {
   const call = 'measureSqlite(database, app.queries)'
@@ -111,7 +111,9 @@ interface Details {
 /** The databases whose queries `measureSqlite` reports, and their statements. */
 const measured = new WeakSet<object>()
 
-/** Notes that `measureSqlite` reports the queries of a database, or of a statement. Returns whether it was noted before. */
+/**
+ * Notes that `measureSqlite` reports the queries of a database, or of a statement. Returns whether it was noted before.
+ */
 export function noteMeasured(part: object): boolean {
   const isKnown = measured.has(part)
   measured.add(part)
@@ -199,7 +201,10 @@ function rowsOf(name: string, result: unknown): number | undefined {
   return name === 'all' ? (result as readonly unknown[]).length : Number(result !== undefined)
 }
 
-/** Reports the number of rows of an iterator when they end, or when no further row is read. The iterator stays the same object. */
+/**
+ * Reports the number of rows of an iterator when they end, or when no further row is read. The
+ * iterator stays the same object.
+ */
 function watchRows(iterator: Iterator<unknown>, end: QueryEnd): void {
   let rows = 0
   observeMethod(iterator, 'next', () => {

@@ -3,7 +3,9 @@ import type { UnitStart } from '../../kernel/contracts/units.ts'
 import type { Library } from './library.ts'
 import { observeListeners, parseText } from './observe-listeners.ts'
 
-/** Each message that a client receives is work of its own, until its listener, or the promise of the listener, is done. */
+/**
+ * Each message that a client receives is work of its own, until its listener, or the promise of the listener, is done.
+ */
 export const mqtt: Library = {
   name: 'mqtt',
   reports: 'units',

@@ -20,7 +20,8 @@ interface NestFunction {
 
 /** Nest 12 has ES modules, and earlier versions CommonJS; the application imports all of them. */
 async function openNest(folder: string): Promise<void> {
-  // As the application does: it loads `reflect-metadata`, without which the other files fail, then also for the application.
+  // As the application does: it loads `reflect-metadata`, without which the other files fail, then
+  // also for the application.
   await loadExport(path.join(folder, 'index.js'))
   const find = (file: string, name: string) => loadPrototype(path.join(folder, file), name)
   observeMethod(await find('exceptions/exceptions-handler.js', 'ExceptionsHandler'), 'next', (_, [error, host]) => {
@@ -62,7 +63,8 @@ async function openNest(folder: string): Promise<void> {
 }
 
 /**
- * The handlers of routes. The pipes of a handler run before it, in a function that gets the message. They themselves do not get it.
+ * The handlers of routes. The pipes of a handler run before it, in a function that gets the
+ * message. They themselves do not get it.
  */
 class Handlers {
   /** Those with pipes or other parameters. */
@@ -128,7 +130,10 @@ class Handlers {
   }
 }
 
-/** The decorators of Nest call this function of reflect-metadata with the class or method that they decorate: it is where they are. */
+/**
+ * The decorators of Nest call this function of reflect-metadata with the class or method that they
+ * decorate: it is where they are.
+ */
 function watchDecorators(): void {
   observeMethod(Reflect, 'defineMetadata', function define(_, [, , target, property]) {
     if (typeof target === 'function' && property === undefined) noteRegistration(target, define)

@@ -36,7 +36,10 @@ export const next: Library = {
   },
 }
 
-/** Redirects, answers such as 404 and the search for a page are thrown, too. React also throws copies of errors, with addresses of its own. */
+/**
+ * Redirects, answers such as 404 and the search for a page are thrown, too. React also throws
+ * copies of errors, with addresses of its own.
+ */
 function isFailure(error: unknown): boolean {
   if (!(error instanceof Error) || error.name === 'PageNotFoundError') return false
   const isAnswer = /^NEXT_|^BAILOUT/.test(String(readProperty(error, 'digest')))
@@ -68,7 +71,10 @@ function toName({ attributes, name }: LibrarySpan, kind: string): string {
   return `${kind} ${String(place).replace(/\/(?:page|route)$/, '') || '/'}`
 }
 
-/** The service of the development server gets the object that compiles pages, and sets this property, when it is created. */
+/**
+ * The service of the development server gets the object that compiles pages, and sets this
+ * property, when it is created.
+ */
 function watchCompilations(exports: unknown): void {
   const { prototype } = Object(readProperty(exports, 'DevBundlerService'))
   if (typeof prototype !== 'object') return
@@ -103,7 +109,10 @@ function measureCalls(owner: object | undefined, method: string, phase: string, 
 /** Milliseconds. A page that is compiled already takes less. */
 const leastWork = 10
 
-/** The span of the rendering: an error that is thrown in a component is recorded on the active span, which no context has without a provider of the application. */
+/**
+ * The span of the rendering: an error that is thrown in a component is recorded on the active
+ * span, which no context has without a provider of the application.
+ */
 function reportErrors(exports: unknown): void {
   const getTracer = readProperty(exports, 'getTracer')
   if (typeof getTracer !== 'function') return

@@ -16,7 +16,10 @@ export const nodeHttp: Library = {
   watch: share(watchNodeHttp),
 }
 
-/** A new request is passed to its agent, with the options of its connection; before Node 22.12, which publishes it, one without an agent is first seen with its connection. */
+/**
+ * A new request is passed to its agent, with the options of its connection; before Node 22.12,
+ * which publishes it, one without an agent is first seen with its connection.
+ */
 const newRequests = [
   [Agent.prototype, 'addRequest', (_: unknown, args: unknown[]) => args],
   ...(isAtLeast(process.versions.node, '22.12')
@@ -72,7 +75,10 @@ interface IncomingResponse {
 
 function watchNodeHttp(): () => void {
   const started = channel('http.client.request.start')
-  /** A message may be the first one of its request. Later ones run in the context of the connection, which may belong to another request. */
+  /**
+   * A message may be the first one of its request. Later ones run in the context of the
+   * connection, which may belong to another request.
+   */
   const calls = new WeakMap<object, CallWork | undefined>()
   /** The requests whose headers were reported: they do not change after the first chunk. */
   const noted = new WeakSet<object>()
@@ -130,7 +136,8 @@ function watchNodeHttp(): () => void {
       const call = calls.get(request)
       if (call === undefined) return
       call.noteReceived(response.statusCode, response.rawHeaders)
-      // Node.js passes each chunk of the body to this method, and at its end `null`. The response closes later, when it was read.
+      // Node.js passes each chunk of the body to this method, and at its end `null`. The response
+      // closes later, when it was read.
       observeChunks(response, 'push', chunk => {
         if (chunk === null && response.complete) call.finish()
         else call.takeReceived?.(chunk)
@@ -176,7 +183,10 @@ class HttpStart implements CallStart {
     return this.#request.method
   }
 
-  /** Its server is that of the connection, where it is known: a reverse proxy keeps the Host of its client. With a proxy the path is the whole URL. */
+  /**
+   * Its server is that of the connection, where it is known: a reverse proxy keeps the Host of its
+   * client. With a proxy the path is the whole URL.
+   */
   get url(): string {
     const { host, path, protocol } = this.#request
     if (/^https?:/.test(path)) return path

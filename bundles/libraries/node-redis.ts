@@ -24,8 +24,8 @@ export const nodeRedis: Library = {
 
 /**
  * Records commands until the returned function is called. If the class of a pool is not found,
- * because the application is bundled, waiting commands run while another request returns its client: their request is not
- * known, so they are not recorded.
+ * because the application is bundled, waiting commands run while another request returns its
+ * client: their request is not known, so they are not recorded.
  */
 function watchNodeRedis(services: WatchServices): () => void {
   const { callers, context, queries } = services
@@ -79,9 +79,9 @@ const require = createRequire(import.meta.url)
 const clientModule = path.join('node_modules', '@redis', 'client', 'dist', 'index.js')
 
 /**
- * Runs each command that waits for a client of a pool of node-redis in the context of its own request. The pool would run it
- * in that of the request that returns the client, and it publishes nothing when the command begins to wait. So the method of
- * the loaded classes is replaced, until `stop` is called.
+ * Runs each command that waits for a client of a pool of node-redis in the context of its own request.
+ * The pool would run it in that of the request that returns the client, and it publishes nothing when
+ * the command begins to wait. So the method of the loaded classes is replaced, until `stop` is called.
  */
 class NodeRedisPools {
   readonly #services: WatchServices

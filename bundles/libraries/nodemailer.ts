@@ -162,7 +162,10 @@ function watchTransport(transporter: Transport): void {
   })
 }
 
-/** Reads the whole message, as a transport does: what cannot be read fails. The result is that of a server that takes the mail. */
+/**
+ * Reads the whole message, as a transport does: what cannot be read fails. The result is that of a
+ * server that takes the mail.
+ */
 function keepMail({ message }: CompiledMail & { readonly message: Message }, done: SendDone): void {
   const { from, to } = message.getEnvelope()
   const envelope = { from, to: toTexts(to) }

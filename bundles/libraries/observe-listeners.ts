@@ -2,8 +2,8 @@ import { followUnit, type UnitStart } from '../../kernel/contracts/units.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 
 /**
- * Records the calls of the functions that listen to events of an emitter as work, if `describe` says what each is. A function for one event
- * only mostly settles a promise: it is not observed.
+ * Records the calls of the functions that listen to events of an emitter as work, if `describe`
+ * says what each is. A function for one event only mostly settles a promise: it is not observed.
  */
 export function observeListeners(
   prototype: object | undefined,
@@ -22,7 +22,9 @@ export function observeListeners(
   }
 }
 
-/** Node finds the function of an application, to list or to remove it, by this property of the function in its place. */
+/**
+ * Node finds the function of an application, to list or to remove it, by this property of the function in its place.
+ */
 function toWrapped(listener: object): NonNullable<ProxyHandler<object>['get']> {
   return (target, name) => (name === 'listener' ? listener : Reflect.get(target, name))
 }

@@ -125,7 +125,9 @@ function beginQuery(client: PgClient, args: unknown[]) {
   return following
 }
 
-/** Publishes the end of a query whose object the client calls: it has ended when the server is ready for the next one. */
+/**
+ * Publishes the end of a query whose object the client calls: it has ended when the server is ready for the next one.
+ */
 function watchSubmittable(submitted: Submittable, message: PgQuery & OperationOutcome): void {
   let isEnded = false
   const end = (outcome: OperationOutcome) => {

@@ -18,8 +18,8 @@ export interface SqlQuery {
 }
 
 /**
- * The place of a query without code of the application on its stack: `await` runs a query builder. When the query has ended, its
- * promise leads to the code that waits for it.
+ * The place of a query without code of the application on its stack: `await` runs a query builder.
+ * When the query has ended, its promise leads to the code that waits for it.
  */
 interface LatePlace {
   isMissing?: boolean
@@ -34,11 +34,11 @@ interface PoolLibrary {
 }
 
 /**
- * Records queries of a library with pools until the returned function is called. The operations have the values of a query by
- * the last part of the name of its channel. A pool passes a connection to the next waiting caller
- * while the request runs that has released it. So the request is taken when a connection is asked for, and is current
- * again when the connection is there; for other code, no request is current then. The same is true of callbacks of queries.
- * `stateOf` reads the state of the pool that is asked, if the library reports it.
+ * Records queries of a library with pools until the returned function is called. The operations have the values
+ * of a query by the last part of the name of its channel. A pool passes a connection to the next waiting caller
+ * while the request runs that has released it. So the request is taken when a connection is asked for, and is
+ * current again when the connection is there; for other code, no request is current then. The same is true of
+ * callbacks of queries. `stateOf` reads the state of the pool that is asked, if the library reports it.
  */
 export function watchPools(
   { callers, context, queries }: WatchServices,

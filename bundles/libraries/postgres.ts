@@ -79,8 +79,9 @@ function postgresPlaceOf({ state }: PostgresQuery): PostgresPlace | undefined {
 }
 
 /**
- * The options of a client are passed to the parts of a statement only. So the question for the types of a database, which the library
- * asks first on each connection, gets another part, which is empty. The returned function takes it out again.
+ * The options of a client are passed to the parts of a statement only. So the question for the
+ * types of a database, which the library asks first on each connection, gets another part, which
+ * is empty. The returned function takes it out again.
  */
 function askForPlace(query: PostgresQuery, builder: object): () => void {
   const { args, strings } = query

@@ -4,7 +4,10 @@ import { readProperty } from '../../lib/text/describe-value.ts'
 import { failWith, measureCall } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
-/** As a framework, it has functions that find the routes of a path, call the loaders and actions, and make the page of an error. */
+/**
+ * As a framework, it has functions that find the routes of a path, call the loaders and actions,
+ * and make the page of an error.
+ */
 export const reactRouter: Library = {
   name: 'react-router',
   reports: 'functions',

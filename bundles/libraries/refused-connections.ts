@@ -18,8 +18,8 @@ interface Opening {
 }
 
 /**
- * Reports connections that fail before there is a query: each is one failed query `connect`, once for a request and a server, because
- * libraries try again. `systems` has the packages that open connections. The returned function ends it.
+ * Reports connections that fail before there is a query: each is one failed query `connect`, once for a request and a
+ * server, because libraries try again. `systems` has the packages that open connections. The returned function ends it.
  */
 export function watchRefusedConnections(
   {

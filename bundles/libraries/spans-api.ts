@@ -26,9 +26,10 @@ export function hasProvider(): boolean {
 }
 
 /**
- * Puts a provider on the global of the API for an application that has registered none, until the returned function is called. `onProvider`
- * gets the one that the application registers, which it does as without the profiler: the API allows that once, and only to copies with
- * the version of the first one. So a registration sees the parts of the application alone; it begins when a copy writes the global.
+ * Puts a provider on the global of the API for an application that has registered none, until the
+ * returned function is called. `onProvider` gets the one that the application registers, which it does as
+ * without the profiler: the API allows that once, and only to copies with the version of the first one.
+ * So a registration sees the parts of the application alone; it begins when a copy writes the global.
  */
 export function shareApi(
   createProvider: (api: ApiGlobal) => NonNullable<ApiGlobal['trace']>,

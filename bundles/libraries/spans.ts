@@ -35,9 +35,10 @@ interface SpanServices {
 }
 
 /**
- * Reports the spans that libraries make by the API of OpenTelemetry, until the returned function is called: with a provider of its own if
- * the application has none, or else beside that of the application, also if it is registered later. What that exports stays the same, and
- * contexts are left alone: a span belongs to the current request. It must be called before the application is loaded.
+ * Reports the spans that libraries make by the API of OpenTelemetry, until the returned function is
+ * called: with a provider of its own if the application has none, or else beside that of the
+ * application, also if it is registered later. What that exports stays the same, and contexts are left
+ * alone: a span belongs to the current request. It must be called before the application is loaded.
  */
 export function watchSpans(services: SpanServices): () => void {
   const { isReported, queries, readers } = services
@@ -167,7 +168,10 @@ const spanKey = Symbol.for('OpenTelemetry Context Key SPAN')
 /** The identity of a span that is none. */
 export const noSpan = { traceId: '0'.repeat(32), spanId: '0'.repeat(16), traceFlags: 0 }
 
-/** The provider of an application that has none. Its tracers pass everything on to that of the application as soon as there is one. */
+/**
+ * The provider of an application that has none. Its tracers pass everything on to that of the
+ * application as soon as there is one.
+ */
 class OwnProvider {
   readonly #api: ApiGlobal
   readonly #begin: BeginSpan

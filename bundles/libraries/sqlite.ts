@@ -18,8 +18,8 @@ export const betterSqlite3: Library = {
 }
 
 /**
- * Where it is not patched, it publishes a channel of its own in later versions of Node, without rows and errors. Its queries are reported by
- * the watch of better-sqlite3, too.
+ * Where it is not patched, it publishes a channel of its own in later versions of Node, without
+ * rows and errors. Its queries are reported by the watch of better-sqlite3, too.
  */
 export const nodeSqlite: Library = {
   name: 'node:sqlite',
@@ -53,15 +53,18 @@ const requestChannels = ['http.server.request.start', 'http2.server.stream.start
 
 let openWhenLoaded: (() => void) | undefined
 
-/** Changes the classes of node:sqlite now, if {@link openNodeSqlite} was called, and the application has loaded it since. */
+/**
+ * Changes the classes of node:sqlite now, if {@link openNodeSqlite} was called, and the
+ * application has loaded it since.
+ */
 function openLoadedSqlite(): void {
   openWhenLoaded?.()
 }
 
 /**
- * Changes the classes of node:sqlite before the first request after the application has loaded it, and when a kernel has booted: the
- * requests of a test have no server. It is not loaded here: in some versions of Node it prints a warning then. Node publishes the
- * statements of templates itself (`createTagStore`).
+ * Changes the classes of node:sqlite before the first request after the application has loaded it, and
+ * when a kernel has booted: the requests of a test have no server. It is not loaded here: in some versions
+ * of Node it prints a warning then. Node publishes the statements of templates itself (`createTagStore`).
  */
 export function openNodeSqlite(): void {
   const { moduleLoadList } = process as unknown as { readonly moduleLoadList: readonly string[] }
@@ -148,9 +151,9 @@ interface SqliteQuery {
 }
 
 /**
- * Records queries of better-sqlite3 and node:sqlite until the returned function is called. `openLibraries` adds the
- * channel of both; where it was not called, node:sqlite publishes a channel of its own in later versions of Node, without rows and
- * errors. What `measureSqlite` reports is not recorded twice.
+ * Records queries of better-sqlite3 and node:sqlite until the returned function is called. `openLibraries`
+ * adds the channel of both; where it was not called, node:sqlite publishes a channel of its own in later
+ * versions of Node, without rows and errors. What `measureSqlite` reports is not recorded twice.
  */
 function watchSqlite({ callers, queries }: WatchServices): () => void {
   openLoadedSqlite()

@@ -4,7 +4,10 @@ import { readProperty } from '../../lib/text/describe-value.ts'
 import { failWith, measureCall } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
-/** It calls all functions of the application by one that makes spans, if these are enabled; another one gets errors that are answered. */
+/**
+ * It calls all functions of the application by one that makes spans, if these are enabled; another
+ * one gets errors that are answered.
+ */
 export const svelteKit: Library = {
   name: '@sveltejs/kit',
   reports: 'functions',

@@ -8,8 +8,9 @@ import { share } from '../../lib/share.ts'
 import type { Library } from './library.ts'
 
 /**
- * The synchronous functions for files and processes, and the one that waits for another thread. A short call costs a fraction of a microsecond. Code that has imported the functions before
- * is observed, too, except for CommonJS modules that keep a function in a variable.
+ * The synchronous functions for files and processes, and the one that waits for another thread. A
+ * short call costs a fraction of a microsecond. Code that has imported the functions before is
+ * observed, too, except for CommonJS modules that keep a function in a variable.
  */
 export const syncFunctions: Library = {
   name: 'node:fs, node:child_process, Atomics.wait',

@@ -3,7 +3,9 @@ import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe
 import type { Library } from './library.ts'
 import { observeListeners, parseText } from './observe-listeners.ts'
 
-/** Each message that a server receives is work of its own, until its listener, or the promise of the listener, is done. */
+/**
+ * Each message that a server receives is work of its own, until its listener, or the promise of the listener, is done.
+ */
 export const ws: Library = {
   name: 'ws',
   reports: 'units',

@@ -19,8 +19,8 @@ interface Plan {
 }
 
 /**
- * Writes the files of a plan, or shows them, and the changes that are left to the user. Existing files are kept. In an application with
- * tap, the test is one of tap.
+ * Writes the files of a plan, or shows them, and the changes that are left to the user. Existing
+ * files are kept. In an application with tap, the test is one of tap.
  */
 export function carryOut(made: Plan, directory: string, { options }: CommandInput, output: Output): ExitCode {
   const toOwn = (file: Plan['files'][number]) => (file.path === made.test ? { ...file, text: toTap(file.text) } : file)

@@ -99,7 +99,9 @@ function readParameter(written: string, code: string): Parameter | undefined {
 
 const importStatement = /^import\s(?:[^'"]*?\sfrom\s)?(['"])([^'"]+)\1;?.*$/gm
 
-/** Adds an import, in the order and the style of the others. `undefined` if the file uses the name for another import. */
+/**
+ * Adds an import, in the order and the style of the others. `undefined` if the file uses the name for another import.
+ */
 export function addImport(text: string | undefined, added: string): string | undefined {
   if (text === undefined) return undefined
   const [, name = '', file = ''] = /\{ (\w+) \}.*'(.*)'$/.exec(added) ?? []

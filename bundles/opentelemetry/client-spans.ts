@@ -19,8 +19,8 @@ interface QuerySpanServices {
 }
 
 /**
- * Makes a span of each query that the application measures itself, or that its library reports by a diagnostics channel. A
- * library with an instrumentation has the spans of that.
+ * Makes a span of each query that the application measures itself, or that its library reports by
+ * a diagnostics channel. A library with an instrumentation has the spans of that.
  */
 export class QuerySpans implements QueryObserver {
   readonly #services: QuerySpanServices
@@ -78,7 +78,10 @@ interface QueryText {
 /** The most characters of a statement in an attribute. */
 const textLimit = 4096
 
-/** Removes the values of a statement. Of a command for a cache only its name remains: its key may be the id of a session. */
+/**
+ * Removes the values of a statement. Of a command for a cache only its name remains: its key may
+ * be the id of a session.
+ */
 export function describeQuery(system: string, text: string, redactor: Redactor): QueryText {
   if (isDocumentStore(system)) {
     const [operation = '', collection = ''] = text.split(' ', 2)
@@ -120,8 +123,8 @@ interface CallSpanServices {
 const urlLimit = 2048
 
 /**
- * Makes a span of each HTTP client call, and sends its trace context to the server. The header `traceparent` of the application is sent as it
- * is. An instrumentation of the client does both.
+ * Makes a span of each HTTP client call, and sends its trace context to the server. The header
+ * `traceparent` of the application is sent as it is. An instrumentation of the client does both.
  */
 export class CallSpans implements CallObserver {
   readonly #services: CallSpanServices

@@ -12,9 +12,9 @@ export interface LibraryInstrumentation {
 }
 
 /**
- * The instrumentations of this process. They are registered before the application is loaded, because an instrumentation
- * sees a library only if it is registered before the library is imported. With one of them tracing is on, also without an
- * endpoint: the profiler reads their spans.
+ * The instrumentations of this process. They are registered before the application is loaded,
+ * because an instrumentation sees a library only if it is registered before the library is imported.
+ * With one of them tracing is on, also without an endpoint: the profiler reads their spans.
  */
 export const instrumentations: LibraryInstrumentation[] = []
 

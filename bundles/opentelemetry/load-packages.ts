@@ -33,7 +33,10 @@ const exporters = {
   'http/json': '@opentelemetry/exporter-trace-otlp-http',
 } as const satisfies Readonly<Record<Protocol, string>>
 
-/** Imports the packages; both exporters have a class of the same name. @throws OPENTELEMETRY_PACKAGE_MISSING PACKAGE_VERSION_UNFIT */
+/**
+ * Imports the packages; both exporters have a class of the same name. @throws
+ * OPENTELEMETRY_PACKAGE_MISSING PACKAGE_VERSION_UNFIT
+ */
 export function loadPackages(
   protocol: Protocol,
   load: (protocol: Protocol) => Promise<Packages> = importPackages,

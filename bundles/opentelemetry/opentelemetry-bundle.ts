@@ -18,9 +18,9 @@ import { SpanQueries } from './span-queries.ts'
 const flushTime = 2_000
 
 /**
- * Creates the bundle that sends traces to an OpenTelemetry collector or back end. It is off until the setting
- * `OTEL_EXPORTER_OTLP_ENDPOINT` is set or, with debug, an instrumentation is registered: then each request has a span, and
- * its work runs in an OpenTelemetry context.
+ * Creates the bundle that sends traces to an OpenTelemetry collector or back end. It is off until
+ * the setting `OTEL_EXPORTER_OTLP_ENDPOINT` is set or, with debug, an instrumentation is
+ * registered: then each request has a span, and its work runs in an OpenTelemetry context.
  */
 export function createOpenTelemetryBundle(): Bundle {
   let isOn = false
@@ -84,7 +84,10 @@ function isWanted({ config, settings }: Foundation): boolean {
   return findEndpoint(values) !== undefined || (instrumentations.length > 0 && isDebugOn(config))
 }
 
-/** The ids of the active span and its request. If spans are not sent, nothing else has the id of a trace that began here. */
+/**
+ * The ids of the active span and its request. If spans are not sent, nothing else has the id of a
+ * trace that began here.
+ */
 function findLogIds({ context, isSpanContextValid, trace }: Packages, isSent: boolean): LogIds | undefined {
   const span = trace.getActiveSpan()?.spanContext()
   if (span === undefined || !isSpanContextValid(span)) return undefined

@@ -28,7 +28,9 @@ interface ProviderOptions {
   readonly directory: string
   /** `dev`, `prod` or `test`. */
   readonly environment: string
-  /** Processors that read spans in this process. With one of them all spans are recorded, also those that are not sent. */
+  /**
+   * Processors that read spans in this process. With one of them all spans are recorded, also those that are not sent.
+   */
   readonly processors: readonly SpanProcessor[]
   readonly redactor: Redactor
   readonly reports: ExportReports
@@ -194,7 +196,10 @@ function maskSpan(span: ReadableSpan, redactor: Redactor): ReadableSpan {
   })
 }
 
-/** The instrumentation of pg names a span by the database: its name becomes that of the convention, as for other databases. */
+/**
+ * The instrumentation of pg names a span by the database: its name becomes that of the convention,
+ * as for other databases.
+ */
 function nameOf(name: string, attributes: Attributes, redactor: Redactor): string {
   const statement = statementOf(attributes)
   return name.startsWith('pg.query') && statement !== ''

@@ -54,8 +54,9 @@ interface Traced {
 }
 
 /**
- * The spans of requests: one of the kind SERVER for each main request, from its arrival until its response was sent, and
- * one for each sub-request. All work for a request runs in an OpenTelemetry context with its span and the request itself.
+ * The spans of requests: one of the kind SERVER for each main request, from its arrival until its
+ * response was sent, and one for each sub-request. All work for a request runs in an OpenTelemetry
+ * context with its span and the request itself.
  */
 export class RequestSpans {
   readonly #services: RequestSpanServices
@@ -83,7 +84,9 @@ export class RequestSpans {
     return span?.isRecording() === true ? span : undefined
   }
 
-  /** Runs work in a span of its own, which is a child of the active span. It ends with the work, or with its promise. */
+  /**
+   * Runs work in a span of its own, which is a child of the active span. It ends with the work, or with its promise.
+   */
   within<result>(name: string, attributes: Attributes, work: () => result): result {
     const { packages, tracer } = this.#services
     if (packages.trace.getActiveSpan()?.isRecording() !== true) return work()
@@ -248,8 +251,8 @@ const shortestCall = 1
 const noSpan: TraceSpan = { end() {} }
 
 /**
- * Creates the tracer of the dispatcher. It ends the span of a request, records errors, and adds a span for each call of a
- * listener that took a millisecond or more.
+ * Creates the tracer of the dispatcher. It ends the span of a request, records errors, and adds a
+ * span for each call of a listener that took a millisecond or more.
  */
 export function createListenerTracer(findSpans: () => RequestSpans | undefined): DispatchTracer {
   return {

@@ -19,9 +19,9 @@ interface Connecting {
 }
 
 /**
- * Reports the spans of database clients as queries of the request that made them. The request is that of the span's
- * context: a pool may run the query of one request while another request returns its connection. For the same reason the
- * stack is read only if the running code works for the request of the span.
+ * Reports the spans of database clients as queries of the request that made them. The request is that of
+ * the span's context: a pool may run the query of one request while another request returns its connection.
+ * For the same reason the stack is read only if the running code works for the request of the span.
  */
 export class SpanQueries implements SpanProcessor {
   readonly #context: Application['context']

@@ -10,8 +10,8 @@ const sweepShare = 1 / 10
 const longestWork = 60 * 60 * 1000
 
 /**
- * Stores pages as files of a folder, for all processes of a machine. The file of a tag has the time of its purge. A sweep removes the
- * oldest pages above the limit of bytes.
+ * Stores pages as files of a folder, for all processes of a machine. The file of a tag has the
+ * time of its purge. A sweep removes the oldest pages above the limit of bytes.
  */
 export class FilePageStore implements PageStore {
   readonly #directory: string

@@ -65,8 +65,9 @@ export interface PageCacheServices {
 }
 
 /**
- * Answers requests for routes with a public cache policy by stored pages. Of requests for the same page, one makes it, and the others wait. It
- * stores what the controller has answered, so that a stored page has nothing of its request: no cookie, no id, no toolbar.
+ * Answers requests for routes with a public cache policy by stored pages. Of requests for the same
+ * page, one makes it, and the others wait. It stores what the controller has answered, so that a
+ * stored page has nothing of its request: no cookie, no id, no toolbar.
  */
 export class PageCacheListener {
   readonly #store: PageStore
@@ -123,7 +124,10 @@ export class PageCacheListener {
     making.answer = { status, headers: [...headers].filter(([name]) => !ownHeaders.test(name)), body: copy }
   }
 
-  /** Stores the page if the complete response allows it. Waits until the store has it, or has purged what a request has changed. */
+  /**
+   * Stores the page if the complete response allows it. Waits until the store has it, or has
+   * purged what a request has changed.
+   */
   onResponse({ isMainRequest, request, response }: ResponseEvent): Promise<void> | undefined {
     response.headers.delete('cache-tag')
     const making = this.#making.get(request)
@@ -336,7 +340,10 @@ function readVary(headers: Headers): string[] {
   return [...new Set(names.map(name => name.trim()))].filter(name => name !== '').sort()
 }
 
-/** The tags of the pages that a successful POST and the like has changed: of its URL, and of that in Location (RFC 9111, section 4.4). */
+/**
+ * The tags of the pages that a successful POST and the like has changed: of its URL, and of that
+ * in Location (RFC 9111, section 4.4).
+ */
 function findChanged(request: Request, { headers }: Response): string[] {
   const { basePath } = request
   const tags = [toUrlTag(request)]

@@ -14,8 +14,8 @@ export interface PageCacheOptions {
 }
 
 /**
- * Creates the bundle that stores the pages of routes with a public cache policy, for all clients: in memory, in files or in Redis, by the
- * setting `PAGE_CACHE`. @throws ARGUMENT_INVALID
+ * Creates the bundle that stores the pages of routes with a public cache policy, for all clients:
+ * in memory, in files or in Redis, by the setting `PAGE_CACHE`. @throws ARGUMENT_INVALID
  */
 export function createPageCache(options: PageCacheOptions = {}): PageCache {
   checkOptions('createPageCache()', options, { bytes: 'number' })

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Request } from '../../lib/http/request.ts'
 
 /**
- * Request headers from which frameworks and libraries take the URL or the method. A page may contain their values, so each value has
- * pages of its own: no client can put a link to another host into the pages of others.
+ * Request headers from which frameworks and libraries take the URL or the method. A page may contain their
+ * values, so each value has pages of its own: no client can put a link to another host into the pages of others.
  */
 const addressHeaders = [
   ...['forwarded', 'front-end-https', 'x-forwarded-host', 'x-forwarded-path', 'x-forwarded-port', 'x-forwarded-prefix'],
@@ -13,8 +13,8 @@ const addressHeaders = [
 ]
 
 /**
- * The key of a page: all of its URL as it was sent, since another order of a query may be another page. A fragment has keys of its own, with
- * the language of its page, which it inherits.
+ * The key of a page: all of its URL as it was sent, since another order of a query may be another
+ * page. A fragment has keys of its own, with the language of its page, which it inherits.
  */
 export function toKey(request: Request): string {
   const { attributes, headers, method, parent } = request

@@ -1,6 +1,9 @@
 import type { Eventual } from '../../kernel/steps.ts'
 
-/** A page as its controller has answered it, before the listeners of `kernel.response`. Times are milliseconds since 1970. */
+/**
+ * A page as its controller has answered it, before the listeners of `kernel.response`. Times are
+ * milliseconds since 1970.
+ */
 export interface StoredPage {
   readonly status: number
   readonly headers: readonly (readonly [name: string, value: string])[]
@@ -33,7 +36,9 @@ export interface PageStore {
 /** The most tags whose purge is remembered for pages that are being made. */
 const purgeLimit = 10_000
 
-/** Stores pages in this process, within a limit of bytes: the page that was not read for the longest time goes first. */
+/**
+ * Stores pages in this process, within a limit of bytes: the page that was not read for the longest time goes first.
+ */
 export class MemoryPageStore implements PageStore {
   readonly #limit: number
   readonly #now: () => number

@@ -33,7 +33,9 @@ const purgeScript = defineScript(
   return 1`,
 )
 
-/** Stores pages in Redis, for all machines. Redis removes those that have expired; its `maxmemory` limits the others. */
+/**
+ * Stores pages in Redis, for all machines. Redis removes those that have expired; its `maxmemory` limits the others.
+ */
 export class RedisPageStore implements PageStore {
   readonly #connection: RedisConnection
 

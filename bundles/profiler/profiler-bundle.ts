@@ -38,7 +38,9 @@ import { WelcomeListener } from './web/welcome-listener.ts'
 export interface ProfilerOptions extends RecordingOptions {
   /** By default the Redis of `PROFILER_URL`, or files in `var/profiler`. */
   readonly storage?: ProfileStorage | CreateProfileStorage
-  /** The file by which all processes of the project learn which request to sample; by default `var/cpu-profile.json`. */
+  /**
+   * The file by which all processes of the project learn which request to sample; by default `var/cpu-profile.json`.
+   */
   readonly armFile?: string
   /** Names whose values are shown although they look secret, such as `email`. Also in the log. */
   readonly revealedNames?: readonly string[]

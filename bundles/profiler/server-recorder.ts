@@ -44,8 +44,8 @@ interface ServerRecorderServices {
 const ignoredPaths: readonly string[] = ['/.well-known/appspecific/com.chrome.devtools.json', ...frameworkPaths]
 
 /**
- * Records the requests of all servers of the process, without a kernel. A process may record for hours before its first profile is
- * looked at: what shows profiles is not loaded here.
+ * Records the requests of all servers of the process, without a kernel. A process may record for
+ * hours before its first profile is looked at: what shows profiles is not loaded here.
  */
 export class ServerRecorder {
   readonly profiler: Profiler

@@ -10,7 +10,10 @@ import {
   type Conversion,
 } from '../../lib/text/conversion.ts'
 
-/** The settings of servers that do not record all requests. A request is recorded if it is drawn, and kept if it has an error or is slow. */
+/**
+ * The settings of servers that do not record all requests. A request is recorded if it is drawn,
+ * and kept if it has an error or is slow.
+ */
 export interface SamplingOptions {
   /** The share of requests that are recorded, from 0 to 1. */
   readonly sample?: number
@@ -99,7 +102,10 @@ const asPathMapping: Conversion<PathMapping> = {
   },
 }
 
-/** The settings of the profiler. This file loads no other file of the profiler: without debug, only the names are needed. */
+/**
+ * The settings of the profiler. This file loads no other file of the profiler: without debug, only
+ * the names are needed.
+ */
 export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings({
   /** Without the setting, the server or the browser opens files: see docs/guides/profiler.md#when-something-fails. */
   EDITOR_URL: {

@@ -9,8 +9,8 @@ import { profilerSettings } from './settings.ts'
 import type { UnitedStorage } from './store/united-storage.ts'
 
 /**
- * Creates the bundle of a kernel that only shows profiles: those that a recorder makes of the requests of other servers. `storage` may have
- * those of other programs, too.
+ * Creates the bundle of a kernel that only shows profiles: those that a recorder makes of the
+ * requests of other servers. `storage` may have those of other programs, too.
  */
 export function createViewerBundle(recorder: ServerRecorder, storage: UnitedStorage): Bundle {
   const { profiler, replaySecret } = recorder

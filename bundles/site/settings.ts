@@ -14,7 +14,10 @@ const asToken: Conversion<string> = {
   convert: text => (text.length >= 16 ? text : undefined),
 }
 
-/** The settings of the site. They are declared and checked at the start, and unused: its two pages have no such features. */
+/**
+ * The settings of the site. They are declared and checked at the start, and unused: its two pages
+ * have no such features.
+ */
 export const siteSettings: BundleSettings<SiteSettings> = defineSettings(
   {
     DATABASE_URL: {

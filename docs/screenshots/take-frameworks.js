@@ -13,9 +13,11 @@ const sources = path.join(import.meta.dirname, 'applications')
 /** @typedef {(target: string, init?: RequestInit) => Promise<string>} Visit */
 
 /**
- * Each framework with the dependencies of its application, the requests before its picture, the page that the picture shows, and its height.
+ * Each framework with the dependencies of its application, the requests before its picture, the
+ * page that the picture shows, and its height.
  *
- * @type {readonly (readonly [name: string, dependencies: readonly string[], page: (visit: Visit) => Promise<string>, height: number])[]}
+ * @type {readonly (readonly [name: string, dependencies: readonly string[], page: (visit: Visit)
+ * => Promise<string>, height: number])[]}
  */
 const frameworks = [
   ['express', ['express', 'pg'], visit => visit('/articles'), 590],

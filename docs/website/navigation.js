@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * Reads the navigation from the contents page: its sections, each with the links in the first column of its tables, and what the second one says of them.
- * `toPath` makes the path of a page from that of its document.
+ * Reads the navigation from the contents page: its sections, each with the links in the first column of its
+ * tables, and what the second one says of them. `toPath` makes the path of a page from that of its document.
  */
 export function readNavigation(file, toPath) {
   const sections = readFileSync(file, 'utf8').split(/^##+ /m).slice(1)

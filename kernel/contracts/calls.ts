@@ -1,7 +1,9 @@
 import { guard } from '../../lib/guard.ts'
 import type { Running } from '../../lib/stack/callers.ts'
 
-/** An HTTP client call as its client reports it when it begins. The fields are read at once. Nothing in it is masked. */
+/**
+ * An HTTP client call as its client reports it when it begins. The fields are read at once. Nothing in it is masked.
+ */
 export interface CallStart {
   /** The API that makes the call. */
   readonly client: 'fetch' | 'node:http'
@@ -32,7 +34,10 @@ export interface CallWork {
   send?(socket: CallSocket | null | undefined): void
   /** All of the request was sent. */
   upload?(): void
-  /** The head of a response. The headers are names and values in turn, which may be bytes. The last head counts; earlier ones are informational (1xx). */
+  /**
+   * The head of a response. The headers are names and values in turn, which may be bytes. The last
+   * head counts; earlier ones are informational (1xx).
+   */
   noteReceived(status: number, headers: readonly unknown[]): void
   /** A part of the body of the response. */
   takeReceived?(chunk: unknown): void
@@ -45,8 +50,8 @@ export interface CallWork {
 /** Receives the HTTP client calls of the process. */
 export interface CallObserver {
   /**
-   * Called when a call begins, in the context of its request; `undefined` for a call that is not recorded. `below` is the function that the
-   * application has called, for the search of the place in its code.
+   * Called when a call begins, in the context of its request; `undefined` for a call that is not recorded.
+   * `below` is the function that the application has called, for the search of the place in its code.
    */
   begin(call: CallStart, below: Running): CallWork | undefined
 }

@@ -74,7 +74,9 @@ export interface RuleFinding {
   readonly severity: Severity
   /** The flaw in a few words, where the title of the rule does not fit. */
   readonly title?: string
-  /** One sentence about the problem. Recorded texts are not part of it but in `values`, under a placeholder: `{call}`. */
+  /**
+   * One sentence about the problem. Recorded texts are not part of it but in `values`, under a placeholder: `{call}`.
+   */
   readonly problem: string
   /** The recorded texts of `problem` and `advice` by their placeholders. */
   readonly values?: Readonly<Record<string, string>>
@@ -109,8 +111,8 @@ export interface FindingRule<inspected extends InspectedProfile = InspectedProfi
   /** Decides whether a finding is fixed. By default it is fixed if the rule no longer finds it. */
   readonly measure?: FindingMeasure<inspected>
   /**
-   * Whether the same request has the finding again as long as its cause exists; so it is by default. If not, a request without
-   * the finding proves no fix.
+   * Whether the same request has the finding again as long as its cause exists; so it is by
+   * default. If not, a request without the finding proves no fix.
    */
   readonly isRepeatable?: boolean
 }
@@ -125,7 +127,10 @@ export interface FindingMeasure<inspected extends InspectedProfile = InspectedPr
   total?(profile: inspected): number
 }
 
-/** Opens connections on which the console shows how a database runs a query. An application adds one per database system. */
+/**
+ * Opens connections on which the console shows how a database runs a query. An application adds
+ * one per database system.
+ */
 export interface Explainer {
   /** The `db.system.name` of OpenTelemetry: `postgresql`, `mysql` or `mariadb`. */
   readonly system: string

@@ -18,8 +18,8 @@ export interface ConsoleCommand {
   /** Command lines without `bin/console`, each with its purpose. */
   readonly examples?: readonly CommandExample[]
   /**
-   * Does the work and returns the exit code. Without one, it is that of `process.exitCode` if the command has set it, and
-   * otherwise 0. @throws CommandUsageError, with the exit code 64; any other error gives 1
+   * Does the work and returns the exit code. Without one, it is that of `process.exitCode` if the command
+   * has set it, and otherwise 0. @throws CommandUsageError, with the exit code 64; any other error gives 1
    */
   run(input: CommandInput, output: Output): ExitCode | undefined | Promise<ExitCode | undefined>
 }

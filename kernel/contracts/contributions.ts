@@ -80,7 +80,9 @@ export function checkContributions(lists: Contributions, bundle: string): () => 
   }
 }
 
-/** Refuses two collectors with the same name: the profiler would show only one of them. @throws KERNEL_COLLECTOR_TAKEN */
+/**
+ * Refuses two collectors with the same name: the profiler would show only one of them. @throws KERNEL_COLLECTOR_TAKEN
+ */
 export function checkCollectorNames({ collectors, reservedCollectors }: Contributions): void {
   const taken = new Map(reservedCollectors.map(name => [name, 'the profiler itself']))
   for (const collector of collectors) {

@@ -19,9 +19,9 @@ export function observeDumps(observer: DumpObserver): () => void {
 }
 
 /**
- * Shows a value in the Console panel of the current request's profile, with its place in the code. Outside of a request it
- * is printed to the terminal. Returns the value, so that `dump(x)` can stand in an expression. Without the profiler, as in
- * production, nothing happens.
+ * Shows a value in the Console panel of the current request's profile, with its place in the code.
+ * Outside of a request it is printed to the terminal. Returns the value, so that `dump(x)` can
+ * stand in an expression. Without the profiler, as in production, nothing happens.
  */
 export function dump<value>(value: value, label?: string): value {
   if (observers.length > 0) pass(value, label)

@@ -30,11 +30,14 @@ export interface FrameworkWork {
   /** The name of the handler, if the function of the route is that of the framework. */
   handler: string
   noteRoute(route: FrameworkRoute): void
-  /** The framework calls a function of the application. `isFollowed`: {@link leave} is called in the same turn, so what it starts is known as its own. */
+  /**
+   * The framework calls a function of the application. `isFollowed`: {@link leave} is called in
+   * the same turn, so what it starts is known as its own.
+   */
   begin(called: FrameworkFunction, isFollowed?: boolean): void
   /**
-   * A function has returned: what it has done since the functions behind it have returned is its own work, also if these are not done. What
-   * follows a promise that it has returned is not seen.
+   * A function has returned: what it has done since the functions behind it have returned is its
+   * own work, also if these are not done. What follows a promise that it has returned is not seen.
    */
   leave(called: FrameworkFunction): void
   /** A function is done, and the framework goes on. */
@@ -44,8 +47,9 @@ export interface FrameworkWork {
   /** The functions behind one are done. The returned function is called when it is done itself. */
   pass(called: FrameworkFunction): () => void
   /**
-   * The framework, or another library, does work that takes time, and in which other work may begin. The returned function is called at its
-   * end, with whether it has failed. `elapsed` are the milliseconds since it began, for a source that reports it later.
+   * The framework, or another library, does work that takes time, and in which other work may
+   * begin. The returned function is called at its end, with whether it has failed. `elapsed` are
+   * the milliseconds since it began, for a source that reports it later.
    */
   measure(phase: string, name: string, elapsed?: number): (hasFailed: boolean) => void
   /** A call has thrown, or has passed an error on; or the framework answers an error itself. */
@@ -55,7 +59,10 @@ export interface FrameworkWork {
 /** Stands for the message of the request that the running code works for. */
 export const currentMessage: object = Object.freeze({})
 
-/** Finds the receiver of a request by {@link currentMessage}, by a message of Node, or by one of the Fetch API; `undefined` if the request is not recorded. */
+/**
+ * Finds the receiver of a request by {@link currentMessage}, by a message of Node, or by one of
+ * the Fetch API; `undefined` if the request is not recorded.
+ */
 type FindWork = (message: object) => FrameworkWork | undefined
 
 const searches = new Set<FindWork>()
@@ -75,8 +82,9 @@ function findWork(message: object): FrameworkWork | undefined {
 }
 
 /**
- * Reports a fact about the request of a message. Nothing happens if the request is not recorded, or without a message: the handler of
- * a web socket has a connection in its place. An error of the profiler must not become one of the application.
+ * Reports a fact about the request of a message. Nothing happens if the request is not recorded,
+ * or without a message: the handler of a web socket has a connection in its place. An error of the
+ * profiler must not become one of the application.
  */
 export function report<result>(message: object | undefined, take: (work: FrameworkWork) => result): result | undefined {
   try {

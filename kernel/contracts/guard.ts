@@ -7,8 +7,9 @@ export interface Guard {
   /** The name that routes and groups have as `guard`. */
   readonly name: string
   /**
-   * Runs before the body is read, also for sub-requests. A request passes if it returns nothing. A response is the answer, such as a
-   * redirect to the login. To refuse, throw an `HttpError`. Any other result is an error, and no request passes.
+   * Runs before the body is read, also for sub-requests. A request passes if it returns nothing. A
+   * response is the answer, such as a redirect to the login. To refuse, throw an `HttpError`. Any
+   * other result is an error, and no request passes.
    */
   check(request: Request): Response | undefined | Promise<Response | undefined>
 }

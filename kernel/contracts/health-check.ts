@@ -4,11 +4,16 @@ import type { ExtensionPoint } from './extension-point.ts'
 export interface HealthCheck {
   /** Every client of `/_health` sees the names of checks that fail. */
   readonly name: string
-  /** Whether requests are answered without the part. Then it is checked only at the start of the server, and a failure is a warning. */
+  /**
+   * Whether requests are answered without the part. Then it is checked only at the start of the
+   * server, and a failure is a warning.
+   */
   readonly isOptional?: boolean
   /** Milliseconds after which the check has failed; 800 by default, because Kubernetes waits for one second. */
   readonly timeout?: number
-  /** Throws an error, or returns a promise that rejects, if the part cannot be used. The signal aborts at the timeout. */
+  /**
+   * Throws an error, or returns a promise that rejects, if the part cannot be used. The signal aborts at the timeout.
+   */
   check(signal: AbortSignal): unknown
 }
 

@@ -63,7 +63,10 @@ export interface MailRun {
 
 /** Receives the mails of the process. */
 export interface MailObserver {
-  /** Called in the context of the work that sends the mail, with its code on the stack; `undefined` if it is not recorded. */
+  /**
+   * Called in the context of the work that sends the mail, with its code on the stack; `undefined`
+   * if it is not recorded.
+   */
   begin(mail: Mail): MailRun | undefined
 }
 
@@ -114,9 +117,9 @@ export function areMailsKept(): boolean {
 }
 
 /**
- * Sends a mail by a function, for libraries that the profiler does not know: the mail is in the profile of the work that sends it. With
- * `PROFILER_MAILS=keep`, in development, `keep` is called instead: it returns what `send` would. Returns its result, and passes its error on.
- * Without the profiler, as in production, it only calls `send`.
+ * Sends a mail by a function, for libraries that the profiler does not know: the mail is in the profile of the work
+ * that sends it. With `PROFILER_MAILS=keep`, in development, `keep` is called instead: it returns what `send`
+ * would. Returns its result, and passes its error on. Without the profiler, as in production, it only calls `send`.
  */
 export function recordMail<result>(mail: Mail, send: () => result, keep: () => result): result {
   const run = beginMail(mail)

@@ -9,7 +9,9 @@ export const hiddenValue: unique symbol = Symbol('?')
 /** The values of a statement: by their positions, or by their names. */
 export type QueryParameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** A query as its source reports it when it begins. Nothing in it is masked: its receiver masks it before it is stored. */
+/**
+ * A query as its source reports it when it begins. Nothing in it is masked: its receiver masks it before it is stored.
+ */
 export interface QueryStart {
   /** The `db.system.name` of OpenTelemetry: `postgresql`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `redis`. */
   readonly system: string
@@ -30,8 +32,8 @@ export interface QueryStart {
   /** Finds the place in the application's code. The default is the place of the running code. */
   readonly findCaller?: (() => Caller | undefined) | undefined
   /**
-   * Finds it when the request is collected, if it was not found: code that awaits a query builder is known only when the query
-   * has ended.
+   * Finds it when the request is collected, if it was not found: code that awaits a query builder
+   * is known only when the query has ended.
    */
   readonly findLateCaller?: (() => Caller | undefined) | undefined
   /** How many commands are sent as one: a MULTI or a pipeline. */
@@ -66,8 +68,8 @@ export interface PoolState {
 export type PoolReport = { readonly [field in keyof PoolState]?: number | undefined }
 
 /**
- * The connections that a pool has for further callers: those without use, and those that it may open. Only if there is none, a
- * caller waits for another one. `NaN` for a pool that does not report its state.
+ * The connections that a pool has for further callers: those without use, and those that it may open.
+ * Only if there is none, a caller waits for another one. `NaN` for a pool that does not report its state.
  */
 export function countFree({ idle = NaN, limit = NaN, total = NaN, waiting = NaN }: PoolReport): number {
   return idle + (limit === 0 ? Infinity : limit) - total - waiting
@@ -93,19 +95,22 @@ export type QueryEnd = (result: QueryResult) => void
 /** Receives the queries of the application, such as the profiler. */
 export interface QueryObserver {
   /**
-   * Called when a query begins. The returned function is called when it ends; `undefined` for a query that is not recorded.
-   * `below` is the function that the application has called, for the search of the place in its code.
+   * Called when a query begins. The returned function is called when it ends; `undefined` for a query that is not
+   * recorded. `below` is the function that the application has called, for the search of the place in its code.
    */
   begin(query: QueryStart, below?: Running): QueryEnd | undefined
   /** Whether the queries of a request are recorded, as far as is known now. */
   isRecorded?(request: Request): boolean
-  /** Called when a request has waited for a connection, or begins to wait: then the returned function is called at the end. */
+  /**
+   * Called when a request has waited for a connection, or begins to wait: then the returned
+   * function is called at the end.
+   */
   noteWait?(wait: ConnectionWait): (() => void) | undefined
 }
 
 /**
- * Reports queries of databases and caches, which the profiler adds to profiles. Libraries with diagnostics channels, and those with an
- * OpenTelemetry instrumentation, need no call of the application.
+ * Reports queries of databases and caches, which the profiler adds to profiles. Libraries with
+ * diagnostics channels, and those with an OpenTelemetry instrumentation, need no call of the application.
  */
 export class Queries {
   #observers: readonly QueryObserver[] = []
@@ -131,8 +136,8 @@ export class Queries {
   }
 
   /**
-   * Reports that a request has waited for a connection, or begins to wait; the returned function reports its end. A wait for a pool with free
-   * connections is not reported.
+   * Reports that a request has waited for a connection, or begins to wait; the returned function
+   * reports its end. A wait for a pool with free connections is not reported.
    */
   noteWait(wait: ConnectionWait): () => void {
     const ends = this.#observers.map(observer => observer.noteWait?.(wait))
@@ -142,9 +147,9 @@ export class Queries {
   }
 
   /**
-   * Runs a query and reports it, with the rows of its result: the length of a list, or the `rowCount`, `affectedRows` or
-   * `changes` of an object. Returns the result of `work`. A thenable that is not a promise, such as a query builder, is
-   * executed, and a promise is returned.
+   * Runs a query and reports it, with the rows of its result: the length of a list, or the
+   * `rowCount`, `affectedRows` or `changes` of an object. Returns the result of `work`. A thenable
+   * that is not a promise, such as a query builder, is executed, and a promise is returned.
    */
   measure<result>(system: string, text: string, parameters: QueryParameters | undefined, work: () => result): result {
     if (this.#observer === undefined) return work()

@@ -10,8 +10,8 @@ export type ServerMessage = IncomingMessage | Http2ServerRequest
 export type ServerReply = ServerResponse | Http2ServerResponse
 
 /**
- * One observed request. Of a reply that waits behind the last one of its connection, Node never emits `close`: it has no `end`. The methods are called in
- * the order of the events of the exchange; an error that they throw is reported.
+ * One observed request. Of a reply that waits behind the last one of its connection, Node never emits `close`: it has
+ * no `end`. The methods are called in the order of the events of the exchange; an error that they throw is reported.
  */
 export interface ObservedExchange {
   /** The request that the code of the application works for. */
@@ -20,11 +20,17 @@ export interface ObservedExchange {
   receive(chunk: unknown): void
   /** The application begins to read the body. */
   beginReading(): void
-  /** Returns fields that are added to the head of the response. `given` are the names, in lower case, of those that `writeHead` was called with. */
+  /**
+   * Returns fields that are added to the head of the response. `given` are the names, in lower
+   * case, of those that `writeHead` was called with.
+   */
   fieldsFor(given: readonly string[]): Readonly<Record<string, string>> | undefined
   /** The head of the response was written. */
   noteHead(): void
-  /** The application ends the response with the rest of its body, or with all of it. Returns another body that is sent instead. */
+  /**
+   * The application ends the response with the rest of its body, or with all of it. Returns
+   * another body that is sent instead.
+   */
   replaceEnd(chunk: string | Uint8Array, encoding: unknown): Uint8Array | undefined
   /** A part of the body of the response was written; the encoding is that of a text. */
   send(chunk: string | Uint8Array, encoding: unknown): void
@@ -38,7 +44,10 @@ export interface ObservedExchange {
   pipe(source: unknown): void
   /** The client has taken what was written: the response may go on. */
   drain(): void
-  /** The server has answered an upgrade with a head, which it has written to the socket itself; `undefined` if it has not, and the socket is closed. */
+  /**
+   * The server has answered an upgrade with a head, which it has written to the socket itself;
+   * `undefined` if it has not, and the socket is closed.
+   */
   endUpgrade(head: string | undefined): void
   /** The response was sent, the client has left, or the server has broken the response off. */
   end(): void
@@ -47,11 +56,16 @@ export interface ObservedExchange {
 /** What observes servers. */
 export interface ServerObserver {
   readonly context: Pick<RequestContext, 'current' | 'enter'>
-  /** Begins an exchange before the application sees its message; `undefined` if it is not observed. The reply of an upgrade is never sent. */
+  /**
+   * Begins an exchange before the application sees its message; `undefined` if it is not observed.
+   * The reply of an upgrade is never sent.
+   */
   begin(message: ServerMessage, reply: ServerReply): ObservedExchange | undefined
   /** The server ends a connection that its client has not ended. */
   endSocket?(socket: object): void
-  /** Answers a message in the place of the application, and returns whether it does. It was passed to `begin` before. */
+  /**
+   * Answers a message in the place of the application, and returns whether it does. It was passed to `begin` before.
+   */
   readonly answer?: ((message: IncomingMessage, reply: ServerResponse) => boolean) | undefined
 }
 

@@ -14,7 +14,9 @@ export interface DatabaseSpan {
   }[]
 }
 
-/** A query whose texts are read from its span when they are needed: instrumentations set them after the span has begun. */
+/**
+ * A query whose texts are read from its span when they are needed: instrumentations set them after the span has begun.
+ */
 export class SpanQuery implements QueryStart {
   readonly system: string
   readonly request: Request

@@ -71,11 +71,14 @@ export interface RecordedUnit {
   /** The rest of the running code is a part of the work, until the returned function is called. */
   enter(): () => void
   /**
-   * Code of the process that works for nothing else is a part of the work, until a request or a job begins: then the work is dropped. `onLeave` is
-   * called when the work is dropped or has ended.
+   * Code of the process that works for nothing else is a part of the work, until a request or a job
+   * begins: then the work is dropped. `onLeave` is called when the work is dropped or has ended.
    */
   enterProcess(onLeave: () => void): void
-  /** The profile as it is if the process ends now, as the text that is stored; `undefined` if there is none. The work goes on. */
+  /**
+   * The profile as it is if the process ends now, as the text that is stored; `undefined` if there
+   * is none. The work goes on.
+   */
   describeSoFar(ending: UnitEnd): StoredText | undefined
   /** Stores this profile before it returns. If the process goes on, the end of the work replaces it. */
   storeSoFar(ending: UnitEnd): void
@@ -123,15 +126,18 @@ export function noteJob(job: JobKey): void {
   observers.at(-1)?.noteJob(job)
 }
 
-/** The token of the profile of the running code, or of the request with a message of Node; `undefined` if it is not recorded. */
+/**
+ * The token of the profile of the running code, or of the request with a message of Node;
+ * `undefined` if it is not recorded.
+ */
 export function findToken(message?: object): string | undefined {
   return observers.at(-1)?.findToken(message)
 }
 
 /**
- * Runs work that no request causes, such as a consumer of a queue, or a timer: the profiler makes a profile of it, with its
- * queries, HTTP client calls, log messages and errors. Profiles of the same name are compared. Without the profiler, as in production, it only
- * calls the function. Returns the result of the function, and passes its error on.
+ * Runs work that no request causes, such as a consumer of a queue, or a timer: the profiler makes a profile of it,
+ * with its queries, HTTP client calls, log messages and errors. Profiles of the same name are compared. Without the
+ * profiler, as in production, it only calls the function. Returns the result of the function, and passes its error on.
  */
 export function profile<result>(name: string, work: () => result): result {
   const unit = beginUnit({ type: 'task', name })

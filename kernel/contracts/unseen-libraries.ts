@@ -5,7 +5,10 @@ declare module '../../lib/signals.ts' {
   }
 }
 
-/** A library whose version is too old to report its queries, or a copy of it in a file of a bundler, whose version is empty. */
+/**
+ * A library whose version is too old to report its queries, or a copy of it in a file of a
+ * bundler, whose version is empty.
+ */
 export interface UnseenLibrary {
   readonly name: string
   readonly version: string

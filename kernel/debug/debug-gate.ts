@@ -65,10 +65,11 @@ export type DebugDecision =
 const directVersions: readonly string[] = ['1.1', '2']
 
 /**
- * The one gate of all debug output: headers, error details, toolbar and profiler. It allows a client only in debug mode,
- * for a request whose host, version and header fields are valid, from a peer on this machine (or a listed one), under a host
- * name of this machine (or a listed one), whose program runs as the user of the server (or a listed one), and never through
- * a proxy that is not trusted. A proxy shows itself by its header fields, by HTTP/1.0, or by its user. The key is checked separately.
+ * The one gate of all debug output: headers, error details, toolbar and profiler. It allows a client
+ * only in debug mode, for a request whose host, version and header fields are valid, from a peer on
+ * this machine (or a listed one), under a host name of this machine (or a listed one), whose program
+ * runs as the user of the server (or a listed one), and never through a proxy that is not trusted. A
+ * proxy shows itself by its header fields, by HTTP/1.0, or by its user. The key is checked separately.
  */
 export function decideDebugAccess(request: Request, policy: DebugPolicy, user: PeerUser): DebugDecision {
   if (!policy.isDebug) return refuse('debug is off', 'APP_ENV=dev APP_DEBUG=1')
@@ -175,8 +176,9 @@ export class DebugGate {
   }
 
   /**
-   * Finds the user of a connection, if its client may see debug output by all other rules. It takes some milliseconds, once
-   * for each connection. The server calls it before the first request is handled, so the request's time does not include it.
+   * Finds the user of a connection, if its client may see debug output by all other rules. It
+   * takes some milliseconds, once for each connection. The server calls it before the first
+   * request is handled, so the request's time does not include it.
    */
   identify(request: Request): void {
     const { connection } = request
@@ -352,8 +354,8 @@ const userColumn = 4
 const inodeColumn = 6
 
 /**
- * Looks for the socket with these ends. A row without an inode (closed by its process, or waiting for late packets) has no
- * user: it says 0, which is root's.
+ * Looks for the socket with these ends. A row without an inode (closed by its process, or waiting
+ * for late packets) has no user: it says 0, which is root's.
  */
 class RowSearch {
   user: PeerUser = 'none'

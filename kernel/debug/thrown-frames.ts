@@ -25,9 +25,9 @@ export class ThrownFrames {
   }
 
   /**
-   * The error of a controller without a frame of the application gets the definition of the controller as its
-   * first frame: something that is not an error was thrown, or the result of the controller is no response. A mistake of the client
-   * stays as it is.
+   * The error of a controller without a frame of the application gets the definition of the
+   * controller as its first frame: something that is not an error was thrown, or the result of the
+   * controller is no response. A mistake of the client stays as it is.
    */
   locate(error: FlatError, request: Request): FlatError {
     if ((error.status ?? 500) < 500 || errorChain(error).some(({ frames }) => frames.some(this.#isOwn))) return error
@@ -39,7 +39,10 @@ export class ThrownFrames {
     return this.#isOwn(frame) ? { ...error, frames: [frame, ...error.frames] } : error
   }
 
-  /** The innermost frame of the application: of the error, of those that it gathers, or of its causes. Without one, its first frame. */
+  /**
+   * The innermost frame of the application: of the error, of those that it gathers, or of its
+   * causes. Without one, its first frame.
+   */
   find(error: FlatError, request: Request): StackFrame | undefined {
     const located = this.locate(error, request)
     return (

@@ -28,15 +28,15 @@ import {
 /** The options of {@link toFetchHandler}. */
 export interface FetchHandlerOptions<context extends readonly unknown[]> {
   /**
-   * The connection of a request, best the socket itself; at least the address of the client. `context` are the other arguments of
-   * the handler, in which a server passes it. Without a socket, no client gets debug output.
+   * The connection of a request, best the socket itself; at least the address of the client. `context` are the
+   * other arguments of the handler, in which a server passes it. Without a socket, no client gets debug output.
    */
   readonly connection?: (request: globalThis.Request, ...context: context) => Connection | undefined
 }
 
 /**
- * A handler of the Fetch API that answers with a kernel, for other servers, other frameworks and tests. Bodies are streams in both
- * directions. `kernel.terminate` is dispatched when the body was read to its end, or was cancelled.
+ * A handler of the Fetch API that answers with a kernel, for other servers, other frameworks and tests. Bodies are
+ * streams in both directions. `kernel.terminate` is dispatched when the body was read to its end, or was cancelled.
  */
 export function toFetchHandler<context extends readonly unknown[] = []>(
   { app }: { readonly app: Application },
@@ -60,8 +60,8 @@ export function toFetchHandler<context extends readonly unknown[] = []>(
 }
 
 /**
- * The messages that are not answered yet. Without it, nothing may refer to a message whose code waits, and the signal of a message
- * that was collected is never aborted.
+ * The messages that are not answered yet. Without it, nothing may refer to a message whose code
+ * waits, and the signal of a message that was collected is never aborted.
  */
 const open = new Set<globalThis.Request>()
 
@@ -280,9 +280,9 @@ class FetchReply extends Writable implements ReplyTarget {
 export type FetchHandler = (request: globalThis.Request) => globalThis.Response | Promise<globalThis.Response>
 
 /**
- * Mounts a handler of the Fetch API: it answers all requests for a path and for the paths below it, with every method.
- * `mountFetchHandler(routes, '/api', hono.fetch)`. Bodies are streams in both directions. The URL of its request has the
- * whole path: a Hono application has `basePath('/api')`.
+ * Mounts a handler of the Fetch API: it answers all requests for a path and for the paths below it,
+ * with every method. `mountFetchHandler(routes, '/api', hono.fetch)`. Bodies are streams in both
+ * directions. The URL of its request has the whole path: a Hono application has `basePath('/api')`.
  *
  * @throws MOUNT_HANDLER_INVALID MOUNT_PATH_INVALID ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN
  */
@@ -302,8 +302,8 @@ export function mountFetchHandler(
 }
 
 /**
- * The request of the Fetch API for a request of the kernel, with its stream, and with a signal that is aborted when the client
- * leaves. The URL has the origin that the client sees, and the path that the routes see.
+ * The request of the Fetch API for a request of the kernel, with its stream, and with a signal that is aborted
+ * when the client leaves. The URL has the origin that the client sees, and the path that the routes see.
  *
  * @throws MOUNT_URL_INVALID (400) BODY_TOO_LARGE (413) BODY_UNAVAILABLE
  */
@@ -333,8 +333,8 @@ function toFetchHeaders(fields: Request['headers'], hasBody: boolean): globalThi
 }
 
 /**
- * The response of the kernel for the result of a handler of the Fetch API, at a path. A body that is there at once has a
- * Content-Length; all others are streams.
+ * The response of the kernel for the result of a handler of the Fetch API, at a path. A body that
+ * is there at once has a Content-Length; all others are streams.
  *
  * @throws MOUNT_RESPONSE_INVALID
  */
@@ -383,8 +383,8 @@ function toWebStream(stream: Readable): ReadableStream<Uint8Array> {
 const shortLimit = 64 * 1024
 
 /**
- * The content of a stream of the web: bytes, if all of it is there within a turn of the event loop, as for a text or JSON; else a
- * stream of node. Rejects if the stream fails at once.
+ * The content of a stream of the web: bytes, if all of it is there within a turn of the event
+ * loop, as for a text or JSON; else a stream of node. Rejects if the stream fails at once.
  */
 async function fromWebStream(stream: ReadableStream<Uint8Array>): Promise<Uint8Array | Readable> {
   const reader = stream.getReader()

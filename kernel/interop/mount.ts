@@ -47,12 +47,14 @@ export const MOUNT_RESPONSE_INVALID: CodedErrorClass<[path: string, found: strin
 )
 
 /**
- * Other members of a mount's route, such as its `priority`, or `defaults: { _body_limit: 1e8 }`. Its default name is that of
- * its path: `api_v1` for `/api/v1`.
+ * Other members of a mount's route, such as its `priority`, or `defaults: { _body_limit: 1e8 }`.
+ * Its default name is that of its path: `api_v1` for `/api/v1`.
  */
 export type MountOptions = Partial<Omit<RouteDefinition, 'path' | 'controller'>>
 
-/** A function; Node.js runs TypeScript without a check of its types. @throws MOUNT_PATH_INVALID MOUNT_HANDLER_INVALID */
+/**
+ * A function; Node.js runs TypeScript without a check of its types. @throws MOUNT_PATH_INVALID MOUNT_HANDLER_INVALID
+ */
 export function checkHandler(path: string, handler: unknown): void {
   if (typeof path !== 'string') throw new MOUNT_PATH_INVALID([describeValue(path), 'a path is a text'])
   if (typeof handler !== 'function') throw new MOUNT_HANDLER_INVALID([path, describeValue(handler)])
@@ -82,14 +84,20 @@ export function addMount(routes: Routes, path: string, options: MountOptions, co
 /** A segment that URLs resolve. */
 const dotSegment = /\/(?:\.|%2e){1,2}(?:\/|$)/i
 
-/** A handler may resolve the path: it would see one that no route and no listener has seen. @throws MOUNT_URL_INVALID (400) */
+/**
+ * A handler may resolve the path: it would see one that no route and no listener has seen. @throws
+ * MOUNT_URL_INVALID (400)
+ */
 export function checkSegments({ rawPath }: Request): void {
   if (dotSegment.test(rawPath)) throw new MOUNT_URL_INVALID(['its path has a segment "." or ".."'])
 }
 
 const requests = new WeakMap<object, Request>()
 
-/** Keeps each message as long as its request: the signal of a message of the Fetch API that was collected is never aborted. */
+/**
+ * Keeps each message as long as its request: the signal of a message of the Fetch API that was
+ * collected is never aborted.
+ */
 const messages = new WeakMap<Request, object>()
 
 /** Remembers the request for which a message of a mounted handler was made. */
@@ -99,8 +107,8 @@ export function rememberRequest(message: object, request: Request): void {
 }
 
 /**
- * The request of the kernel behind a request that a mounted handler gets: its session, its attributes, and the address of
- * its client. The argument is the very object that the handler was called with, such as `c.req.raw` in Hono.
+ * The request of the kernel behind a request that a mounted handler gets: its session, its attributes, and the address
+ * of its client. The argument is the very object that the handler was called with, such as `c.req.raw` in Hono.
  */
 export function kernelRequestOf(message: object): Request | undefined {
   return requests.get(message)

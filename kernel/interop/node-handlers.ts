@@ -25,8 +25,8 @@ import {
 } from './mount.ts'
 
 /**
- * A handler of node:http: an application of Express, a `RequestListener`, or middleware of Connect, which calls `next` for a request
- * that it does not answer.
+ * A handler of node:http: an application of Express, a `RequestListener`, or middleware of
+ * Connect, which calls `next` for a request that it does not answer.
  */
 export type NodeHandler = (
   request: IncomingMessage,
@@ -35,9 +35,9 @@ export type NodeHandler = (
 ) => unknown
 
 /**
- * Mounts a handler of node:http: it answers all requests for a path and for the paths below it, with every method.
- * `mountNodeHandler(routes, '/legacy', express)`. As in Express, its `req.url` is without the path, and `req.originalUrl` is
- * whole. `next()` is answered by 404, and `next(error)` by the error page.
+ * Mounts a handler of node:http: it answers all requests for a path and for the paths below it, with every
+ * method. `mountNodeHandler(routes, '/legacy', express)`. As in Express, its `req.url` is without the
+ * path, and `req.originalUrl` is whole. `next()` is answered by 404, and `next(error)` by the error page.
  *
  * @throws MOUNT_HANDLER_INVALID MOUNT_PATH_INVALID ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN
  */
@@ -117,9 +117,10 @@ const defaultPriority = 40
 const responsePriority = -1000
 
 /**
- * Adds middleware of Connect or Express to all requests: `addNodeMiddleware(dispatcher, helmet())`. If it calls `next()`, the kernel
- * handles the request, and its response is written to `res`: headers that the middleware has set stay, and functions of `res`
- * that it has replaced are called. `priority` is that of its listener of `kernel.request`; by default it is before routing.
+ * Adds middleware of Connect or Express to all requests: `addNodeMiddleware(dispatcher, helmet())`.
+ * If it calls `next()`, the kernel handles the request, and its response is written to `res`:
+ * headers that the middleware has set stay, and functions of `res` that it has replaced are called.
+ * `priority` is that of its listener of `kernel.request`; by default it is before routing.
  */
 export function addNodeMiddleware(
   dispatcher: EventDispatcher,
@@ -230,8 +231,9 @@ interface MountedUrl {
 }
 
 /**
- * The messages that a handler of node gets for a request, and the response that it makes. They are real messages of node:http on a
- * socket of their own, so that all listeners see the response before it is sent, and errors can become error pages.
+ * The messages that a handler of node gets for a request, and the response that it makes. They are
+ * real messages of node:http on a socket of their own, so that all listeners see the response
+ * before it is sent, and errors can become error pages.
  */
 class NodeMessages {
   readonly incoming: IncomingMessage
@@ -311,7 +313,9 @@ class NodeMessages {
     }
   }
 
-  /** The handler may answer an error of the body, and read the rest: `destroy` would close the socket of its response. */
+  /**
+   * The handler may answer an error of the body, and read the rest: `destroy` would close the socket of its response.
+   */
   #failBody(error: unknown): void {
     const { incoming } = this
     // The client has left: the handler has that error.
@@ -460,7 +464,10 @@ function setHeaders(outgoing: ServerResponse, headers: unknown): void {
   for (let at = 0; at < fields.length; at += 2) outgoing.appendHeader(String(fields[at]), String(fields[at + 1]))
 }
 
-/** The socket of the messages that a handler of node gets: it has the client of the request, and passes on the bytes of the body. */
+/**
+ * The socket of the messages that a handler of node gets: it has the client of the request, and
+ * passes on the bytes of the body.
+ */
 class HandlerSocket extends Duplex {
   readonly remoteAddress: string
   readonly encrypted: boolean

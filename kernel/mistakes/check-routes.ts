@@ -39,7 +39,8 @@ const routeAttributes: ShapeOf<
 }
 
 /**
- * Refuses a route whose controller cannot answer, or whose defaults would have no effect: a request would be the first to notice.
+ * Refuses a route whose controller cannot answer, or whose defaults would have no effect: a
+ * request would be the first to notice.
  *
  * @throws ROUTE_DEFINITION_INVALID
  */

@@ -2,14 +2,17 @@ import { listMethods } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
 import { nearestNames, suggestNames } from '../../lib/text/mistakes.ts'
 
-/** The end of a message about the failed step of a bundle: what is right, if it uses a service that does not exist, or in a wrong way. */
+/**
+ * The end of a message about the failed step of a bundle: what is right, if it uses a service that
+ * does not exist, or in a wrong way.
+ */
 export function adviseOnStep(cause: unknown, services: object, step: unknown): string {
   return adviseOnServices(cause, services) || adviseOnParameter(cause, services, step)
 }
 
 /**
- * The end of a message of the engine about a function that a service does not have, or about a name that is a service: what is
- * right. The message quotes the code, in which most variables have the names of their services.
+ * The end of a message of the engine about a function that a service does not have, or about a name that is a
+ * service: what is right. The message quotes the code, in which most variables have the names of their services.
  */
 function adviseOnServices(cause: unknown, services: object): string {
   const message = String(readProperty(cause, 'message'))

@@ -49,13 +49,14 @@ export class Exchange {
   /** Whether the whole response was sent, or the connection was made a WebSocket. */
   get wasSent(): boolean {
     const { req, writableFinished } = this.target
-    // Before version 24, `writableFinished` is also true if the connection was destroyed before the end of the response.
+    // Before version 24, `writableFinished` is also true if the connection was destroyed before
+    // the end of the response.
     return this.isUpgraded || (writableFinished && (!req.socket.destroyed || req.socket.writableFinished))
   }
 
   /**
-   * Called from time to time: ends the exchange of a closed connection, and begins to watch an open one for traffic. Returns
-   * whether the request waits too long for its response.
+   * Called from time to time: ends the exchange of a closed connection, and begins to watch an
+   * open one for traffic. Returns whether the request waits too long for its response.
    */
   watch({ answerTimeout, idleTimeout }: ExchangeTimeouts): boolean {
     const { socket } = this.target.req
@@ -73,8 +74,9 @@ export class Exchange {
 }
 
 /**
- * The exchanges whose responses are not sent yet, in the order of their arrival. A client may send several requests over
- * one connection (pipelining). A linked list: a map of keys that live for a moment keeps the garbage collector busy.
+ * The exchanges whose responses are not sent yet, in the order of their arrival. A client may send
+ * several requests over one connection (pipelining). A linked list: a map of keys that live for a
+ * moment keeps the garbage collector busy.
  */
 export class Exchanges implements Iterable<Exchange> {
   #first: Exchange | undefined

@@ -56,8 +56,9 @@ export function isKernelServer(server: object): boolean {
 }
 
 /**
- * Starts to listen, and returns the URL of the server. A socket is the file descriptor of one that is bound already: another
- * process has it as well, so connections wait while no process listens. @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED
+ * Starts to listen, and returns the URL of the server. A socket is the file descriptor of one that
+ * is bound already: another process has it as well, so connections wait while no process listens.
+ * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED
  */
 export async function listen(
   server: Server | TlsServer,
@@ -87,8 +88,8 @@ export interface ClosingTimes {
   /** The time for another request on an idle connection. */
   readonly linger?: number
   /**
-   * Called when the server accepts no connections any more, so that another process may. Idle connections are closed before, in
-   * spite of the linger time: that is then for the first request of a new connection.
+   * Called when the server accepts no connections any more, so that another process may. Idle connections
+   * are closed before, in spite of the linger time: that is then for the first request of a new connection.
    */
   readonly onReplaceable?: () => void
 }
@@ -97,9 +98,10 @@ export interface ClosingTimes {
 const shortTurn = 0.05
 
 /**
- * Closes the listening socket as soon as no client waits on it: the system would reset the connections that it has opened for
- * clients, and with them the requests that were sent. Each turn of the event loop accepts what waits; after two short turns
- * without a new connection the socket closes. Requests should not be handled meanwhile: that makes turns long.
+ * Closes the listening socket as soon as no client waits on it: the system would reset the
+ * connections that it has opened for clients, and with them the requests that were sent. Each turn
+ * of the event loop accepts what waits; after two short turns without a new connection the socket
+ * closes. Requests should not be handled meanwhile: that makes turns long.
  */
 export async function stopAccepting(server: Server): Promise<void> {
   let quiet = 0
@@ -121,7 +123,10 @@ export async function stopAccepting(server: Server): Promise<void> {
 /** Milliseconds between two checks for idle connections. */
 const sweepInterval = 50
 
-/** Milliseconds in which the first byte of a connection arrives: its client may have connected just before the server closed. */
+/**
+ * Milliseconds in which the first byte of a connection arrives: its client may have connected just
+ * before the server closed.
+ */
 const firstByteTime = 500
 
 /** Whether no request has begun to arrive on a connection. */
@@ -129,7 +134,10 @@ function isSilent({ bytesRead }: Socket): boolean {
   return bytesRead === 0
 }
 
-/** Closes idle connections but silent ones, which Node counts among them from version 26 on, and among the busy ones before. */
+/**
+ * Closes idle connections but silent ones, which Node counts among them from version 26 on, and
+ * among the busy ones before.
+ */
 function closeIdle(server: Server, sockets: ReadonlySet<Socket>): void {
   const spared = [...sockets].filter(isSilent)
   // While Node closes idle connections, their method `destroy` has no effect.
@@ -139,8 +147,9 @@ function closeIdle(server: Server, sockets: ReadonlySet<Socket>): void {
 }
 
 /**
- * Waits until all connections of a server that has stopped to accept are closed: idle ones after the linger time, all others at
- * the deadline. The sockets are those of the connections, and of their TLS. Returns the number of connections that were cut off.
+ * Waits until all connections of a server that has stopped to accept are closed: idle ones after
+ * the linger time, all others at the deadline. The sockets are those of the connections, and of
+ * their TLS. Returns the number of connections that were cut off.
  */
 export async function closeConnections(
   server: Server,

@@ -7,17 +7,18 @@ import type { BodyReader, DirectStream } from '../../lib/body/body-source.ts'
 import { UpgradableMessage } from './websocket-upgrade.ts'
 
 /**
- * Messages of node:http with less work. Node prepares a message for any code that may use it; here only this server does.
- * These steps are left out, and the bytes of each response stay the same:
+ * Messages of node:http with less work. Node prepares a message for any code that may use it; here
+ * only this server does. These steps are left out, and the bytes of each response stay the same:
  *
  * - the object of all header fields, until the server has the message: before, Node itself reads two of them;
  * - the end of the stream of a request without a body, unless there is a listener for it;
  * - the events of the stream of a body that the server reads into memory;
- * - a second check of the fields of a response: `Headers` has checked them, and is the only guard against response splitting;
+ * - a second check of the fields of a response: `Headers` has checked them, and is the only guard
+ *   against response splitting;
  * - separate writes of the head and the text of a response.
  *
- * They use internals of Node, such as `_header`. {@link fastMessageClasses} tries them once, and takes Node's own classes if
- * they have changed.
+ * They use internals of Node, such as `_header`. {@link fastMessageClasses} tries them once, and
+ * takes Node's own classes if they have changed.
  */
 export class FastMessage extends UpgradableMessage implements DirectStream {
   static {
@@ -145,12 +146,17 @@ const { _dump: dump } = IncomingMessage.prototype as unknown as { _dump(): void 
 const startChannel = channel('http.server.request.start')
 const { emit } = EventEmitter.prototype
 
-/** Whether code outside Node and this server sees a message before the server: it subscribes to a channel, or wraps `emit`. */
+/**
+ * Whether code outside Node and this server sees a message before the server: it subscribes to a
+ * channel, or wraps `emit`.
+ */
 function isObserved(socket: Socket & { server?: EventEmitter }): boolean {
   return startChannel.hasSubscribers || socket.server?.emit !== emit
 }
 
-/** The fields that Node reads of a message of HTTP/1.1 before the server has it. One object, as Node does not keep it. */
+/**
+ * The fields that Node reads of a message of HTTP/1.1 before the server has it. One object, as Node does not keep it.
+ */
 const early: IncomingMessage['headers'] = { host: undefined, expect: undefined }
 
 function readEarly(raw: readonly string[]): IncomingMessage['headers'] {
@@ -182,8 +188,8 @@ interface Internals {
 /** A response whose head and ASCII text are sent in one write. See {@link FastMessage}. */
 export class FastResponse extends ServerResponse {
   /**
-   * Sends a response that keeps the connection. The fields are checked, and have the Content-Length of the text. Returns `false`
-   * if this is no usual response: Node has to send it.
+   * Sends a response that keeps the connection. The fields are checked, and have the
+   * Content-Length of the text. Returns `false` if this is no usual response: Node has to send it.
    */
   sendText(status: number, checked: readonly string[], text: string): boolean {
     const internals = this as unknown as Internals
@@ -240,7 +246,10 @@ function isSpecial(name: string): boolean {
 
 let date = ''
 
-/** The value of the field Date (RFC 9110, section 6.6.1), kept until the next second, as Node keeps its own: to read the clock costs more. */
+/**
+ * The value of the field Date (RFC 9110, section 6.6.1), kept until the next second, as Node keeps
+ * its own: to read the clock costs more.
+ */
 function dateNow(): string {
   if (date === '') {
     const now = new Date()

@@ -49,8 +49,8 @@ export interface NodeServerOptions {
    */
   readonly idleTimeout?: number
   /**
-   * Whether requests and responses are objects of Node's own classes: slower, for tools that change these classes. `false` by
-   * default.
+   * Whether requests and responses are objects of Node's own classes: slower, for tools that
+   * change these classes. `false` by default.
    */
   readonly nodeMessages?: boolean
 }
@@ -82,8 +82,8 @@ export class NodeServer {
   }
 
   /**
-   * Starts to listen and returns the URL. With port 0 the system chooses a free port. A socket that is bound already, by its
-   * file descriptor, takes the place of host and port.
+   * Starts to listen and returns the URL. With port 0 the system chooses a free port. A socket
+   * that is bound already, by its file descriptor, takes the place of host and port.
    *
    * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
    */
@@ -93,8 +93,8 @@ export class NodeServer {
     const server = await createServer((message, target) => this.#receive(message, target), identity, messages)
     // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
     server.on('checkContinue', (message, target) => this.#receive(message, target, true))
-    // Node removes its listeners from this connection. An error without a listener would end the process, and a client that
-    // does not read an earlier response would keep it in memory.
+    // Node removes its listeners from this connection. An error without a listener would end the
+    // process, and a client that does not read an earlier response would keep it in memory.
     server.on('connect', (_message, socket) => {
       socket.on('error', () => undefined).on('timeout', () => socket.destroy())
       socket.resume()
@@ -143,7 +143,10 @@ export class NodeServer {
     signals.emit('server.closed', undefined)
   }
 
-  /** Handles a request that another server of this process has received. The result may be a promise of the end of this work. */
+  /**
+   * Handles a request that another server of this process has received. The result may be a
+   * promise of the end of this work.
+   */
   readonly receive: (message: IncomingMessage, target: ServerResponse) => void = (message, target) =>
     this.#receive(message, target)
 
@@ -162,7 +165,8 @@ export class NodeServer {
     const exchange = this.#exchanges.begin(request, target)
     this.#app.debugGate.identify(request)
     const { kernel } = this.#app
-    // While draining, a promise gives the parser a turn to read a later request that came with this one: `isLast` asks for it.
+    // While draining, a promise gives the parser a turn to read a later request that came with
+    // this one: `isLast` asks for it.
     const answer = this.#isDraining ? kernel.handle(request) : kernel.answer(request)
     // The promise of a main request never rejects.
     return after(answer, exchange, this.#respond)
@@ -257,7 +261,9 @@ export class NodeServer {
     }
   }
 
-  /** Writes another response in place of one whose head could not be written. Node keeps the text of the refused status. */
+  /**
+   * Writes another response in place of one whose head could not be written. Node keeps the text of the refused status.
+   */
   #replace(exchange: Exchange, response: Response): void {
     exchange.target.statusMessage = ''
     this.#write(exchange, response)
@@ -318,7 +324,9 @@ export class NodeServer {
     else socket.destroy()
   }
 
-  /** Answers an overdue request with 503, and drops its own response: without an answer, an exchange would never end. */
+  /**
+   * Answers an overdue request with 503, and drops its own response: without an answer, an exchange would never end.
+   */
   #watch(exchange: Exchange): void {
     if (!exchange.watch(this.#options)) return
     const { request, target } = exchange

@@ -65,9 +65,9 @@ export interface StreamProgress {
 }
 
 /**
- * Sets and returns the Content-Length of texts and bytes; no other code sets it. The application sets that of a stream,
- * if it is known. HEAD gets the headers of GET. A status without a body has no length, but 205 has the length 0 (RFC 9110,
- * sections 8.6 and 15.3.6).
+ * Sets and returns the Content-Length of texts and bytes; no other code sets it. The application
+ * sets that of a stream, if it is known. HEAD gets the headers of GET. A status without a body has
+ * no length, but 205 has the length 0 (RFC 9110, sections 8.6 and 15.3.6).
  */
 export function setContentLength({ body, headers, status }: Response): number | undefined {
   if ((isBodiless(status) && status !== 205) || body instanceof Readable) return undefined
@@ -84,8 +84,8 @@ function writeHead(target: ReplyTarget, { headers, status }: Response): void {
 }
 
 /**
- * A `Connection` field with `close` ends the connection. Node keeps that of a response whose field is another, such as the
- * field of a 426.
+ * A `Connection` field with `close` ends the connection. Node keeps that of a response whose field
+ * is another, such as the field of a 426.
  */
 function agreeOnEnd(target: ReplyTarget, headers: Headers): void {
   const connection = headers.get('connection')

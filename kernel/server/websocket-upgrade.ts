@@ -10,22 +10,24 @@ import { Response } from '../../lib/http/response.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 
 /**
- * Completes a WebSocket handshake: `handleUpgrade` of a library such as ws takes these values. An error is logged, and the
- * socket is destroyed.
+ * Completes a WebSocket handshake: `handleUpgrade` of a library such as ws takes these values. An
+ * error is logged, and the socket is destroyed.
  */
 export type UpgradeHandler = (message: IncomingMessage, socket: Duplex, head: Buffer) => unknown
 
 /** The options of an upgrade. */
 export interface WebSocketUpgradeOptions {
-  /** Other origins whose pages may connect, such as `https://app.example.org`. By default only pages of this origin may. */
+  /**
+   * Other origins whose pages may connect, such as `https://app.example.org`. By default only pages of this origin may.
+   */
   readonly origins?: readonly string[]
 }
 
 const optionShape: ShapeOf<WebSocketUpgradeOptions> = { origins: ['string'] }
 
 /**
- * A response that makes a WebSocket of the connection. The request is routed and guarded like any other, and its session can
- * be read; then the library of the application gets the socket:
+ * A response that makes a WebSocket of the connection. The request is routed and guarded like any
+ * other, and its session can be read; then the library of the application gets the socket:
  *
  *     new WebSocketUpgrade(request, (message, socket, head) => {
  *       sockets.handleUpgrade(message, socket, head, client => greet(client))
@@ -79,8 +81,8 @@ function asksForWebSocket({
 }
 
 /**
- * A message for a server that upgrades connections only to WebSockets. Node asks the property `upgrade` whether it shall
- * stop parsing the connection: for other protocols, such as h2c, the request is answered as if it had not asked.
+ * A message for a server that upgrades connections only to WebSockets. Node asks the property `upgrade` whether it
+ * shall stop parsing the connection: for other protocols, such as h2c, the request is answered as if it had not asked.
  */
 export class UpgradableMessage extends IncomingMessage {
   /** Not a private field: the constructor of the base class sets `upgrade` before such a field exists. */
@@ -103,8 +105,9 @@ function isHandshake({ httpVersion, method = '', rawHeaders }: IncomingMessage):
 const nextRequestTime = 5_000
 
 /**
- * The target of the response to a WebSocket handshake. Node has given the socket away, so this object does the work of Node's
- * server: it passes the socket to the handler of an upgrade, or it sends a usual response, and gives the socket back.
+ * The target of the response to a WebSocket handshake. Node has given the socket away, so this
+ * object does the work of Node's server: it passes the socket to the handler of an upgrade, or it
+ * sends a usual response, and gives the socket back.
  */
 export class Handshake extends ServerResponse {
   readonly #socket: Socket

@@ -6,8 +6,8 @@ export const workerVariable = 'SINFONIETTA_WORKER'
 let number: number | undefined
 
 /**
- * The number of this worker, from 1 to the number of workers; 1 without workers. The worker that takes the place of another one, after
- * a reload or a crash, has its number: the id of `node:cluster` is new each time.
+ * The number of this worker, from 1 to the number of workers; 1 without workers. The worker that takes the
+ * place of another one, after a reload or a crash, has its number: the id of `node:cluster` is new each time.
  */
 export function workerNumber(): number {
   number ??= takeNumber()

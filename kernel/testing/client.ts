@@ -325,7 +325,10 @@ export class OpenResponse {
   #text = ''
   #closing: Promise<void> | undefined
 
-  /** `kernel` is the kernel that made the response; it dispatches `kernel.terminate` at the end. `leave` closes the connection. */
+  /**
+   * `kernel` is the kernel that made the response; it dispatches `kernel.terminate` at the end.
+   * `leave` closes the connection.
+   */
   constructor(request: Request, response: Response, kernel: HttpKernel, leave: () => void) {
     const { body, headers, status } = response
     this.status = status

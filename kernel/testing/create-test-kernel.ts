@@ -35,7 +35,9 @@ export interface TestKernelOptions {
   readonly bundles: readonly Bundle[]
   /** Texts of settings, also of the bundles, in addition to the defaults of a development environment. */
   readonly variables?: Readonly<Record<string, string>>
-  /** The directory of the application; the working directory by default. It may be empty: the package has its own files. */
+  /**
+   * The directory of the application; the working directory by default. It may be empty: the package has its own files.
+   */
   readonly directory?: string
   /** The event dispatcher, such as a `RecordingDispatcher`. */
   readonly dispatcher?: EventDispatcher

@@ -238,7 +238,9 @@ export interface TestBody {
 
 const kinds = ['body', 'json', 'form', 'upload'] as const
 
-/** Encodes a body, by default with the type that suits it; `undefined` without a body. @throws TypeError for two bodies */
+/**
+ * Encodes a body, by default with the type that suits it; `undefined` without a body. @throws TypeError for two bodies
+ */
 function encodeBody(init: TestBody, contentType: string | null): BodySource | undefined {
   const given = kinds.filter(kind => init[kind] !== undefined)
   if (given.length > 1) throw new TypeError(`A request has one body: give either ${given.join(' or ')}.`)

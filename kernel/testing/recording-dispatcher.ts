@@ -31,8 +31,8 @@ export interface RecordedDispatch<event extends Event = Event> {
 }
 
 /**
- * An event dispatcher that remembers its dispatches and the calls of listeners, in order. Otherwise it works like any other:
- * use it for a single listener, or pass it to `createTestKernel`.
+ * An event dispatcher that remembers its dispatches and the calls of listeners, in order. Otherwise
+ * it works like any other: use it for a single listener, or pass it to `createTestKernel`.
  */
 export class RecordingDispatcher extends TraceableEventDispatcher {
   readonly #recorder: Recorder

@@ -91,9 +91,9 @@ export function collectBytes(
 }
 
 /**
- * Passes the chunks of a body to `take`, one after the other, and resolves at the end of the body. A promise from `take`
- * pauses the stream until it is fulfilled. When this promise settles, no `take` runs, and the stream is paused and not
- * destroyed.
+ * Passes the chunks of a body to `take`, one after the other, and resolves at the end of the body.
+ * A promise from `take` pauses the stream until it is fulfilled. When this promise settles, no
+ * `take` runs, and the stream is paused and not destroyed.
  * @throws BODY_TOO_LARGE (413) if the declared length exceeds `limit` bytes, or as soon as the chunks do
  * @throws BODY_TRUNCATED (400) if the stream fails, closes early, or ends before its declared length
  */

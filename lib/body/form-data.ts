@@ -4,7 +4,10 @@ import { copyFile, lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import path, { dirname } from 'node:path'
 import { BODY_CHARSET_UNSUPPORTED, BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
 
-/** The fields of a form in the order in which they were sent: text or uploaded files. Members are named as in the Fetch API. */
+/**
+ * The fields of a form in the order in which they were sent: text or uploaded files. Members are
+ * named as in the Fetch API.
+ */
 export class FormData implements Iterable<[string, string | UploadedFile]> {
   readonly #fields: [string, string | UploadedFile][] = []
 
@@ -64,10 +67,10 @@ export function isChosen({ name, size }: UploadedFile): boolean {
 }
 
 /**
- * Parses a form of the type `application/x-www-form-urlencoded` by the URL Standard: a byte order mark or a question mark at its
- * beginning belongs to the first name. Brackets in a name, as in `a[b]`, have no special meaning. Other than in the standard,
- * bytes that are not UTF-8 are refused: a replaced character would be another name or value. `charset` is another charset than UTF-8
- * that the client names, for the error.
+ * Parses a form of the type `application/x-www-form-urlencoded` by the URL Standard: a byte order mark or a
+ * question mark at its beginning belongs to the first name. Brackets in a name, as in `a[b]`, have no special
+ * meaning. Other than in the standard, bytes that are not UTF-8 are refused: a replaced character would be
+ * another name or value. `charset` is another charset than UTF-8 that the client names, for the error.
  * @throws BODY_FIELDS_TOO_MANY (413) before anything is parsed; empty fields count, too
  * @throws BODY_FORM_INVALID (400), or BODY_CHARSET_UNSUPPORTED (415) with a charset, if escaped bytes are not UTF-8
  */
@@ -108,8 +111,8 @@ const staleAfter = 3_600_000
 const inUse = new Set<string>()
 
 /**
- * Removes a temporary file or directory of a request at the exit of the process, unless {@link noteRemoval} was called before: the process
- * may end before the request. A process that is killed removes nothing.
+ * Removes a temporary file or directory of a request at the exit of the process, unless {@link noteRemoval}
+ * was called before: the process may end before the request. A process that is killed removes nothing.
  */
 export function removeAtExit(file: string): void {
   if (inUse.size === 0) process.on('exit', removeAll)
@@ -141,7 +144,9 @@ export class TemporaryFiles {
     this.#parent = parent
   }
 
-  /** A new, unguessable path. mkdtemp creates the directory with mode 0700, so no other user can create a file in it. */
+  /**
+   * A new, unguessable path. mkdtemp creates the directory with mode 0700, so no other user can create a file in it.
+   */
   async createPath(): Promise<string> {
     this.#directory ??= this.#createDirectory()
     return path.join(await this.#directory, randomUUID())
@@ -164,8 +169,8 @@ export class TemporaryFiles {
 }
 
 /**
- * Removes the directories that killed processes have left: those of the same user that have not changed for an hour. Other
- * things with such a name, such as links, stay. Never rejects.
+ * Removes the directories that killed processes have left: those of the same user that have not
+ * changed for an hour. Other things with such a name, such as links, stay. Never rejects.
  */
 export async function sweepTemporaryFiles(parent: string, now: number = Date.now()): Promise<void> {
   const names = await readdir(parent).catch(() => [])

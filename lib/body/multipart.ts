@@ -15,8 +15,8 @@ type PartEvent =
 const headLimit = 8 * 1024
 
 /**
- * Splits the bytes of a multipart form into its parts, wherever the chunks are cut (RFC 2046, 5.1.1). It is strict: only
- * text before the first and after the last delimiter is skipped, and nothing is repaired.
+ * Splits the bytes of a multipart form into its parts, wherever the chunks are cut (RFC 2046, 5.1.1). It
+ * is strict: only text before the first and after the last delimiter is skipped, and nothing is repaired.
  */
 class MultipartSplitter {
   readonly #delimiter: Buffer
@@ -113,8 +113,8 @@ interface PartHead {
 }
 
 /**
- * Parses the header lines of a part (RFC 7578, 4). A line that begins with a blank continues the line before it (RFC 5322,
- * 2.2.3).
+ * Parses the header lines of a part (RFC 7578, 4). A line that begins with a blank continues the
+ * line before it (RFC 5322, 2.2.3).
  *
  * @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400)
  */
@@ -170,9 +170,9 @@ function toFileName(sent: string): string {
 const maxParameters = 10
 
 /**
- * Parses the parameters of a header value such as `form-data; name="a"; filename="b"`, with names in lower case (RFC 9110,
- * 5.6.6); `undefined` if they are malformed, repeated or too many. Browsers send a backslash as it is, so `name="a\"` ends
- * with one. It escapes a quote only where the quote cannot be the end, as in `name="a\"b"`.
+ * Parses the parameters of a header value such as `form-data; name="a"; filename="b"`, with names in lower case
+ * (RFC 9110, 5.6.6); `undefined` if they are malformed, repeated or too many. Browsers send a backslash as it is,
+ * so `name="a\"` ends with one. It escapes a quote only where the quote cannot be the end, as in `name="a\"b"`.
  */
 export function parseParameters(value: string): Map<string, string> | undefined {
   const parameters = new Map<string, string>()
@@ -220,9 +220,9 @@ function quote(text: string): string {
 const batchSize = 64 * 1024
 
 /**
- * Parses a form of the type `multipart/form-data` while it comes in (RFC 7578). A part with a file name is written to a
- * temporary file, any other is text in UTF-8. `limit` is the size of the whole form in bytes. After a rejection nothing is
- * read or written, and the caller removes the files.
+ * Parses a form of the type `multipart/form-data` while it comes in (RFC 7578). A part with a file
+ * name is written to a temporary file, any other is text in UTF-8. `limit` is the size of the whole
+ * form in bytes. After a rejection nothing is read or written, and the caller removes the files.
  * @throws BODY_TOO_LARGE BODY_FIELDS_TOO_LARGE BODY_FIELDS_TOO_MANY (413)
  * @throws BODY_FORM_INVALID BODY_TEXT_INVALID BODY_TRUNCATED (400) BODY_CHARSET_UNSUPPORTED (415)
  */

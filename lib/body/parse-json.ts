@@ -55,8 +55,8 @@ function hasMoreBrackets(text: string, limit: number): boolean {
 }
 
 /**
- * Measures how deep the arrays and objects of a JSON text are nested, without parsing it: `1` has depth 0, `[{}]` depth 2.
- * The result has no meaning for a text that is not JSON.
+ * Measures how deep the arrays and objects of a JSON text are nested, without parsing it: `1` has
+ * depth 0, `[{}]` depth 2. The result has no meaning for a text that is not JSON.
  */
 export function measureJsonDepth(text: string): number {
   let depth = 0
@@ -72,7 +72,9 @@ export function measureJsonDepth(text: string): number {
   return deepest
 }
 
-/** The index of the quote that closes a string: the number of backslashes before it is even. The last index without one. */
+/**
+ * The index of the quote that closes a string: the number of backslashes before it is even. The last index without one.
+ */
 function findStringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let before = end - 1

@@ -40,11 +40,14 @@ interface BodyGlimpse {
  * The body of a request. It is read once, with the first call, and within a limit; the same call later gives the same
  * result. An absent body is empty text and an empty form, but no JSON.
  *
- * Each method may reject with BODY_TOO_LARGE (413), BODY_TRUNCATED (400) or BODY_ENCODING_UNSUPPORTED (415), and those that
- * decode text with BODY_TEXT_INVALID (400) or BODY_CHARSET_UNSUPPORTED (415).
+ * Each method may reject with BODY_TOO_LARGE (413), BODY_TRUNCATED (400) or BODY_ENCODING_UNSUPPORTED
+ * (415), and those that decode text with BODY_TEXT_INVALID (400) or BODY_CHARSET_UNSUPPORTED (415).
  */
 export class RequestBody {
-  /** The limit of this request in bytes, which a route may set before the body is read. By default that of the application. */
+  /**
+   * The limit of this request in bytes, which a route may set before the body is read. By default
+   * that of the application.
+   */
   limit: number | undefined = undefined
   /** The media type in lower case, without parameters. Empty if none was sent. */
   readonly contentType: string
@@ -86,8 +89,8 @@ export class RequestBody {
   }
 
   /**
-   * Reads JSON, text and simple forms into memory, without parsing them. Does nothing for other types, and for a stream: then there
-   * is no promise.
+   * Reads JSON, text and simple forms into memory, without parsing them. Does nothing for other
+   * types, and for a stream: then there is no promise.
    */
   read(): Promise<unknown> | undefined {
     if (this.#isStreamed) return undefined
@@ -110,9 +113,9 @@ export class RequestBody {
   }
 
   /**
-   * The content in its content encoding as a stream of bytes, with back pressure: it is not kept in memory. The default
-   * limit is that of its type. A body that {@link bytes} has read before is streamed from memory. The stream may fail with
-   * the errors of the other methods.
+   * The content in its content encoding as a stream of bytes, with back pressure: it is not kept
+   * in memory. The default limit is that of its type. A body that {@link bytes} has read before is
+   * streamed from memory. The stream may fail with the errors of the other methods.
    *
    * @throws BODY_TOO_LARGE (413) if the declared length is over the limit; BODY_UNAVAILABLE
    */
@@ -148,8 +151,8 @@ export class RequestBody {
   }
 
   /**
-   * Ends the use of the body and removes its temporary files; there is a promise only if there are files. Waits for a form that is
-   * still coming in, so its stream has to end or close. Never rejects.
+   * Ends the use of the body and removes its temporary files; there is a promise only if there are
+   * files. Waits for a form that is still coming in, so its stream has to end or close. Never rejects.
    */
   dispose(): Promise<void> | undefined {
     this.#isDisposed = true

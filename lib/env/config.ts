@@ -45,8 +45,8 @@ export interface Config {
 export const shippedSecret = 'shipped-for-development-only-never-for-production'
 
 /**
- * Declares and reads the kernel's own settings. A setting with a mistake has a provisional value, with which bundles can
- * be loaded, so that {@link Settings.check} reports mistakes in their settings, too.
+ * Declares and reads the kernel's own settings. A setting with a mistake has a provisional value, with
+ * which bundles can be loaded, so that {@link Settings.check} reports mistakes in their settings, too.
  */
 export function readConfig(settings: Settings): Config {
   // The defaults of other settings depend on these two.
@@ -75,8 +75,8 @@ export function readConfig(settings: Settings): Config {
 }
 
 /**
- * What is wrong if `NODE_ENV` is `production`, but `APP_ENV` chooses another environment: a new application has `APP_ENV=dev` in its
- * `.env`, which then has no debug output, but is not in production.
+ * What is wrong if `NODE_ENV` is `production`, but `APP_ENV` chooses another environment: a new
+ * application has `APP_ENV=dev` in its `.env`, which then has no debug output, but is not in production.
  */
 export function describeDisagreement(settings: Settings): string | undefined {
   const APP_ENV = settings.textOf('APP_ENV')

@@ -12,10 +12,10 @@ interface DotenvResult {
 }
 
 /**
- * Reads `.env`, `.env.local` (not for tests), `.env.<environment>` and `.env.<environment>.local` of a directory, as
- * Symfony does: later files win over earlier ones, and the environment of the process wins over all files. The name of
- * the environment is the argument, which then is `APP_ENV`, or else that of {@link environmentOf}. Files may be missing; variables are not
- * expanded.
+ * Reads `.env`, `.env.local` (not for tests), `.env.<environment>` and `.env.<environment>.local` of
+ * a directory, as Symfony does: later files win over earlier ones, and the environment of the
+ * process wins over all files. The name of the environment is the argument, which then is `APP_ENV`,
+ * or else that of {@link environmentOf}. Files may be missing; variables are not expanded.
  *
  * @throws CONFIG_FILE_UNREADABLE CONFIG_FILE_MALFORMED
  */
@@ -57,8 +57,8 @@ interface MisnamedFile {
 }
 
 /**
- * Finds files in a directory whose names are nearly those of `.env` files. A file may belong to another tool if the right
- * name exists, too.
+ * Finds files in a directory whose names are nearly those of `.env` files. A file may belong to
+ * another tool if the right name exists, too.
  */
 export function findMisnamedFiles(directory: string): MisnamedFile[] {
   const files = readNames(directory)

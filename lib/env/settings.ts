@@ -109,8 +109,8 @@ export class Settings {
   }
 
   /**
-   * Lists variables that are set although they are not settings. The process has many for other programs: of these, only such with
-   * one mistake in the name of a setting that it does not set.
+   * Lists variables that are set although they are not settings. The process has many for other
+   * programs: of these, only such with one mistake in the name of a setting that it does not set.
    */
   listUnknown(): UnknownSetting[] {
     const known = new Set([...this.#declared.keys(), ...this.#allowed])
@@ -249,8 +249,9 @@ type Converted<setting> = setting extends { readonly schema: Conversion<infer va
 type MissingOf<setting> = setting extends { readonly default: infer value } ? Extract<value, undefined> : never
 
 /**
- * Declares the settings of a bundle, for {@link Bundle.settings}. Their values are read and checked when the kernel boots.
- * The function `check` is called if each setting is right for itself; it compares settings with one another. @throws ARGUMENT_INVALID
+ * Declares the settings of a bundle, for {@link Bundle.settings}. Their values are read and
+ * checked when the kernel boots. The function `check` is called if each setting is right for
+ * itself; it compares settings with one another. @throws ARGUMENT_INVALID
  */
 export function defineSettings<const settings extends Readonly<Record<string, Setting>>>(
   definitions: settings & { readonly [name in keyof settings]: Setting<Converted<settings[name]>> },
@@ -276,8 +277,8 @@ function checkSchema(name: string, { schema = asText }: Setting): void {
 }
 
 /**
- * Refuses a default of another type than the schema gives. A text that the schema refuses is one, if the schema makes something else of
- * texts: the default of a URL may be empty. @throws ARGUMENT_INVALID
+ * Refuses a default of another type than the schema gives. A text that the schema refuses is one, if
+ * the schema makes something else of texts: the default of a URL may be empty. @throws ARGUMENT_INVALID
  */
 function checkDefault(name: string, setting: Setting): void {
   const convert = (text: string) => readSetting(setting, text, true).value

@@ -12,7 +12,9 @@ export const ARGUMENT_INVALID: CodedErrorClass<[call: string, mistake: string]> 
   '%s: %s.',
 )
 
-/** Refuses options that are no object, or that have an unknown key or a value of another type. @throws ARGUMENT_INVALID */
+/**
+ * Refuses options that are no object, or that have an unknown key or a value of another type. @throws ARGUMENT_INVALID
+ */
 export function checkOptions<type>(call: string, options: type | undefined, shape: ShapeOf<type>): void {
   if (options === undefined) return
   checkObject(call, options, shape)

@@ -20,8 +20,8 @@ export interface FlatError {
   /** A sentence about causes that were left out. */
   readonly note?: string
   /**
-   * Its own enumerable properties that no other field has, and the `issues` of a validator. Their values are live and may be
-   * secret: a MaskingCopier copies them. A getter is not called.
+   * Its own enumerable properties that no other field has, and the `issues` of a validator. Their
+   * values are live and may be secret: a MaskingCopier copies them. A getter is not called.
    */
   readonly properties?: Readonly<Record<string, unknown>>
 }
@@ -31,11 +31,11 @@ const countLimit = 50
 const propertyLimit = 50
 
 /**
- * Copies an error and its causes into plain data, at most ten deep and fifty in all. A value that is no error becomes one
- * named `Thrown value`; of an object only the names of its properties are copied. In the message of a validator's error,
- * and in that of a library of a database, inputs for secret names are masked; issues that are JSON in it are written as
- * lines. Without `hasFrames` no stack is read, which is slow. `mask` masks the secrets of each message; in a message of a
- * database, the quoted values are masked after that. Never throws.
+ * Copies an error and its causes into plain data, at most ten deep and fifty in all. A value that is no error
+ * becomes one named `Thrown value`; of an object only the names of its properties are copied. In the message of
+ * a validator's error, and in that of a library of a database, inputs for secret names are masked; issues that
+ * are JSON in it are written as lines. Without `hasFrames` no stack is read, which is slow. `mask` masks the
+ * secrets of each message; in a message of a database, the quoted values are masked after that. Never throws.
  */
 export function flattenError(error: unknown, { hasFrames = true, mask = same }: FlattenOptions = {}): FlatError {
   return flatten(error, [], { left: countLimit - 1, hasFrames, mask })
@@ -54,7 +54,9 @@ export function nameOfError(error: unknown): string {
   return isError(error) ? nameOf(error) : 'Thrown value'
 }
 
-/** The message that {@link flattenError} gives to an error: it is the same wherever the error is shown. Never throws. */
+/**
+ * The message that {@link flattenError} gives to an error: it is the same wherever the error is shown. Never throws.
+ */
 export function messageOfError(error: unknown, mask: (text: string) => string = same): string {
   return messageOf(error, mask, causeLimit)
 }
@@ -294,8 +296,8 @@ export function errorChain<error extends Chained<error>>(error: error): error[] 
 const ends = new WeakSet<object>()
 
 /**
- * Appends an error to the causes of a failure that happened while the error was handled, as Symfony does, unless the causes
- * already contain it. A failure that is no object, or that cannot be changed, stays as it is. Never throws.
+ * Appends an error to the causes of a failure that happened while the error was handled, as Symfony does, unless the
+ * causes already contain it. A failure that is no object, or that cannot be changed, stays as it is. Never throws.
  */
 export function appendCause(failure: unknown, original: unknown): void {
   const links = chainOf(failure)
@@ -311,8 +313,8 @@ export function appendCause(failure: unknown, original: unknown): void {
 }
 
 /**
- * A failure and those of its causes that are objects, up to the first one whose cause was set here. Empty for a chain that
- * is a circle or too long.
+ * A failure and those of its causes that are objects, up to the first one whose cause was set
+ * here. Empty for a chain that is a circle or too long.
  */
 function chainOf(failure: unknown): readonly object[] {
   const links: object[] = []
@@ -363,9 +365,10 @@ interface ErrorStatement {
 }
 
 /**
- * Reads the statement that was reported for an error of a database, or that its library has attached, or the command of a
- * cache; `undefined` for all other errors. The values of a statement get the names of their columns, so that a MaskingCopier
- * masks them; a value without a certain name is masked, and so are all arguments of a command. Calls no getter.
+ * Reads the statement that was reported for an error of a database, or that its library has
+ * attached, or the command of a cache; `undefined` for all other errors. The values of a statement
+ * get the names of their columns, so that a MaskingCopier masks them; a value without a certain
+ * name is masked, and so are all arguments of a command. Calls no getter.
  */
 function readErrorStatement(error: object): ErrorStatement | undefined {
   const properties: Record<string, unknown> = {}
@@ -417,7 +420,9 @@ const ownProperties: readonly string[] = ['sqlState', 'sqlMessage']
 const codeOfDatabase = /^(?:SQLITE_|ERR_SQLITE|EREQUEST$)/
 const nameOfDatabase = /^(?:ReplyError|ErrorReply|SimpleError|Mongo(?:Bulk\w*|Server)Error)$/
 
-/** A code of SQLSTATE. With a `severity` it is that of an error of PostgreSQL; linters have severities with other codes. */
+/**
+ * A code of SQLSTATE. With a `severity` it is that of an error of PostgreSQL; linters have severities with other codes.
+ */
 const sqlState = /^(?=\D{0,4}\d)[\dA-Z]{5}$/
 
 /** Whether an error is that of a database, which quotes values in its message. */

@@ -8,8 +8,8 @@ export interface HttpErrorOptions {
   /** The cause of this error. */
   readonly cause?: unknown
   /**
-   * Further members of the problem details (RFC 9457, section 3.2): `{ balance: 30 }`. The client gets them if it gets the
-   * message, so they contain nothing secret.
+   * Further members of the problem details (RFC 9457, section 3.2): `{ balance: 30 }`. The client
+   * gets them if it gets the message, so they contain nothing secret.
    */
   readonly members?: ProblemMembers
 }
@@ -25,7 +25,10 @@ const noOptions: HttpErrorOptions = Object.freeze({})
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
 const noMembers: ProblemMembers = Object.freeze({})
 
-/** An error with the status and headers of its response. Outside of debug, clients get only the messages of statuses below 500. */
+/**
+ * An error with the status and headers of its response. Outside of debug, clients get only the
+ * messages of statuses below 500.
+ */
 export class HttpError extends Error {
   /** Identifies the condition for programs. It is never renamed. */
   readonly code: string = 'HTTP_ERROR'

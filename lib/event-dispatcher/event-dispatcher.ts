@@ -18,7 +18,10 @@ export abstract class Event {
     this.isPropagationStopped = true
   }
 
-  /** Called with a value that a listener has returned. A subclass throws if the listener expects an effect that the value has not. */
+  /**
+   * Called with a value that a listener has returned. A subclass throws if the listener expects an
+   * effect that the value has not.
+   */
   checkResult(_result: unknown, _listener: RegisteredListener): void {}
 }
 
@@ -26,7 +29,9 @@ export abstract class Event {
 Event.prototype.isPropagationStopped = false
 Event.prototype.failure = undefined
 
-/** An error that is returned. A throw takes V8 a microsecond, which is too much for an error that clients cause often. */
+/**
+ * An error that is returned. A throw takes V8 a microsecond, which is too much for an error that clients cause often.
+ */
 export class Failure {
   readonly error: unknown
 
@@ -97,9 +102,9 @@ export abstract class EventDispatcher {
   }
 
   /**
-   * Calls the listeners of the event's class. Returns a promise only if a listener has returned one; without it all
-   * listeners have already ended. By default the error of a listener ends the dispatch. It is thrown, or it is the `failure` of
-   * the event.
+   * Calls the listeners of the event's class. Returns a promise only if a listener has returned
+   * one; without it all listeners have already ended. By default the error of a listener ends the
+   * dispatch. It is thrown, or it is the `failure` of the event.
    */
   abstract dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined
 
@@ -240,7 +245,9 @@ function isOver({ failure, isPropagationStopped }: Event): boolean {
   return isPropagationStopped || failure !== undefined
 }
 
-/** {@link callFrom} with options, in its own function so that the usual dispatch stays fast. A failure is thrown here. */
+/**
+ * {@link callFrom} with options, in its own function so that the usual dispatch stays fast. A failure is thrown here.
+ */
 function callWithOptions(
   start: number,
   listeners: readonly RegisteredListener[],
@@ -336,7 +343,10 @@ interface Registered {
 
 const stacks = new WeakMap<object, { readonly message: string; readonly stack?: string }>()
 
-/** Remembers the code that registers a function without a name now: the caller of the function `below`. It takes two microseconds. */
+/**
+ * Remembers the code that registers a function without a name now: the caller of the function
+ * `below`. It takes two microseconds.
+ */
 function noteRegistration(listener: object, below: (...values: never[]) => unknown): void {
   const caught = { message: '' }
   Error.captureStackTrace(caught, below)
@@ -344,8 +354,8 @@ function noteRegistration(listener: object, below: (...values: never[]) => unkno
 }
 
 /**
- * Names a listener in a log: by its name, and a function without one also by its bundle and the place that registers it, such as
- * `anonymous (bundle "shop", shop-bundle.ts:12)`.
+ * Names a listener in a log: by its name, and a function without one also by its bundle and the
+ * place that registers it, such as `anonymous (bundle "shop", shop-bundle.ts:12)`.
  */
 export function describeListener({ listener, name, owner }: Registered): string {
   const stack = stacks.get(listener)

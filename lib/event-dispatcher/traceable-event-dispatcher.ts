@@ -15,8 +15,8 @@ export interface TraceSpan {
 }
 
 /**
- * Records dispatches and the calls within them. The calls of an event come between the begin and the end of its dispatch.
- * The listener of each call is in the list of `beginDispatch`, as the same function.
+ * Records dispatches and the calls within them. The calls of an event come between the begin and the end
+ * of its dispatch. The listener of each call is in the list of `beginDispatch`, as the same function.
  */
 export interface DispatchTracer {
   /** The options are those of the dispatch; with `onFailure`, a listener that fails does not end it. */
@@ -29,8 +29,9 @@ export interface DispatchTracer {
 }
 
 /**
- * An event dispatcher that reports each dispatch and each call of a listener to a tracer. The wrapped dispatcher still
- * decides about order, stopping and waiting. Listeners that were registered before the wrapping are called, but not traced.
+ * An event dispatcher that reports each dispatch and each call of a listener to a tracer. The
+ * wrapped dispatcher still decides about order, stopping and waiting. Listeners that were
+ * registered before the wrapping are called, but not traced.
  */
 export class TraceableEventDispatcher extends EventDispatcher {
   readonly #inner: EventDispatcher

@@ -62,7 +62,10 @@ export function findCacheMistakes(policy: CachePolicy): string[] {
 /** A year, in seconds: RFC 9111 knows no longer use. */
 const longest = 365 * 24 * 60 * 60
 
-/** The Cache-Control of a policy; `undefined` if it leaves the default, by which only the client keeps a response and asks each time. */
+/**
+ * The Cache-Control of a policy; `undefined` if it leaves the default, by which only the client
+ * keeps a response and asks each time.
+ */
 export function toCacheControl(policy: CachePolicy): string | undefined {
   const { maxAge, sMaxAge, staleWhileRevalidate } = policy
   const hasLifetime = maxAge !== undefined || sMaxAge !== undefined

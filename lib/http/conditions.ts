@@ -6,7 +6,10 @@ import { discard, type Response } from './response.ts'
 /** The result of the conditions of a request: a usual response, 304, or 412. */
 type ConditionResult = 'fulfilled' | 'not-modified' | 'failed'
 
-/** Whether a method asks for a content that the client may keep: conditions then save its transfer, and ranges are parts of it. */
+/**
+ * Whether a method asks for a content that the client may keep: conditions then save its transfer,
+ * and ranges are parts of it.
+ */
 export function isRetrieval(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }
@@ -17,8 +20,8 @@ function canBeKept(method: string): boolean {
 }
 
 /**
- * Compares the conditions of a request with the `etag` and `last-modified` of the response that a GET would get (RFC 9110, section
- * 13.2.2). Only GET, HEAD and QUERY can have the result `not-modified`.
+ * Compares the conditions of a request with the `etag` and `last-modified` of the response that a GET
+ * would get (RFC 9110, section 13.2.2). Only GET, HEAD and QUERY can have the result `not-modified`.
  */
 export function checkConditions(
   { headers, method }: Pick<Request, 'headers' | 'method'>,
@@ -47,8 +50,9 @@ function timeOf(selected: Headers): number {
 }
 
 /**
- * Whether a Range is for exactly this representation. Without If-Range it is (RFC 9110, section 13.1.5). A date is weak until
- * its second is over, because the representation may change again (section 8.8.2.2). `now` is the Date of the response.
+ * Whether a Range is for exactly this representation. Without If-Range it is (RFC 9110, section
+ * 13.1.5). A date is weak until its second is over, because the representation may change again
+ * (section 8.8.2.2). `now` is the Date of the response.
  */
 export function isRangeFresh(request: Headers, selected: Headers, now: number = Date.now()): boolean {
   const ifRange = request.get('if-range')
@@ -57,8 +61,8 @@ export function isRangeFresh(request: Headers, selected: Headers, now: number = 
 }
 
 /**
- * Whether a list of etags contains a matching one. An element counts only as a whole. A comma in quotes belongs to its element, and
- * `*` is no element of a list.
+ * Whether a list of etags contains a matching one. An element counts only as a whole. A comma in
+ * quotes belongs to its element, and `*` is no element of a list.
  */
 function listsTag(list: string, etag: string | null, matches: (a: string, b: string | null) => boolean): boolean {
   if (list.trim() === '*') return true

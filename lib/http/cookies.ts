@@ -17,9 +17,15 @@ export interface CookieOptions {
   readonly secure?: boolean
   /** Whether scripts of the page cannot read the cookie. */
   readonly httpOnly?: boolean
-  /** Which requests of other sites have the cookie: none (`strict`), links to a page (`lax`), or all (`none`, which demands `secure`). */
+  /**
+   * Which requests of other sites have the cookie: none (`strict`), links to a page (`lax`), or
+   * all (`none`, which demands `secure`).
+   */
   readonly sameSite?: 'strict' | 'lax' | 'none'
-  /** Whether a page that is embedded in several sites has a cookie of its own in each of them (CHIPS). It demands `secure`. */
+  /**
+   * Whether a page that is embedded in several sites has a cookie of its own in each of them
+   * (CHIPS). It demands `secure`.
+   */
   readonly partitioned?: boolean
 }
 
@@ -49,8 +55,8 @@ export function parseCookies(header: string | null): ReadonlyMap<string, string>
 export class Cookies extends Map<string, string> {}
 
 /**
- * All values of a cookie, as they were sent: clients send several cookies of one name if their paths or domains differ, in no fixed order
- * (RFC 6265, section 5.4).
+ * All values of a cookie, as they were sent: clients send several cookies of one name if their
+ * paths or domains differ, in no fixed order (RFC 6265, section 5.4).
  */
 export function listCookieValues(header: string | null, name: string): string[] {
   const pairs = (header ?? '').split(';').map(pair => pair.trim())
@@ -58,8 +64,8 @@ export function listCookieValues(header: string | null, name: string): string[] 
 }
 
 /**
- * Adds a Set-Cookie field (RFC 6265, section 4.1): HttpOnly, SameSite=Lax and the path `/` by default. It replaces an earlier
- * field with the same name, path and domain, because a client keeps only the last one.
+ * Adds a Set-Cookie field (RFC 6265, section 4.1): HttpOnly, SameSite=Lax and the path `/` by default. It
+ * replaces an earlier field with the same name, path and domain, because a client keeps only the last one.
  *
  * @throws HTTP_COOKIE_TOO_LARGE, because browsers ignore such a cookie; ARGUMENT_INVALID
  */
@@ -115,8 +121,9 @@ interface CookieMistake {
 type NamedCookie = Omit<CookieOptions, 'maxAge'> & { readonly name: string; readonly maxAge?: number | undefined }
 
 /**
- * The reasons for which browsers ignore a cookie, or one of its attributes (RFC 6265bis, sections 5.6 and 5.7; for `__Http-` Layered
- * Cookies, section 5.5.3). The size of name and value is not among them. A path must also be one that a URL can have.
+ * The reasons for which browsers ignore a cookie, or one of its attributes (RFC 6265bis, sections
+ * 5.6 and 5.7; for `__Http-` Layered Cookies, section 5.5.3). The size of name and value is not
+ * among them. A path must also be one that a URL can have.
  */
 export function findCookieMistakes(cookie: NamedCookie): CookieMistake[] {
   const { domain, httpOnly, maxAge, name, partitioned, path = '/', sameSite = 'lax', secure = false } = cookie
@@ -153,9 +160,9 @@ export function findCookieMistakes(cookie: NamedCookie): CookieMistake[] {
 }
 
 /**
- * The reason for which browsers ignore a cookie in the response to a request, by the host and the scheme that the server knows of it
- * (RFC 6265bis, section 5.7). A name without a dot is a public suffix, and an address has no subdomains. Browsers take plain HTTP to the
- * own machine for secure.
+ * The reason for which browsers ignore a cookie in the response to a request, by the host and the
+ * scheme that the server knows of it (RFC 6265bis, section 5.7). A name without a dot is a public
+ * suffix, and an address has no subdomains. Browsers take plain HTTP to the own machine for secure.
  */
 export function findRequestMistake(
   { domain, secure }: Pick<CookieOptions, 'domain' | 'secure'>,

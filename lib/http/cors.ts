@@ -6,8 +6,8 @@ import { Response } from './response.ts'
 /** The pages of other origins whose scripts may read responses (CORS, of the Fetch standard). */
 export interface CorsPolicy {
   /**
-   * Exact origins, such as `https://app.example.org`, or a function. `*` is every origin, without credentials; it does not
-   * allow requests that the cross-origin protection refuses.
+   * Exact origins, such as `https://app.example.org`, or a function. `*` is every origin, without
+   * credentials; it does not allow requests that the cross-origin protection refuses.
    */
   readonly origins: readonly string[] | '*' | ((origin: string, request: Request) => boolean)
   /** Whether scripts may send cookies and HTTP authentication. The default is `false`. */
@@ -80,7 +80,8 @@ export function readPreflight({ headers, method }: Pick<Request, 'headers' | 'me
 }
 
 /**
- * Creates the answer to a preflight request for a method that a route of its path has. {@link addCorsHeaders} completes it.
+ * Creates the answer to a preflight request for a method that a route of its path has.
+ * {@link addCorsHeaders} completes it.
  */
 export function createPreflightResponse(method: string, policy: CorsPolicy, request: Request): Response {
   const response = Response.empty()
@@ -100,12 +101,12 @@ export interface CrossOriginSign {
 }
 
 /**
- * Finds the header that shows that a page of another origin (RFC 6454) has sent the request. `undefined` for a request of a
- * page of this origin, of the address bar, of a program, or of a page of an allowed origin.
+ * Finds the header that shows that a page of another origin (RFC 6454) has sent the request. `undefined` for
+ * a request of a page of this origin, of the address bar, of a program, or of a page of an allowed origin.
  *
- * Browsers send Sec-Fetch-Site (W3C Fetch Metadata) over HTTPS and to the own machine: `same-origin`, `none` (the user),
- * `same-site` (another port or subdomain) or `cross-site`. Without it, the Origin header is compared with
- * {@link Request.origin}: old browsers, and pages over plain HTTP, send only that. Programs send neither.
+ * Browsers send Sec-Fetch-Site (W3C Fetch Metadata) over HTTPS and to the own machine: `same-origin`, `none`
+ * (the user), `same-site` (another port or subdomain) or `cross-site`. Without it, the Origin header is compared
+ * with {@link Request.origin}: old browsers, and pages over plain HTTP, send only that. Programs send neither.
  */
 export function findCrossOrigin(
   { headers, origin }: Pick<Request, 'headers' | 'origin'>,
@@ -120,8 +121,8 @@ export function findCrossOrigin(
 }
 
 /**
- * Whether a text is an origin as browsers send it: `https://example.org`, without a default port and without a path. Web
- * views of applications have schemes of their own: `capacitor://localhost`.
+ * Whether a text is an origin as browsers send it: `https://example.org`, without a default port
+ * and without a path. Web views of applications have schemes of their own: `capacitor://localhost`.
  */
 export function isOrigin(text: unknown): boolean {
   if (typeof text !== 'string' || !URL.canParse(text)) return false

@@ -31,10 +31,10 @@ const optionShape: ShapeOf<EventStreamOptions> = { heartbeat: 'number' }
 const waitingLimit = 1024 * 1024
 
 /**
- * A response with server-sent events (HTML Standard, section 9.2), for `EventSource` in a browser. The function `open` is
- * called when the stream is read; it calls `send` now or later, and may return a function that is called when the stream is
- * over. An error that it throws before its first event and its first `await` is the error of the request; a later one is logged,
- * and ends the stream.
+ * A response with server-sent events (HTML Standard, section 9.2), for `EventSource` in a browser.
+ * The function `open` is called when the stream is read; it calls `send` now or later, and may return
+ * a function that is called when the stream is over. An error that it throws before its first event
+ * and its first `await` is the error of the request; a later one is logged, and ends the stream.
  *
  *     new EventStream(request, stream =>
  *       prices.subscribe(price => stream.send({ event: 'price', data: price })),
@@ -98,11 +98,11 @@ export class EventStream extends Response {
   }
 
   /**
-   * Sends an event; nothing if the stream is over. An event that cannot be sent ends a stream that has begun, with its error: the
-   * caller may be a timer, or the request of another client.
+   * Sends an event; nothing if the stream is over. An event that cannot be sent ends a stream that
+   * has begun, with its error: the caller may be a timer, or the request of another client.
    *
-   * @throws before the stream has begun: HTTP_EVENT_INVALID for a line break in `event` or `id`, for an invalid `retry`, and for
-   * data that JSON cannot represent; TypeError for a BigInt or a cycle
+   * @throws before the stream has begun: HTTP_EVENT_INVALID for a line break in `event` or `id`, for
+   * an invalid `retry`, and for data that JSON cannot represent; TypeError for a BigInt or a cycle
    */
   send(event: ServerEvent): void {
     if (this.#isOver) return
@@ -164,8 +164,8 @@ export class EventStream extends Response {
   }
 
   /**
-   * A proxy may hold the head back until there is a part of the body. An error of `open` comes before it: the client then gets
-   * the error page.
+   * A proxy may hold the head back until there is a part of the body. An error of `open` comes
+   * before it: the client then gets the error page.
    */
   #begin(): void {
     if (this.#isBegun) return

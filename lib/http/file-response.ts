@@ -203,8 +203,8 @@ interface ByteRange {
 }
 
 /**
- * Parses a Range header (RFC 9110, section 14.2). `undefined`: the whole file is sent, because the header is not valid or
- * has several ranges, or the file is empty. A server may always ignore a range.
+ * Parses a Range header (RFC 9110, section 14.2). `undefined`: the whole file is sent, because the
+ * header is not valid or has several ranges, or the file is empty. A server may always ignore a range.
  */
 export function parseRange(header: string, size: number): ByteRange | 'unsatisfiable' | undefined {
   const [, set] = /^bytes=(.*)$/i.exec(header.trim()) ?? []
@@ -229,18 +229,20 @@ function parseOne(text: string, size: number): ByteRange | undefined {
 /** How a file is sent. */
 export interface FileResponseOptions {
   /**
-   * The folder that contains the file: the path is then relative to it, and may come from a request. Files outside of it,
-   * also by symbolic links, and names that begin with a dot are not found.
+   * The folder that contains the file: the path is then relative to it, and may come from a request.
+   * Files outside of it, also by symbolic links, and names that begin with a dot are not found.
    */
   readonly root?: string
   /** The name for the client, which also determines the content type. By default the name of the file. */
   readonly name?: string
   /**
-   * `attachment`, the default, is saved by a browser; `inline` is shown. An HTML or SVG file of a user that is shown inline
-   * can run scripts on your site.
+   * `attachment`, the default, is saved by a browser; `inline` is shown. An HTML or SVG file of a
+   * user that is shown inline can run scripts on your site.
    */
   readonly disposition?: Disposition
-  /** Deletes the file when the request is over, even if its client has left, or another response has taken its place. */
+  /**
+   * Deletes the file when the request is over, even if its client has left, or another response has taken its place.
+   */
   readonly deleteAfterSending?: boolean
 }
 
@@ -274,9 +276,9 @@ export class FileResponse extends Response {
 }
 
 /**
- * Creates a response with a file, for a controller: type by its name, Content-Disposition, a strong etag of time and size,
- * conditions and ranges (RFC 9110, sections 13 and 14). Only GET and HEAD are answered by 304 and ranges. A file that is deleted
- * after sending is sent as a whole.
+ * Creates a response with a file, for a controller: type by its name, Content-Disposition, a
+ * strong etag of time and size, conditions and ranges (RFC 9110, sections 13 and 14). Only GET and
+ * HEAD are answered by 304 and ranges. A file that is deleted after sending is sent as a whole.
  *
  * @throws HTTP_FILE_MISSING (404) ARGUMENT_INVALID
  */
@@ -356,8 +358,8 @@ function deleteAtEnd(request: Request, file: string): void {
 }
 
 /**
- * Removes the temporary files of a main request: those of its body, and those of {@link createFileResponse}. There is a promise only
- * if there are files. Never rejects.
+ * Removes the temporary files of a main request: those of its body, and those of
+ * {@link createFileResponse}. There is a promise only if there are files. Never rejects.
  */
 export function removeFiles({ attributes, body }: Request): Promise<void> | undefined {
   const disposed = body.dispose()
@@ -379,8 +381,9 @@ async function removeFile(file: string): Promise<void> {
 export type Disposition = 'attachment' | 'inline'
 
 /**
- * The value of a Content-Disposition header with the name of a file (RFC 6266). Only the last part of a path is used. A name
- * with other characters than simple ones of ASCII is sent as UTF-8 (RFC 8187), beside a substitute for old clients.
+ * The value of a Content-Disposition header with the name of a file (RFC 6266). Only the last part
+ * of a path is used. A name with other characters than simple ones of ASCII is sent as UTF-8 (RFC
+ * 8187), beside a substitute for old clients.
  */
 export function contentDisposition(name: string, disposition: Disposition = 'attachment'): string {
   const clean = cleanName(name)

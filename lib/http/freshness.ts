@@ -10,8 +10,8 @@ export interface Freshness {
 }
 
 /**
- * Reads how long a shared cache may send a response (RFC 9111, sections 4.2 and 5.2.2). `undefined` if it may not store it: only a response
- * that is declared public, with a lifetime, is stored.
+ * Reads how long a shared cache may send a response (RFC 9111, sections 4.2 and 5.2.2). `undefined`
+ * if it may not store it: only a response that is declared public, with a lifetime, is stored.
  */
 export function readSharedFreshness(headers: Headers, now: number = Date.now()): Freshness | undefined {
   const control = parseDirectives(headers.get('cache-control') ?? '')
@@ -28,8 +28,8 @@ function readExpiry(headers: Headers, now: number): number {
 }
 
 /**
- * The directives of a Cache-Control in lower case, with their seconds; 0 without a valid number. Of a repeated one, the least number counts.
- * A name in quotes is a part of a value.
+ * The directives of a Cache-Control in lower case, with their seconds; 0 without a valid number.
+ * Of a repeated one, the least number counts. A name in quotes is a part of a value.
  */
 export function parseDirectives(text: string): ReadonlyMap<string, number> {
   const directives = new Map<string, number>()

@@ -6,21 +6,24 @@ import { HTTP_HEADER_INVALID } from './errors.ts'
 export type HeadersInit = Headers | Readonly<Record<string, string>> | Iterable<readonly [string, string]>
 
 /**
- * Replaces all fields of a name by one, without a check of the name and the value: the check of a value costs as much as all the
- * rest. Not for values that come from outside.
+ * Replaces all fields of a name by one, without a check of the name and the value: the check of a
+ * value costs as much as all the rest. Not for values that come from outside.
  */
 export let setChecked: (headers: Headers, name: string, value: string) => void
 
 /**
- * A list of header fields. Names are compared without case; order, spelling and duplicates are preserved. Members are named
- * as in the Fetch API. Names and values are checked when they are set (RFC 9110, section 5), not when they are sent.
+ * A list of header fields. Names are compared without case; order, spelling and duplicates are
+ * preserved. Members are named as in the Fetch API. Names and values are checked when they are set
+ * (RFC 9110, section 5), not when they are sent.
  */
 export class Headers implements Iterable<[string, string]> {
   static {
     setChecked = (headers, name, value) => headers.#set(name, value)
   }
 
-  /** Names and values in turn, as node:http reads and writes them: names at even indexes, each followed by its value. */
+  /**
+   * Names and values in turn, as node:http reads and writes them: names at even indexes, each followed by its value.
+   */
   #fields: string[]
   /** Whether the fields are those of a parser, which this class has not checked. */
   #isParsed = false
@@ -37,8 +40,8 @@ export class Headers implements Iterable<[string, string]> {
   }
 
   /**
-   * Wraps fields that a parser has already checked. The array is used, not copied. A copy checks them: it may be sent. Fields that Node
-   * has sent, `areSent`, are checked.
+   * Wraps fields that a parser has already checked. The array is used, not copied. A copy checks
+   * them: it may be sent. Fields that Node has sent, `areSent`, are checked.
    */
   static fromRaw(fields: string[], areSent = false): Headers {
     const headers = new Headers()
@@ -58,8 +61,8 @@ export class Headers implements Iterable<[string, string]> {
   }
 
   /**
-   * The value, or several values joined by a comma, those of Cookie by a semicolon (RFC 9113, section 8.2.3). `null` without
-   * such a field.
+   * The value, or several values joined by a comma, those of Cookie by a semicolon (RFC 9113,
+   * section 8.2.3). `null` without such a field.
    */
   get(name: string): string | null {
     const first = this.#find(name, 0)
@@ -176,7 +179,9 @@ export function isHeaderName(name: string): boolean {
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** The last valid value of each usual name: nearly all responses repeat it, and a look-up is faster than two patterns. */
+/**
+ * The last valid value of each usual name: nearly all responses repeat it, and a look-up is faster than two patterns.
+ */
 const lastValues = new Map<string, string>(
   'cache-control content-encoding content-length content-type etag expires last-modified vary x-content-type-options'
     .split(' ')

@@ -1,7 +1,8 @@
 /**
- * Parses a date of a header: milliseconds since 1970. Only the three forms of RFC 9110, section 5.6.7, are dates, in exactly this
- * spelling: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`. The day exists, and a
- * short weekday is that of the day (RFC 5322, section 3.3). Any other text is `NaN`, which is neither before nor after any time.
+ * Parses a date of a header: milliseconds since 1970. Only the three forms of RFC 9110, section 5.6.7,
+ * are dates, in exactly this spelling: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT`
+ * and `Sun Nov  6 08:49:37 1994`. The day exists, and a short weekday is that of the day (RFC 5322,
+ * section 3.3). Any other text is `NaN`, which is neither before nor after any time.
  *
  * A year of two digits is the latest one that is at most 50 years after `now`.
  */

@@ -17,8 +17,8 @@ export function otherCharsetOf(contentType: string | undefined): string | undefi
 }
 
 /**
- * Whether content of a media type is JSON: `application/json`, `text/json`, and types with the suffix `+json` (RFC 6839, section 3.1;
- * MIME Sniffing Standard, section 4.6). The type is in lower case, without parameters.
+ * Whether content of a media type is JSON: `application/json`, `text/json`, and types with the suffix `+json`
+ * (RFC 6839, section 3.1; MIME Sniffing Standard, section 4.6). The type is in lower case, without parameters.
  */
 export function isJsonType(type: string): boolean {
   return type === 'application/json' || (type.endsWith('json') && otherJsonType.test(type))

@@ -10,13 +10,14 @@ import type { Body } from './response.ts'
 export type Coding = 'br' | 'gzip'
 
 /**
- * The media type of `available` that the client prefers by its Accept header (RFC 9110, section 12.5.1). `undefined` when
- * none is acceptable; the first one if there is no header, or none with a media type. Among types of equal quality the RFC leaves the
- * choice to the server: here a name wins over a wildcard, then the type wins that the client names first, then the closest one, then the
- * first of `available`. So a client that accepts JSON and, equally, everything gets JSON rather than HTML.
+ * The media type of `available` that the client prefers by its Accept header (RFC 9110, section
+ * 12.5.1). `undefined` when none is acceptable; the first one if there is no header, or none with a
+ * media type. Among types of equal quality the RFC leaves the choice to the server: here a name wins
+ * over a wildcard, then the type wins that the client names first, then the closest one, then the first
+ * of `available`. So a client that accepts JSON and, equally, everything gets JSON rather than HTML.
  *
- * A client that names a type with parameters, as in `application/json; charset=utf-8`, also gets the type without them. A client that
- * names a JSON type also gets another one, such as `application/problem+json` for `application/json`.
+ * A client that names a type with parameters, as in `application/json; charset=utf-8`, also gets the type without them.
+ * A client that names a JSON type also gets another one, such as `application/problem+json` for `application/json`.
  */
 export function preferredMediaType<type extends string>(
   headers: Headers,
@@ -44,10 +45,16 @@ interface Match<type> {
   readonly position: number
 }
 
-/** How closely a range describes a type. From `otherJson` to `otherParameters`, the RFC says that it is a range of other types. */
+/**
+ * How closely a range describes a type. From `otherJson` to `otherParameters`, the RFC says that
+ * it is a range of other types.
+ */
 const closeness = { everything: 1, family: 2, suffix: 3, otherJson: 4, plainJson: 5, otherParameters: 6, exact: 7 }
 
-/** The closest range decides, as in the RFC. A range of other types counts as well, unless another range names exactly this type. */
+/**
+ * The closest range decides, as in the RFC. A range of other types counts as well, unless another
+ * range names exactly this type.
+ */
 function findMatches<type extends string>(type: type, ranges: readonly Preference[]): Match<type>[] {
   const [offered] = parsePreferences(type)
   if (offered === undefined) return []
@@ -97,9 +104,10 @@ function compareMatches(a: Match<unknown>, b: Match<unknown>): number {
 }
 
 /**
- * The language of `available` that the client prefers by its Accept-Language header (RFC 9110, section 12.5.4). Each language of the
- * client is looked up as it is, then with fewer and fewer subtags (RFC 4647, section 3.4): a client that prefers `de-AT` gets `de`. If
- * there is no such language, one with more subtags is as good: for `en` or `en-GB` a client gets `en-US`. The first one of `available` is
+ * The language of `available` that the client prefers by its Accept-Language header (RFC 9110, section
+ * 12.5.4). Each language of the client is looked up as it is, then with fewer and fewer subtags (RFC
+ * 4647, section 3.4): a client that prefers `de-AT` gets `de`. If there is no such language, one with
+ * more subtags is as good: for `en` or `en-GB` a client gets `en-US`. The first one of `available` is
  * for all other clients, because a page in another language is better than an error.
  */
 export function preferredLanguage<language extends string>(

@@ -45,13 +45,19 @@ export function findProblem(request: Request): HttpError | undefined {
 /** The errors about what is asked for, which come last. */
 const errorsOfTarget = [HTTP_TARGET_INVALID, HTTP_TARGET_TOO_LONG, HTTP_METHOD_UNKNOWN]
 
-/** Like {@link findProblem}, without the errors that leave no doubt about the client, the proxies before it and the host. */
+/**
+ * Like {@link findProblem}, without the errors that leave no doubt about the client, the proxies
+ * before it and the host.
+ */
 export function findProblemOfClient(request: Request): HttpError | undefined {
   const problem = findProblem(request)
   return errorsOfTarget.some(type => problem instanceof type) ? undefined : problem
 }
 
-/** Node also accepts 0.9 and 2.0, and demands a Host only in 1.1. Only another server receives `2`, which is HTTP/2 itself. */
+/**
+ * Node also accepts 0.9 and 2.0, and demands a Host only in 1.1. Only another server receives `2`,
+ * which is HTTP/2 itself.
+ */
 function checkVersion({ httpVersion }: Request): HttpError | undefined {
   if (['1.1', '1.0', '2'].includes(httpVersion)) return undefined
   return new HTTP_VERSION_UNSUPPORTED([httpVersion])
@@ -64,8 +70,8 @@ function checkTransferCoding(request: Request): HttpError | undefined {
 }
 
 /**
- * Whether another server may see the end of a request at another place: its transfer coding is not exactly `chunked`, or
- * comes with HTTP/1.0. The connection is closed then (RFC 9112, section 6.1). Node itself refuses two lengths.
+ * Whether another server may see the end of a request at another place: its transfer coding is not exactly `chunked`,
+ * or comes with HTTP/1.0. The connection is closed then (RFC 9112, section 6.1). Node itself refuses two lengths.
  */
 export function hasUnclearLength({ headers, httpVersion }: Request): boolean {
   const coding = headers.get('transfer-encoding')

@@ -18,8 +18,8 @@ let digits = ''
 let next = 0
 
 /**
- * Creates the id of a request: 32 random hexadecimal digits, as the id of a trace. A random UUID would cost three times as much,
- * because it is joined of many parts.
+ * Creates the id of a request: 32 random hexadecimal digits, as the id of a trace. A random UUID
+ * would cost three times as much, because it is joined of many parts.
  */
 export function createRequestId(): string {
   if (next === digits.length) {

@@ -31,8 +31,8 @@ interface Authority {
 const lengthLimit = 8192
 
 /**
- * Parses a request target (RFC 9112, section 3.2): origin form, absolute form and, for OPTIONS, the asterisk. `new URL` is
- * not used because it lets `//evil` change the host.
+ * Parses a request target (RFC 9112, section 3.2): origin form, absolute form and, for OPTIONS,
+ * the asterisk. `new URL` is not used because it lets `//evil` change the host.
  *
  * @throws HTTP_TARGET_INVALID (400) HTTP_TARGET_TOO_LONG (414)
  */
@@ -80,12 +80,17 @@ export const knownMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'O
 
 const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS', 'QUERY']
 
-/** Whether requests with a method change no data (RFC 9110, section 9.2.1; RFC 10008). TRACE does not either, but is refused. */
+/**
+ * Whether requests with a method change no data (RFC 9110, section 9.2.1; RFC 10008). TRACE does
+ * not either, but is refused.
+ */
 export function isSafe(method: string): boolean {
   return safeMethods.includes(method)
 }
 
-/** Methods that no route has, and that are refused with 405: TRACE would reflect credentials, CONNECT is for proxies. */
+/**
+ * Methods that no route has, and that are refused with 405: TRACE would reflect credentials, CONNECT is for proxies.
+ */
 export const refusedMethods: readonly string[] = ['TRACE', 'CONNECT']
 
 /** The host of a Host header or of a setting. */
@@ -140,7 +145,9 @@ export function readHost(
   return value === undefined ? undefined : checkHost(value)
 }
 
-/** Target and Host header must have the same host (RFC 9112, section 3.2). A difference can mislead a proxy or a cache. */
+/**
+ * Target and Host header must have the same host (RFC 9112, section 3.2). A difference can mislead a proxy or a cache.
+ */
 function checkAuthority({ defaultPort, host }: Authority, header = host): void {
   const [one, other] = [checkHost(host), checkHost(header)]
   const isSame = one.name === other.name && (one.port ?? defaultPort) === (other.port ?? defaultPort)

@@ -99,8 +99,9 @@ export class Request {
   }
 
   /**
-   * The id of the request in log lines and in the response header `x-request-id`: that of a trusted proxy, else that of its
-   * trace, else a random one. Each has 32 hexadecimal digits, except for that of a proxy. A sub-request has the id of its parent.
+   * The id of the request in log lines and in the response header `x-request-id`: that of a
+   * trusted proxy, else that of its trace, else a random one. Each has 32 hexadecimal digits,
+   * except for that of a proxy. A sub-request has the id of its parent.
    */
   get id(): string {
     if (this.#parent !== undefined) return this.#parent.id
@@ -108,7 +109,10 @@ export class Request {
     return this.#id
   }
 
-  /** Sets the id of a request without an id of a trusted proxy. Does nothing if the id was read, or has unsafe characters. */
+  /**
+   * Sets the id of a request without an id of a trusted proxy. Does nothing if the id was read, or
+   * has unsafe characters.
+   */
   provideId(id: string): void {
     if (isRequestId(id)) this.#id ??= this.forwarded.requestId ?? id
   }
@@ -244,8 +248,8 @@ export class Request {
   }
 
   /**
-   * The session: created with the first access, read with the first use. A request that was refused or answered before it had
-   * one has an empty session, which is never saved. @throws TypeError if there is none
+   * The session: created with the first access, read with the first use. A request that was refused or
+   * answered before it had one has an empty session, which is never saved. @throws TypeError if there is none
    */
   get session(): Session {
     if (this.#parent !== undefined) return this.#parent.session
@@ -284,8 +288,9 @@ export class Request {
   }
 
   /**
-   * Redirects the client to a route, whose variable `_locale` is that of this page by default. The status is 303, so that a browser asks by
-   * GET; after a GET it is 302. @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID
+   * Redirects the client to a route, whose variable `_locale` is that of this page by default. The
+   * status is 303, so that a browser asks by GET; after a GET it is 302. @throws ROUTE_UNKNOWN
+   * ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID
    */
   redirectTo<name extends RouteName>(route: name, ...rest: UrlArguments<name, []>): Response
   redirectTo(route: string, parameters: UrlParameters = {}): Response {
@@ -293,8 +298,9 @@ export class Request {
   }
 
   /**
-   * Redirects the client to the page before: that of the header Referer, if it is another page of this site, otherwise a route. Other
-   * sites cannot choose the target. @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID
+   * Redirects the client to the page before: that of the header Referer, if it is another page of
+   * this site, otherwise a route. Other sites cannot choose the target. @throws ROUTE_UNKNOWN
+   * ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID
    */
   redirectBack<name extends RouteName>(otherwise: name, ...rest: UrlArguments<name, []>): Response
   redirectBack(otherwise: string, parameters: UrlParameters = {}): Response {
@@ -328,10 +334,10 @@ export class Request {
   }
 
   /**
-   * Sends a response 103 before the response (RFC 8297), so that the browser already loads what the page will need:
-   * `</app.css>; rel=preload; as=style`. Only clients of HTTP/1.1 get it, and nothing is sent for a sub-request, in a test, or
-   * after the head of the response. The attribute `_early_hints` lists all links. Behind nginx before 1.29, the page then waits until
-   * the idle connection ends.
+   * Sends a response 103 before the response (RFC 8297), so that the browser already loads what the page
+   * will need: `</app.css>; rel=preload; as=style`. Only clients of HTTP/1.1 get it, and nothing is sent
+   * for a sub-request, in a test, or after the head of the response. The attribute `_early_hints` lists
+   * all links. Behind nginx before 1.29, the page then waits until the idle connection ends.
    *
    * @throws HTTP_HINT_INVALID
    */
@@ -354,8 +360,8 @@ export class Request {
   }
 
   /**
-   * A sub-request: this request with another method or target and new attributes, of which it has the `_locale`. Session and
-   * body are shared. @throws ARGUMENT_INVALID
+   * A sub-request: this request with another method or target and new attributes, of which it has
+   * the `_locale`. Session and body are shared. @throws ARGUMENT_INVALID
    */
   duplicate(changes: Partial<Pick<Request, 'method' | 'target'>> = {}): Request {
     checkOptions('request.duplicate()', changes, { method: 'string', target: 'string' })
@@ -461,12 +467,16 @@ function checkLinks(links: readonly string[]): void {
 }
 
 /**
- * The links that `writeEarlyHints` of Node accepts, of printable ASCII: Node accepts line breaks beside a semicolon, and
- * sends only the low byte of other characters, which may be a line break. Only one way leads through a text: the time is linear.
+ * The links that `writeEarlyHints` of Node accepts, of printable ASCII: Node accepts line breaks
+ * beside a semicolon, and sends only the low byte of other characters, which may be a line break.
+ * Only one way leads through a text: the time is linear.
  */
 const linkPattern = /^<[!-=?-~]*>(?:[ \t]*;[ \t]*[!#-:<>-~]+(?:=(")?[!#-:<-~]*\1)?)*$/
 
-/** The sending side of a request, such as a response of node. It is closed after the response, or when the client leaves. */
+/**
+ * The sending side of a request, such as a response of node. It is closed after the response, or
+ * when the client leaves.
+ */
 export interface Reply {
   /** Whether the whole response was sent. */
   readonly writableFinished: boolean
@@ -478,7 +488,10 @@ export interface Reply {
   writeEarlyHints?(hints: { readonly link: string[] }): unknown
 }
 
-/** Creates a signal that is aborted when the client leaves before the whole response was sent; without a reply it never is. */
+/**
+ * Creates a signal that is aborted when the client leaves before the whole response was sent;
+ * without a reply it never is.
+ */
 function createSignal(reply: Reply | undefined): AbortSignal {
   const controller = new AbortController()
   const onClose = () => {

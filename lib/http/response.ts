@@ -58,8 +58,8 @@ export class Response {
   /**
    * A value as JSON.
    *
-   * @throws HTTP_JSON_INVALID for `undefined`, a function, a symbol, a BigInt or a cycle; ARGUMENT_INVALID for a promise, a map or a
-   * set, whose JSON is `{}`
+   * @throws HTTP_JSON_INVALID for `undefined`, a function, a symbol, a BigInt or a cycle;
+   * ARGUMENT_INVALID for a promise, a map or a set, whose JSON is `{}`
    */
   static json(data: unknown, init?: ResponseInit): Response {
     return withDefaultType(new Response(toJson(data), init), 'application/json')
@@ -175,7 +175,10 @@ function stringify(data: unknown): string | undefined {
   }
 }
 
-/** Values in which a promise, a map or a set is searched. An answer with many objects that are empty on purpose stays quick. */
+/**
+ * Values in which a promise, a map or a set is searched. An answer with many objects that are
+ * empty on purpose stays quick.
+ */
 const searchedValues = 100
 
 /** Refuses values whose JSON is `{}` although they have content, those near the root first. @throws ARGUMENT_INVALID */
@@ -205,8 +208,8 @@ function findWay(value: unknown): string | undefined {
 const redirectStatuses: ReadonlySet<number> = new Set([201, 301, 302, 303, 307, 308])
 
 /**
- * The characters that browsers encode in a query, and the backslash, which they read as a slash. All others stay as they are
- * given: the brackets of an IPv6 address, and those of `?a[]=1`.
+ * The characters that browsers encode in a query, and the backslash, which they read as a slash.
+ * All others stay as they are given: the brackets of an IPv6 address, and those of `?a[]=1`.
  */
 const unsafeInUrl = /[^\x21-\x7e]|["<>\\]/gu
 

@@ -37,8 +37,8 @@ export class StaticFiles {
   }
 
   /**
-   * Serves the files in and below a directory by their own paths: `/robots.txt`, `/.well-known/security.txt`. The directory may
-   * be missing. No other hidden files are served, and no backups.
+   * Serves the files in and below a directory by their own paths: `/robots.txt`, `/.well-known/security.txt`.
+   * The directory may be missing. No other hidden files are served, and no backups.
    *
    * @throws HTTP_ASSETS_UNREADABLE
    */

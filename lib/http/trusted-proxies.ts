@@ -74,9 +74,9 @@ export class TrustedProxies {
   }
 
   /**
-   * Reads the headers of a trusted peer: `Forwarded` (RFC 7239) and `X-Forwarded-*`. The client is the right-most address
-   * that is no trusted proxy. Of the other fields, the value counts that the proxy next to the client has added; values to
-   * the left of it come from the client.
+   * Reads the headers of a trusted peer: `Forwarded` (RFC 7239) and `X-Forwarded-*`. The client is
+   * the right-most address that is no trusted proxy. Of the other fields, the value counts that
+   * the proxy next to the client has added; values to the left of it come from the client.
    *
    * @throws HTTP_FORWARDING_CONFLICT (400) when both kinds of headers have a field, and differ
    * @throws HTTP_FORWARDING_INVALID (400) for a malformed header
@@ -185,7 +185,9 @@ function withoutPort(address: string): string {
 /** A client that its proxy does not name (RFC 7239, section 6), or that has come to nginx by a socket of Unix. */
 const unnamed = /^(?:unknown|_[\w.-]+|unix)(?::[\w.-]*)?$/i
 
-/** Returns the list of `Forwarded`, or the other one if that is empty. @throws HTTP_FORWARDING_CONFLICT if they differ */
+/**
+ * Returns the list of `Forwarded`, or the other one if that is empty. @throws HTTP_FORWARDING_CONFLICT if they differ
+ */
 function agree(header: string, standard: readonly string[], legacy: readonly string[]): readonly string[] {
   if (standard.length === 0) return legacy
   const isSame = String(standard).toLowerCase() === String(legacy).toLowerCase()
@@ -275,8 +277,8 @@ const addressHeaders: readonly string[] = [
 ]
 
 /**
- * Matches the names of header fields that proxies, load balancers, tunnels and content delivery networks add, and browsers,
- * curl and scripts of a page do not: the forwarding headers, and those of each vendor.
+ * Matches the names of header fields that proxies, load balancers, tunnels and content delivery networks
+ * add, and browsers, curl and scripts of a page do not: the forwarding headers, and those of each vendor.
  */
 const proxyHeader = toPattern([
   ...forwardingHeaders,

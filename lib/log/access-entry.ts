@@ -41,7 +41,10 @@ export class AccessKind {
     return `{"time":"${time}"${start}${requestId}${middle}${ms},"bytes":${bytes},"client":"${client}"}}\n`
   }
 
-  /** Keeps the parts for later lines, from the second line on: most requests of a route with parameters have a kind of their own. */
+  /**
+   * Keeps the parts for later lines, from the second line on: most requests of a route with
+   * parameters have a kind of their own.
+   */
   #keep(start: string, middle: string): void {
     this.#start = joinParts(start)
     this.#middle = joinParts(middle)

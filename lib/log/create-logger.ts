@@ -189,7 +189,10 @@ function findIds(finders: ReadonlySet<() => LogIds | undefined>, own: LogIds | u
 
 const borne = new WeakSet<object>()
 
-/** A closed pipe or a full disk is an "error" event, which would end the process without a listener. One is enough for all loggers. */
+/**
+ * A closed pipe or a full disk is an "error" event, which would end the process without a
+ * listener. One is enough for all loggers.
+ */
 function bearErrors(stream: LoggerOptions['stream']): void {
   if (borne.has(stream)) return
   borne.add(stream)
@@ -270,7 +273,10 @@ class LogWriter {
     this.#isAscii = false
   }
 
-  /** A time as ISO 8601. The texts of the last time and second are kept: to make one costs half as much as the rest of a line. */
+  /**
+   * A time as ISO 8601. The texts of the last time and second are kept: to make one costs half as
+   * much as the rest of a line.
+   */
   toTime(ms: number): string {
     if (ms === this.#ms) return this.#time
     const second = Math.floor(ms / 1000)
@@ -352,8 +358,9 @@ export function severityOf(level: LogLevel): 'plain' | 'warning' | 'error' {
 }
 
 /**
- * Formats a record for people: local time, level, channel, message, the part of the context that is not in the message,
- * the beginnings of the ids of request and trace, and each error with its stack on indented lines. No text of a record can begin a line or control the terminal.
+ * Formats a record for people: local time, level, channel, message, the part of the context that
+ * is not in the message, the beginnings of the ids of request and trace, and each error with its
+ * stack on indented lines. No text of a record can begin a line or control the terminal.
  */
 function formatReadable(record: LogRecord, isColoured: boolean): string {
   const { level, channel, message, template = '', context, requestId, span } = record
@@ -441,8 +448,8 @@ const placeholder = /\{([\w.-]+)\}/g
 const placeholderBeforeColon = /\{([\w.-]{1,60})\}(?=: )/g
 
 /**
- * Splits `{name}: {message}` behind the name of a logged error. The parts are masked alone: else the message behind a name
- * such as `TokenExpired` is masked as the value of a secret.
+ * Splits `{name}: {message}` behind the name of a logged error. The parts are masked alone: else
+ * the message behind a name such as `TokenExpired` is masked as the value of a secret.
  */
 function splitBehindErrorNames(template: string, context: Readonly<Record<string, unknown>>): string[] {
   const errors = Object.values(context).filter(isLogError)

@@ -23,8 +23,8 @@ export interface Logger {
   /** Creates a logger of the same channel whose records have the id of a request. */
   withRequestId(requestId: string): Logger
   /**
-   * Writes a line of the access log: level `info` and channel `access`, also if the least level is higher. The texts must be
-   * masked. Lines are written together: each one after at most 20 ms, and before the next other message.
+   * Writes a line of the access log: level `info` and channel `access`, also if the least level is higher. The texts
+   * must be masked. Lines are written together: each one after at most 20 ms, and before the next other message.
    */
   access(message: string, requestId: string, context: LogContext): void
   /** Adds ids to all records, those of other channels included. Returns a function that ends this. */

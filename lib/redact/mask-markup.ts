@@ -41,8 +41,8 @@ const heldValue = /(\s(?:value|content)\s{0,20}=\s{0,20})(?:"[^"]+"|'[^']+'|[^\s
 const contentLimit = 4000
 
 /**
- * Masks in XML or HTML the content and the value of an element with a secret name (`<password>x</password>`, `<input name="apiKey" value="x">`),
- * and the cells behind the cell with a secret name, and below it.
+ * Masks in XML or HTML the content and the value of an element with a secret name (`<password>x</password>`,
+ * `<input name="apiKey" value="x">`), and the cells behind the cell with a secret name, and below it.
  */
 export function maskElements(text: string, isSecret: NameTest): string {
   let masked = ''

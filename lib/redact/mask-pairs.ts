@@ -20,9 +20,10 @@ const reach = 300
 const border = /[{}<>]|[\r\n][ \t]{0,99}- /
 
 /**
- * Masks the values of secret names in queries, forms, headers, JSON, the output of `util.inspect` and other languages, YAML,
- * INI and assignments. It looks for separators, and reads the name before each. A regular expression would try every start
- * of every name; here each character is read a bounded number of times. `places` are the ends of parts of secret names.
+ * Masks the values of secret names in queries, forms, headers, JSON, the output of `util.inspect`
+ * and other languages, YAML, INI and assignments. It looks for separators, and reads the name
+ * before each. A regular expression would try every start of every name; here each character is
+ * read a bounded number of times. `places` are the ends of parts of secret names.
  */
 export function maskPairs(text: string, isSecret: NameTest, places = placesOf(text)): string {
   let masked = ''
@@ -93,8 +94,8 @@ function readPair(text: string, begin: number, index: number, separator: string)
 }
 
 /**
- * Decodes the escapes of ASCII characters; names of secrets have no others. Never throws: a URL may have thousands of wrong escapes, and
- * an exception costs microseconds.
+ * Decodes the escapes of ASCII characters; names of secrets have no others. Never throws: a URL
+ * may have thousands of wrong escapes, and an exception costs microseconds.
  */
 function decode(name: string): string {
   let decoded = name

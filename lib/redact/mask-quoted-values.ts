@@ -14,9 +14,10 @@ const partOfStatement =
 const opening = /(?<![^\s([=,@])(['"])([^'"]*)\1?/g
 
 /**
- * Masks the values in the message of an error of a database. Databases quote names and values in it, without escapes. A quoted
- * text that is the name of an object, or consists of words of the statement shape, stays. From the first other one, the
- * message is masked until its last quote: the value may contain quotes. Masking a masked message changes nothing.
+ * Masks the values in the message of an error of a database. Databases quote names and values in
+ * it, without escapes. A quoted text that is the name of an object, or consists of words of the
+ * statement shape, stays. From the first other one, the message is masked until its last quote:
+ * the value may contain quotes. Masking a masked message changes nothing.
  */
 export function maskQuotedValues(text: string, shape: string): string {
   const words = new Set<string>(shape.toLowerCase().match(/\w+/g))

@@ -10,8 +10,8 @@ const ruler = /^[\s|+:=─│┼├┤┴└┘-]+$/
 const lineLimit = 5000
 
 /**
- * Masks columns with secret names: CSV, TSV, Markdown, and what psql, mysql and `console.table` print. `places` are the ends of parts of secret
- * names.
+ * Masks columns with secret names: CSV, TSV, Markdown, and what psql, mysql and `console.table`
+ * print. `places` are the ends of parts of secret names.
  */
 export function maskColumns(text: string, isSecret: NameTest, places: readonly number[]): string {
   let masked = ''

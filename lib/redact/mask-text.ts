@@ -61,7 +61,10 @@ function maskOnce(given: string, isSecret: NameTest, depth: number): string {
   return maskForms(masked, isNamed, found & ~firstBits)
 }
 
-/** Decodes values of queries, masks them and encodes them again: `?filter=%7B%22password%22%3A%22x%22%7D`, `?next=%252Fcb…`. */
+/**
+ * Decodes values of queries, masks them and encodes them again:
+ * `?filter=%7B%22password%22%3A%22x%22%7D`, `?next=%252Fcb…`.
+ */
 function maskEncoded(text: string, isSecret: NameTest, depth: number): string {
   if (depth === 0) return text
   return text.replace(/=([^\s&#"'<>`=]*[%+][^\s&#"'<>`]*)/g, (pair, value: string) => {
@@ -74,7 +77,10 @@ function maskEncoded(text: string, isSecret: NameTest, depth: number): string {
 const literal = /(?<!\\)(["'])(?:(?!\1)[^\\]|\\[\s\S])*\1/g
 const escapes: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
-/** Masks the texts that JSON and `util.inspect` have written with escapes, such as a log line: `{"message":"a \"b\"\nc"}`. */
+/**
+ * Masks the texts that JSON and `util.inspect` have written with escapes, such as a log line:
+ * `{"message":"a \"b\"\nc"}`.
+ */
 function maskLiterals(text: string, isSecret: NameTest, depth: number): string {
   if (depth === 0 || !text.includes('\\')) return text
   const masked = text.replace(literal, (quoted: string, quote: string) => {
@@ -134,8 +140,8 @@ export function isUrl(text: string): boolean {
 }
 
 /**
- * Masks a URL pair by pair, each decoded. A value under a secret name becomes the mask; `maskValue` masks all other values,
- * and the part before the query. Parts without a secret stay as they are.
+ * Masks a URL pair by pair, each decoded. A value under a secret name becomes the mask; `maskValue`
+ * masks all other values, and the part before the query. Parts without a secret stay as they are.
  */
 export function maskUrl(given: string, isSecret: NameTest, maskValue: (text: string) => string): string {
   // A password may contain the marks of a query and of a fragment.
@@ -178,10 +184,11 @@ export function decodePart(part: string, text = part.replaceAll('+', ' ')): stri
 }
 
 /**
- * Masks the secrets in a source text: each literal after a name that ends with "password" or "secret"; literals that look
- * random after another secret name (`const apiKey = '…'`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`); tokens of known
- * providers, secrets of URLs, and random values of pairs (`token=…`). Other words stay, because an excerpt is the reader's own
- * code. So do the paths of routes, `route('reset_password', '/reset-password')`. A literal whose end is missing is masked to the end of its line. Takes linear time.
+ * Masks the secrets in a source text: each literal after a name that ends with "password" or "secret"; literals
+ * that look random after another secret name (`const apiKey = '…'`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`);
+ * tokens of known providers, secrets of URLs, and random values of pairs (`token=…`). Other words stay, because
+ * an excerpt is the reader's own code. So do the paths of routes, `route('reset_password', '/reset-password')`. A
+ * literal whose end is missing is masked to the end of its line. Takes linear time.
  */
 export function maskSource(source: string, isSecret: NameTest = isSecretName): string {
   const named = source.replace(

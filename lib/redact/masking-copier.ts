@@ -169,7 +169,10 @@ export function isList(value: unknown): value is readonly unknown[] | ReadonlySe
   return Array.isArray(value) || types.isSet(value)
 }
 
-/** The properties of an object. Other properties may show that one is a secret, which is a note then. No getter is called. */
+/**
+ * The properties of an object. Other properties may show that one is a secret, which is a note
+ * then. No getter is called.
+ */
 export function* propertiesOf(given: object, masker: TextMasker): Generator<[string, unknown]> {
   const value = maskIssue(given, masker.isSecret)
   const named = secretsUnder(value, masker.isSecret)
@@ -211,7 +214,10 @@ export function functionName(value: unknown): string {
   return typeof name === 'string' ? name : ''
 }
 
-/** How an item of a list names the next one: `pair` as a key does, `said` and `item` as a text does. Many items are ordinary words. */
+/**
+ * How an item of a list names the next one: `pair` as a key does, `said` and `item` as a text
+ * does. Many items are ordinary words.
+ */
 export type Naming = 'pair' | 'said' | 'item'
 
 /** A pair is a list of two within another list. Node has names and values of headers in turn. */
@@ -225,8 +231,8 @@ const label = /([\w.$-]{1,100})["'`)\]]{0,2}(?: is| was)?\s{0,9}(=>|->|→|<-|[:
 const ordinaryItem = /^(?:[A-Za-z_]+|[/:][\w/:{}.-]*)$/
 
 /**
- * Whether a value is a secret because the value before it is its name, as it would be in a text: `password: x`, `--token x`. It
- * is the one rule for lists of names and values, arguments of the console, and command lines.
+ * Whether a value is a secret because the value before it is its name, as it would be in a text: `password: x`,
+ * `--token x`. It is the one rule for lists of names and values, arguments of the console, and command lines.
  */
 export function isNamedBefore(before: unknown, value: unknown, masker: TextMasker, naming: Naming): boolean {
   if (typeof before !== 'string' || value === '' || value === null || value === undefined) return false
@@ -243,7 +249,10 @@ export function isNamedBefore(before: unknown, value: unknown, masker: TextMaske
   return masker.text(line) !== line
 }
 
-/** Masks the secrets in the arguments of a command line: `--token=abc`, `--token abc`, `mysql -pabc`, and all that `text` masks. */
+/**
+ * Masks the secrets in the arguments of a command line: `--token=abc`, `--token abc`,
+ * `mysql -pabc`, and all that `text` masks.
+ */
 export function maskCommandLine(values: readonly string[], masker: TextMasker): string[] {
   const copies: string[] = []
   for (const [index, value] of values.entries()) {
@@ -272,8 +281,8 @@ export function isNote(value: unknown): value is Note {
 }
 
 /**
- * Reads a property of an object, without a call of a getter. It is a note if other properties show that it is a secret: names beside values
- * (`named`), columns of a table, variables of GraphQL, and arguments of a child process.
+ * Reads a property of an object, without a call of a getter. It is a note if other properties show that it is a
+ * secret: names beside values (`named`), columns of a table, variables of GraphQL, and arguments of a child process.
  */
 export function readOwn(object: object, name: string, named: readonly string[], masker: TextMasker): unknown {
   const property = Object.getOwnPropertyDescriptor(object, name)

@@ -9,8 +9,8 @@ export interface Pair {
   /** The quote around the name with its backslashes, such as `\"`. Empty without quotes. */
   readonly quote: string
   /**
-   * `line`: first on its line. `part`: behind a character that separates parts, such as a brace, comma or `&`. `prose`: behind
-   * another word; `sentence`: behind a colon and a blank, such as `Error: `.
+   * `line`: first on its line. `part`: behind a character that separates parts, such as a brace, comma
+   * or `&`. `prose`: behind another word; `sentence`: behind a colon and a blank, such as `Error: `.
    */
   readonly position: 'line' | 'part' | 'prose' | 'sentence'
   /** The last character before the name that is no blank. Empty at the beginning of a line. */
@@ -70,8 +70,9 @@ const quotedField = /^ ?(["'`])[a-z_]{1,20}\1 [a-z]{2,20}(?![\w-])/
 const firstWords = /^ ?\\*["'`]?((?:[A-Za-z][A-Za-z'/-]* ){1,4}[A-Za-z][A-Za-z'/-]*)(?!\w)/
 
 /**
- * Whether a text before a separator is no name of a value: the end of "Unrecognized key:", the name of an error (`KeyError: 'name'`), or
- * its code with its message behind it, `SESSION_STORE_FAILED: "The session store failed"`. The code ends with the state that is wrong. The
+ * Whether a text before a separator is no name of a value: the end of "Unrecognized key:", the name
+ * of an error (`KeyError: 'name'`), or its code with its message behind it,
+ * `SESSION_STORE_FAILED: "The session store failed"`. The code ends with the state that is wrong. The
  * first words of the message repeat a word of the code, or contain a word that a secret rarely has.
  */
 export function isNoName({ from, name, quote, separator, start, text }: Pair): boolean {
@@ -117,7 +118,10 @@ export function isFact(name: string, value: unknown): boolean {
   )
 }
 
-/** Whether a value is no secret: a count (`tokens: 512`), a version (`api: v2`), a setting (`auth=none`), or its placeholder. */
+/**
+ * Whether a value is no secret: a count (`tokens: 512`), a version (`api: v2`), a setting
+ * (`auth=none`), or its placeholder.
+ */
 export function isPublic({ before, name, text }: Pair, at: number): boolean {
   // A parameter of the header Signature-Input (RFC 9421, section 2.3).
   if (before === ';' && name === 'keyid') return true

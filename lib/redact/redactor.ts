@@ -32,9 +32,9 @@ const separator = /[=@:%]/
  * values of secret environment variables, then {@link maskText}, for a URL pair by pair.
  *
  * A variable is secret if its name is secret (`APP_SECRET`, `MAILER_DSN`) or its value contains a secret (a
- * `DATABASE_URL` with a password). Other values, such as those of `PATH` and `APP_HOSTS`, occur in ordinary texts: masking
- * them there would make every stack and URL unreadable. The same is true of values shorter than 8 characters. The list of
- * {@link Redactor.environment} masks them all, except for settings that are not secret.
+ * `DATABASE_URL` with a password). Other values, such as those of `PATH` and `APP_HOSTS`, occur in ordinary
+ * texts: masking them there would make every stack and URL unreadable. The same is true of values shorter than 8
+ * characters. The list of {@link Redactor.environment} masks them all, except for settings that are not secret.
  */
 export class Redactor {
   readonly #variables: EnvironmentVariables
@@ -58,8 +58,9 @@ export class Redactor {
   }
 
   /**
-   * Learns which variables are settings: from now on values of secret settings are masked although their names do not look
-   * secret, each entry of a list for itself, and values of other settings are shown in {@link Redactor.environment}.
+   * Learns which variables are settings: from now on values of secret settings are masked although
+   * their names do not look secret, each entry of a list for itself, and values of other settings
+   * are shown in {@link Redactor.environment}.
    */
   declare(settings: Iterable<{ readonly name: string; readonly isSecret: boolean }>): void {
     for (const { name, isSecret } of settings) {
@@ -71,8 +72,8 @@ export class Redactor {
   }
 
   /**
-   * Shows values under these names from now on, those of environment variables included. Case does not matter. A name such
-   * as `user[email]` is also found by the part in its last brackets.
+   * Shows values under these names from now on, those of environment variables included. Case does
+   * not matter. A name such as `user[email]` is also found by the part in its last brackets.
    */
   reveal(names: Iterable<string>): void {
     for (const name of names) this.#revealed.add(name.toLowerCase())
@@ -85,7 +86,10 @@ export class Redactor {
     return (isDeclared || isSecretName(name)) && !this.#isRevealed(name)
   }
 
-  /** Adds a function that masks more in every text, such as the paths of routes. It runs for each text, so it must be fast; JSON must stay valid. */
+  /**
+   * Adds a function that masks more in every text, such as the paths of routes. It runs for each
+   * text, so it must be fast; JSON must stay valid.
+   */
   add(maskMore: (text: string) => string): void {
     const maskBefore = this.#maskMore
     this.#maskMore = text => maskMore(maskBefore(text))

@@ -6,7 +6,10 @@ export function skip(pattern: RegExp, text: string, at: number): number {
 
 const quoteMark = /"""|\\*["'`]/y
 
-/** The quote at a place with the backslashes before it: `"`, `\"`, `\\\"`, and `"""` of GraphQL and Python. Empty without a quote. */
+/**
+ * The quote at a place with the backslashes before it: `"`, `\"`, `\\\"`, and `"""` of GraphQL and
+ * Python. Empty without a quote.
+ */
 export function quoteAt(text: string, at: number): string {
   return text.slice(at, skip(quoteMark, text, at))
 }
@@ -60,8 +63,9 @@ const line = new RegExp(String.raw`(?:[^\r\n\\"'\x60]|${innerMark})+`, 'y')
 const lineOfPair = new RegExp(String.raw`(?:[^\r\n\\"'\x60 \t;&,]|(?!${pairNext})[ \t;&,]|${innerMark})+`, 'y')
 
 /**
- * Finds the end of a line: a line break, an escaped one (`\n`), or the end of the quotes around the line. Quotes behind `=`
- * belong to the line: `Digest username="a", realm="b"`. With `endsAtPair` the next ` name=` or `;name:` ends it, too.
+ * Finds the end of a line: a line break, an escaped one (`\n`), or the end of the quotes around
+ * the line. Quotes behind `=` belong to the line: `Digest username="a", realm="b"`. With
+ * `endsAtPair` the next ` name=` or `;name:` ends it, too.
  */
 export function findLineEnd(text: string, from: number, endsAtPair = false): number {
   let end = from
@@ -84,8 +88,8 @@ const words = [`;(?!\\s|$)|[,)}\\]]`, `[;,)}\\]](?!${behindSentence})`].map(mark
 )
 
 /**
- * Finds the end of a word of a query. With `isSentence` a comma or a bracket also ends it, with `isQuery` each `&`, even
- * without a pair behind it. A quote within a word is a part of it, as in `it's`.
+ * Finds the end of a word of a query. With `isSentence` a comma or a bracket also ends it, with `isQuery`
+ * each `&`, even without a pair behind it. A quote within a word is a part of it, as in `it's`.
  */
 export function findWordEnd(text: string, from: number, isSentence: boolean, isQuery: boolean): number {
   return skip(words[Number(isSentence)]?.[Number(isQuery)] ?? line, text, from)

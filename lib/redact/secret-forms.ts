@@ -3,10 +3,10 @@ import { WordFinder } from '../text/word-finder.ts'
 import { mask, type NameTest, wordsOfNames } from './secret-names.ts'
 
 /**
- * Forms of secrets, by the words between `¦` of which each text with one of them contains one. A digit is any digit. A pattern has its
- * examples as name, between `¦`, in which the secret is between two `§`. The part `before` stays, and the mask replaces the rest of the
- * match. One of the words of a part `name` must be a secret name; a part `base64` must contain a colon. Repetitions have limits, so that
- * the time grows only as the text does.
+ * Forms of secrets, by the words between `¦` of which each text with one of them contains one. A digit is any
+ * digit. A pattern has its examples as name, between `¦`, in which the secret is between two `§`. The part `before`
+ * stays, and the mask replaces the rest of the match. One of the words of a part `name` must be a secret name; a
+ * part `base64` must contain a colon. Repetitions have limits, so that the time grows only as the text does.
  */
 type Forms = Readonly<Record<string, Readonly<Record<string, RegExp>>>>
 
@@ -224,7 +224,10 @@ export const userinfoBit = bitsOf({ [userinfo]: {} })
 /** The bit of the words that a finder has in addition. */
 export const moreBit = 2 << groups.length
 
-/** Creates a finder for {@link findWords}, with more words between `¦`. The last one is kept: programs have one, or tests many of the same. */
+/**
+ * Creates a finder for {@link findWords}, with more words between `¦`. The last one is kept:
+ * programs have one, or tests many of the same.
+ */
 export function createFinder(more: string): WordFinder {
   if (last?.more !== more)
     last = { more, finder: new WordFinder([wordsOfNames, ...groups.map(([needs]) => needs), more]) }
@@ -235,8 +238,8 @@ let last: { readonly more: string; readonly finder: WordFinder } | undefined
 let usual: WordFinder | undefined
 
 /**
- * Finds what a text may contain: 0 if it contains no secret, an odd number if it may contain a secret name. The ends of parts of secret names
- * are added to `places`. Most texts have no secret, and this is ten times faster than masking.
+ * Finds what a text may contain: 0 if it contains no secret, an odd number if it may contain a secret name. The ends of
+ * parts of secret names are added to `places`. Most texts have no secret, and this is ten times faster than masking.
  */
 export function findWords(text: string, places?: number[], words?: WordFinder): number {
   // One takes some milliseconds of the start: the first one with more words serves for all texts.

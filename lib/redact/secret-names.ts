@@ -29,7 +29,8 @@ const publicParts = new RegExp(
   '(?:mon|tur|don|whis|joc|lac|flun)keys?|hoc?key|hockey|hot_?keys?|compass|bypass|trespass|(?:over|under|sur)pass|' +
     'secretar(?:y|iat|ies)|tokeni[sz](?:e[drs]?|ing|ation|ers)?|(?:authori[sz]|authenticat)(?:e[drs]|ing|ors?)|' +
     '(?:sort|foreign|partition|public)[_-]?keys?|' +
-    // Properties of a secret: `token_type`, `password_changed_at`. Only from the beginning of a word, which takes linear time.
+    // Properties of a secret: `token_type`, `password_changed_at`. Only from the beginning of a
+    // word, which takes linear time.
     '(?<![a-z\\d])(?:api[_-]?)?[a-z\\d]*(?:auth|cert(?:ificate)?|cookie|credential|email|key|nonce|passw(?:or)?d|secret|session|signature|token)s?[_-]?' +
     `(?:m(?:in|ax)[_-]?)?(?:${propertyWords}|${wordsOfTime}?_?(?:at|on|date|time))(?![a-z\\d])`,
   'g',
@@ -62,8 +63,9 @@ const meantInWords = new RegExp(
 )
 
 /**
- * Whether the value under a name is a secret, in any spelling of the name: `apiKey`, `API-KEY`, `user_password`. The list
- * joins those of Django, Rails, Laravel, Spring and Caddy, and adds names that they miss. In doubt a name is secret.
+ * Whether the value under a name is a secret, in any spelling of the name: `apiKey`, `API-KEY`,
+ * `user_password`. The list joins those of Django, Rails, Laravel, Spring and Caddy, and adds
+ * names that they miss. In doubt a name is secret.
  */
 export function isSecretName(name: string): boolean {
   let isSecret = known.get(name)
@@ -92,7 +94,10 @@ function splitHump(_match: string, lower = '', upper = '', acronym = ''): string
   return acronym === '' ? `${lower}_${upper}` : `${acronym}_`
 }
 
-/** A text without any of these words, which a `WordFinder` finds, has no secret name. An escape may hide one (`%70assword`). */
+/**
+ * A text without any of these words, which a `WordFinder` finds, has no secret name. An escape may
+ * hide one (`%70assword`).
+ */
 export const wordsOfNames = [
   ...['_', '-', ' ', ''].flatMap(mark => anywhere.map(word => word.split('_', 2).join(mark))),
   ...`${endsOfWords}|${words}`.split('|').map(word => `${word}$`),
@@ -126,8 +131,8 @@ export function namesIn(text: string, key: string): string[] {
 const privateParts = 'd p q dp dq qi oth k'.split(' ')
 
 /**
- * The keys that hold secrets because another key says so: `value` of `{ name: 'password', value: 'x' }` and of a JSON Patch (RFC 6902),
- * `d` of a JSON Web Key.
+ * The keys that hold secrets because another key says so: `value` of
+ * `{ name: 'password', value: 'x' }` and of a JSON Patch (RFC 6902), `d` of a JSON Web Key.
  */
 export function secretsUnder(object: object, isSecret: NameTest): readonly string[] {
   if (Object.hasOwn(object, 'kty')) return privateParts
@@ -148,8 +153,8 @@ export function secretsUnder(object: object, isSecret: NameTest): readonly strin
 const namesBesideCode = ['state', 'session_state', 'iss', 'grant_type']
 
 /**
- * Whether a parameter is a secret because of others: the `code` that an OAuth client exchanges for a token (RFC 6749, section 4.1), and the
- * `variables` of a GraphQL operation that uses one as a secret.
+ * Whether a parameter is a secret because of others: the `code` that an OAuth client exchanges for a
+ * token (RFC 6749, section 4.1), and the `variables` of a GraphQL operation that uses one as a secret.
  */
 export function isSecretBeside(name: string, others: Parameters, isSecret: NameTest = isSecretName): boolean {
   if (name === 'code') return namesBesideCode.some(other => others.has(other))
@@ -162,7 +167,9 @@ interface Parameters {
   get?(name: string): unknown
 }
 
-/** The variables of a GraphQL operation that are arguments or fields with secret names: `p` of `login(password: $p)`. */
+/**
+ * The variables of a GraphQL operation that are arguments or fields with secret names: `p` of `login(password: $p)`.
+ */
 export function secretVariables(operation: unknown, isSecret: NameTest): readonly string[] {
   if (typeof operation !== 'string' || !/\$|%24/.test(operation)) return []
   return [...operation.matchAll(usedVariable)].flatMap(([, name = '', variable = '']) =>
@@ -172,7 +179,9 @@ export function secretVariables(operation: unknown, isSecret: NameTest): readonl
 
 const usedVariable = /(?<![\w$])(\w{1,100})\s{0,9}(?::|%3A)\s{0,9}(?:\$|%24)([A-Za-z_]\w{0,100})(?=[,)}\]\s%])/gi
 
-/** What an issue says of the schema, and not of the input. All other values of an issue with a secret path are masked. */
+/**
+ * What an issue says of the schema, and not of the input. All other values of an issue with a secret path are masked.
+ */
 const harmless: ReadonlySet<string> = new Set(
   (
     'code exact expected format inclusive instancePath keyword kind maximum message minimum origin params path pattern requirement ' +
@@ -183,9 +192,9 @@ const harmless: ReadonlySet<string> = new Set(
 const inputLimit = 100
 
 /**
- * Masks what an issue of a validator says about a secret: `input` and `received` of an issue with the path
- * `['user', 'password']`, and these values in its message. Returns any other object as it is. Understands Standard Schema
- * (zod, valibot, joi), JSON Schema (ajv) and mongoose. Calls no getter.
+ * Masks what an issue of a validator says about a secret: `input` and `received` of an issue with the
+ * path `['user', 'password']`, and these values in its message. Returns any other object as it is.
+ * Understands Standard Schema (zod, valibot, joi), JSON Schema (ajv) and mongoose. Calls no getter.
  */
 export function maskIssue(value: object, isSecret: NameTest): object {
   const inputs = inputsOf(value, isSecret)

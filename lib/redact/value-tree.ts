@@ -51,8 +51,9 @@ const circular: ValueTree = { kind: 'note', text: '[circular]' }
 const unreadable: ValueTree = { kind: 'note', text: '[unreadable]' }
 
 /**
- * Describes a value as a tree. Values under secret names, and secrets in texts, are masked. No getter, no `toJSON` and no
- * method of the value is called. The bounds hold for the whole tree; an object has at most 100 entries. Never throws.
+ * Describes a value as a tree. Values under secret names, and secrets in texts, are masked. No
+ * getter, no `toJSON` and no method of the value is called. The bounds hold for the whole tree; an
+ * object has at most 100 entries. Never throws.
  */
 export function describeTree(value: unknown, masker: TextMasker, options: TreeOptions): ValueTree {
   return new TreeBuilder(masker, options).build('', value, options.bounds.depth)

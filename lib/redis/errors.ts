@@ -1,6 +1,9 @@
 import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
-/** Profiles or sessions are to be stored in Redis, and the package is not installed. Run the `npm install` of the message. */
+/**
+ * Profiles or sessions are to be stored in Redis, and the package is not installed. Run the
+ * `npm install` of the message.
+ */
 export const REDIS_PACKAGE_MISSING: CodedErrorClass<[packages: string]> = defineError(
   'REDIS_PACKAGE_MISSING',
   500,
@@ -31,7 +34,10 @@ export class RedisError extends Error {
     return 'RedisError'
   }
 
-  /** Whether the same command may succeed later: there is no answer, the server loads its data, or another server takes over. */
+  /**
+   * Whether the same command may succeed later: there is no answer, the server loads its data, or
+   * another server takes over.
+   */
   get isPassing(): boolean {
     return this.code === undefined || passing.includes(this.code)
   }

@@ -34,7 +34,8 @@ export interface RedisConnectionOptions {
 }
 
 /**
- * Imports the package ioredis. Its types are not in the declaration, because applications without the package compile it.
+ * Imports the package ioredis. Its types are not in the declaration, because applications without
+ * the package compile it.
  * @throws REDIS_PACKAGE_MISSING PACKAGE_VERSION_UNFIT
  */
 export function loadRedis(load: () => Promise<object> = () => import('ioredis')): Promise<object> {
@@ -47,8 +48,8 @@ export function loadRedis(load: () => Promise<object> = () => import('ioredis'))
 }
 
 /**
- * A connection to Redis that never waits for the server: a command fails at once while there is no connection, and after
- * its timeout otherwise. The connection opens with the first command, and opens again by itself.
+ * A connection to Redis that never waits for the server: a command fails at once while there is no connection,
+ * and after its timeout otherwise. The connection opens with the first command, and opens again by itself.
  */
 export class RedisConnection {
   readonly #options: RedisConnectionOptions
@@ -119,8 +120,8 @@ export class RedisConnection {
   }
 
   /**
-   * Rejects after the timeout. If nothing at all has come for half of that time more, the connection is replaced, so that commands
-   * without an answer do not pile up.
+   * Rejects after the timeout. If nothing at all has come for half of that time more, the
+   * connection is replaced, so that commands without an answer do not pile up.
    */
   #inTime<value>(answer: Promise<value>, { stream }: Redis): Promise<value> {
     const { bytesRead } = stream
@@ -166,7 +167,8 @@ export class RedisConnection {
         autoResendUnfulfilledCommands: false,
         maxRetriesPerRequest: 0,
         disableClientInfo: true,
-        // The time limits of the client would end the connection of a process that was busy, although an answer has arrived.
+        // The time limits of the client would end the connection of a process that was busy,
+        // although an answer has arrived.
         connectTimeout: 0,
         retryStrategy: attempt => Math.min(1000, 20 * 2 ** Math.min(attempt, 6)) * (0.5 + Math.random() / 2),
         reconnectOnError: error => error.message.startsWith('READONLY') && this.#mayReplace(),
@@ -205,7 +207,10 @@ export class RedisConnection {
   }
 }
 
-/** Calls a function after some milliseconds. What has arrived by then is read before, also if the process was busy for longer. */
+/**
+ * Calls a function after some milliseconds. What has arrived by then is read before, also if the
+ * process was busy for longer.
+ */
 function afterReading(milliseconds: number, task: () => void): NodeJS.Timeout {
   return setTimeout(() => setImmediate(task), milliseconds)
 }

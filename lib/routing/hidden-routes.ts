@@ -11,9 +11,9 @@ export interface HiddenRoute {
 }
 
 /**
- * Finds routes that are hidden by an earlier route: one with the same path, with a variable where the later path has a text,
- * or with a wildcard for the rest of the path. Only declarations are compared: if the first route has a condition, or a host or
- * schemes that the second does not have, both can be reached.
+ * Finds routes that are hidden by an earlier route: one with the same path, with a variable where the later
+ * path has a text, or with a wildcard for the rest of the path. Only declarations are compared: if the
+ * first route has a condition, or a host or schemes that the second does not have, both can be reached.
  */
 export function findHiddenRoutes(routes: Iterable<Route>): HiddenRoute[] {
   const hidden: HiddenRoute[] = []
@@ -46,14 +46,19 @@ function covers(by: Pattern, pattern: Pattern): boolean {
   })
 }
 
-/** Whether a form consists of a text and a wildcard, such as `/files/*path`, and matches all texts of a form with variables. */
+/**
+ * Whether a form consists of a text and a wildcard, such as `/files/*path`, and matches all texts
+ * of a form with variables.
+ */
 function matchesRest({ leadingText, sequence }: PatternForm, form: PatternForm, by: Pattern): boolean {
   const last = sequence.at(-1)
   if (sequence.length > 2 || last?.type !== 'wildcard' || requirementOf(by, last.name) !== undefined) return false
   return form.leadingText.startsWith(leadingText)
 }
 
-/** Whether two forms have the same texts, and the first one has the same or less strict variables in the same places. */
+/**
+ * Whether two forms have the same texts, and the first one has the same or less strict variables in the same places.
+ */
 function isLike(first: PatternForm, second: PatternForm, by: Pattern, pattern: Pattern): boolean {
   if (first.sequence.length !== second.sequence.length) return false
   return first.sequence.every((token, index) => {

@@ -28,8 +28,8 @@ const outcomeStep = 10 * lengthLimit
 const pathRank = outcomesByNearness.indexOf('path') * outcomeStep
 
 /**
- * Finds the routes that are nearest to a request: first those for which only one check fails, then those with a similar path.
- * Routes that are added later are not considered.
+ * Finds the routes that are nearest to a request: first those for which only one check fails, then
+ * those with a similar path. Routes that are added later are not considered.
  */
 export class NearestRoutes {
   readonly #candidates: readonly Candidate[]
@@ -52,8 +52,8 @@ export class NearestRoutes {
   }
 
   /**
-   * As `find`, without the routes that are no help: with a path for which more than half of the characters of the request's path
-   * would have to change.
+   * As `find`, without the routes that are no help: with a path for which more than half of the
+   * characters of the request's path would have to change.
    */
   findSimilar(request: Request, limit: number): NearRoute[] {
     const length = split(request.path.slice(0, lengthLimit)).join('').length
@@ -122,8 +122,8 @@ function split(path: string): string[] {
 }
 
 /**
- * The number of different characters, at most `atMost`. Segments are compared from the front and from the back, because one
- * may be missing at either end.
+ * The number of different characters, at most `atMost`. Segments are compared from the front and
+ * from the back, because one may be missing at either end.
  */
 function distanceTo(path: readonly string[], forms: readonly Form[], atMost: number): number {
   let least = atMost
@@ -182,8 +182,8 @@ interface RouteExplanation {
 type Judgement = Evaluation | { readonly outcome: 'slash' }
 
 /**
- * Judges a route. `paths` are that of the request, and those with another slash at the end. A condition that throws counts
- * as false.
+ * Judges a route. `paths` are that of the request, and those with another slash at the end. A
+ * condition that throws counts as false.
  */
 function judgeRoute(route: Route, request: Request, paths: readonly string[]): Judgement {
   try {

@@ -19,8 +19,8 @@ import {
 import type { DefineSourced, SourcesOf } from './sources.ts'
 
 /**
- * A function that answers requests: the short form of a controller. `parameters` are those of the route: the values of its
- * variables, and its defaults.
+ * A function that answers requests: the short form of a controller. `parameters` are those of the
+ * route: the values of its variables, and its defaults.
  */
 export type RequestHandler<parameters = RouteParameters> = (request: Request, parameters: parameters) => unknown
 
@@ -83,7 +83,9 @@ declare abstract class Short<controller, prefix extends string, host extends str
   ): Route
 }
 
-/** The arguments of `get` and the like. In other frameworks, functions that run before the controller come between them. */
+/**
+ * The arguments of `get` and the like. In other frameworks, functions that run before the controller come between them.
+ */
 type ShortDefinition = readonly [name: string, path: string, controller: unknown, ...others: unknown[]]
 
 const manyControllers =
@@ -117,8 +119,8 @@ export abstract class RouteDeclarations<
   }
 
   /**
-   * Declares a route. The second parameter of a function as controller has the variables of the path, the host and the group,
-   * and the defaults. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN
+   * Declares a route. The second parameter of a function as controller has the variables of the path,
+   * the host and the group, and the defaults. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN
    */
   add<path extends string, ownHost extends string = host, own extends RouteDefaults = NoDefaults>(
     definition: RouteDefinition<
@@ -152,7 +154,9 @@ export abstract class RouteDeclarations<
   readonly delete: Short<controller, prefix, host, defaults>['declare'] = (...definition: ShortDefinition) =>
     this.#declareFor('DELETE', definition)
 
-  /** Declares a route for QUERY: a GET with a body. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN ARGUMENT_INVALID */
+  /**
+   * Declares a route for QUERY: a GET with a body. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN ARGUMENT_INVALID
+   */
   readonly query: Short<controller, prefix, host, defaults>['declare'] = (...definition: ShortDefinition) =>
     this.#declareFor('QUERY', definition)
 
@@ -220,7 +224,9 @@ class RouteGroup<
     if (options.prefix?.endsWith('/')) this.#refuse('its prefix ends with a slash, with which each path begins')
   }
 
-  /** Checks the result of the function that has declared the routes, and the requirements. @throws ROUTE_GROUP_INVALID */
+  /**
+   * Checks the result of the function that has declared the routes, and the requirements. @throws ROUTE_GROUP_INVALID
+   */
   check(result: unknown): void {
     if (isThenable(result)) {
       Promise.resolve(result).catch(() => undefined)

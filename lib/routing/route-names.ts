@@ -1,9 +1,12 @@
-/** Values by name: texts, numbers, booleans, and lists of them in the query. `undefined` and `null` are left out. `_fragment` is the part behind the `#`. */
+/**
+ * Values by name: texts, numbers, booleans, and lists of them in the query. `undefined` and `null`
+ * are left out. `_fragment` is the part behind the `#`.
+ */
 export type UrlParameters = Readonly<Record<string, unknown>>
 
 /**
- * The routes of an application by their names, each with the variables that a URL of it needs. The development server writes them into
- * `var/routes.d.ts`. Without that file, any name compiles.
+ * The routes of an application by their names, each with the variables that a URL of it needs. The
+ * development server writes them into `var/routes.d.ts`. Without that file, any name compiles.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: applications add their routes
 export interface KnownRoutes {}

@@ -38,7 +38,10 @@ export interface RouteDefinition<
   readonly schemes?: readonly RouteScheme[]
   /** Checked after the path and the host. If it returns false, the route does not exist for this request. */
   readonly condition?: (request: Request) => boolean
-  /** The name of a guard of a bundle (`app.guards`), which must let a request pass. The guards of groups are asked before. */
+  /**
+   * The name of a guard of a bundle (`app.guards`), which must let a request pass. The guards of
+   * groups are asked before.
+   */
   readonly guard?: string
   /** Higher is tried earlier. Equal priorities are tried in the order of declaration. 0 by default. */
   readonly priority?: number

@@ -24,9 +24,9 @@ const unusual = /^(?=.*\d)(?=.*[a-z]).{6,}$/is
 const variable = /^[:*{]/
 
 /**
- * Masks the values of secret variables in the paths of routes, wherever such a path is in a text: the token in
- * `/reset/:token`. A route may name variables that are not secret in its default `_public`. It costs nothing if no route has
- * a secret variable. The paths of other routers are learned from requests.
+ * Masks the values of secret variables in the paths of routes, wherever such a path is in a text: the
+ * token in `/reset/:token`. A route may name variables that are not secret in its default `_public`. It
+ * costs nothing if no route has a secret variable. The paths of other routers are learned from requests.
  */
 export class SecretPaths {
   readonly #routes: GrowingRoutes
@@ -66,8 +66,8 @@ export class SecretPaths {
   }
 
   /**
-   * Learns a path of another router, whose patterns have a syntax of their own, from a request: the segments with values of
-   * parameters are variables. `pattern` is that of the route, if it is known. Case does not matter.
+   * Learns a path of another router, whose patterns have a syntax of their own, from a request: the segments with
+   * values of parameters are variables. `pattern` is that of the route, if it is known. Case does not matter.
    */
   learn(path: string, pattern: string | undefined, parameters: object): void {
     if (!Object.keys(parameters).some(this.#isSecret)) {
@@ -83,8 +83,8 @@ export class SecretPaths {
   }
 
   /**
-   * Runs a function in which the values of secret parameters of a path are masked wherever they are: a mounted router sees only its part of
-   * the path, such as `/<token>`.
+   * Runs a function in which the values of secret parameters of a path are masked wherever they
+   * are: a mounted router sees only its part of the path, such as `/<token>`.
    */
   hide<result>(path: string, parameters: object, run: () => result): result {
     const secrets: string[] = []
@@ -115,8 +115,8 @@ export class SecretPaths {
 }
 
 /**
- * A path that begins with a variable is recognised only as the whole path of a URL. The lookbehind comes after the slash,
- * because a lookbehind at every character takes seconds for a megabyte.
+ * A path that begins with a variable is recognised only as the whole path of a URL. The lookbehind
+ * comes after the slash, because a lookbehind at every character takes seconds for a megabyte.
  */
 const origin = '(?<=https?://[^/\\s"\'`<>\\\\]{1,255}/)'
 const end = '(?=/?(?:[\\s"\'`<>?#\\\\]|$))'

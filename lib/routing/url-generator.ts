@@ -9,7 +9,10 @@ import type { RouteName, UrlArguments, UrlParameters } from './route-names.ts'
 
 /** The options of a URL. */
 export interface UrlOptions {
-  /** A URL with scheme and host. By default it begins with the path, unless the route has another scheme or its own host. */
+  /**
+   * A URL with scheme and host. By default it begins with the path, unless the route has another
+   * scheme or its own host.
+   */
   readonly absolute?: boolean
   /** The request whose page will contain the URL. By default the URL begins as `APP_URL`. */
   readonly request?: UrlContext
@@ -19,16 +22,18 @@ export interface UrlOptions {
 type UrlContext = Pick<Request, 'scheme' | 'hostname' | 'origin'> & Partial<Pick<Request, 'basePath' | 'attributes'>>
 
 interface UrlGeneratorOptions {
-  /** The address of the application, for URLs without a request: `https://example.org/shop`, without a slash at its end. */
+  /**
+   * The address of the application, for URLs without a request: `https://example.org/shop`, without a slash at its end.
+   */
   readonly address?: string | undefined
   /** Called with the first use of each alias. */
   readonly onAlias?: ((alias: string, route: Route) => void) | undefined
 }
 
 /**
- * Generates the URLs of routes. A generated URL matches the route's path with the same parameters again; if that is
- * impossible, an error is thrown. Optional parts that only repeat defaults are left out. Parameters that are no variables of
- * the route go into the query.
+ * Generates the URLs of routes. A generated URL matches the route's path with the same parameters
+ * again; if that is impossible, an error is thrown. Optional parts that only repeat defaults are
+ * left out. Parameters that are no variables of the route go into the query.
  */
 export class UrlGenerator {
   readonly #routes: RouteCollection
@@ -63,8 +68,8 @@ export class UrlGenerator {
   }
 
   /**
-   * Checks the parameters of a URL before their values are known: `undefined` is a value that is known later. The language
-   * of a page may give `_locale`.
+   * Checks the parameters of a URL before their values are known: `undefined` is a value that is
+   * known later. The language of a page may give `_locale`.
    *
    * @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID
    */

@@ -12,8 +12,9 @@ export interface DescribedSchema {
 }
 
 /**
- * Describes a schema without a call of its `validate`. Schemas of zod and ArkType have https://standardschema.dev/json-schema,
- * those of valibot if `toStandardJsonSchema` of `@valibot/to-json-schema` has wrapped them.
+ * Describes a schema without a call of its `validate`. Schemas of zod and ArkType have
+ * https://standardschema.dev/json-schema, those of valibot if `toStandardJsonSchema` of
+ * `@valibot/to-json-schema` has wrapped them.
  */
 export function toDescribedSchema(schema: StandardSchema): DescribedSchema {
   const { vendor } = schema['~standard']

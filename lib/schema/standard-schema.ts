@@ -47,8 +47,8 @@ const depthLimit = 64
 const keyLimit = 200
 
 /**
- * Makes the issues of a schema readable. Schemas may quote the input in their messages: values under secret names, such as
- * `password`, are masked.
+ * Makes the issues of a schema readable. Schemas may quote the input in their messages: values
+ * under secret names, such as `password`, are masked.
  */
 export function readIssues(issues: readonly SchemaIssue[], input: unknown): ReadableIssues {
   const maskMessage = createMessageMask(input)
@@ -104,8 +104,9 @@ const secretLimit = 1000
 const messageLimit = 2000
 
 /**
- * Creates the function that masks messages about an input: the values under secret names in the input, wherever a message
- * quotes them, and all that a message about a secret value has in quotation marks. The result has at most 500 characters.
+ * Creates the function that masks messages about an input: the values under secret names in the
+ * input, wherever a message quotes them, and all that a message about a secret value has in
+ * quotation marks. The result has at most 500 characters.
  */
 export function createMessageMask(input: unknown): MessageMask {
   const secrets = new SecretFinder()
@@ -140,7 +141,10 @@ function hide(message: string, secrets: Iterable<string>): string {
   return sorted.some(secret => secret.length >= shortest && left.includes(secret)) ? hiddenMessage : hidden
 }
 
-/** A shorter secret counts as a whole word only: it would also mask parts of words. One of letters counts in quotes only. */
+/**
+ * A shorter secret counts as a whole word only: it would also mask parts of words. One of letters
+ * counts in quotes only.
+ */
 const shortest = 4
 
 function patternOf(secret: string): RegExp {

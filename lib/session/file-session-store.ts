@@ -25,8 +25,8 @@ interface FileSessionStoreOptions {
   /** Created with the first session, with access for the owner only. */
   readonly directory: string
   /**
-   * Called when a sweep in the background has failed, or has removed sessions early because of the limits, and when a lock
-   * could not be removed.
+   * Called when a sweep in the background has failed, or has removed sessions early because of the
+   * limits, and when a lock could not be removed.
    */
   readonly warn: (message: string, context: Readonly<Record<string, unknown>>) => void
   readonly limits?: SessionLimits
@@ -35,12 +35,14 @@ interface FileSessionStoreOptions {
 }
 
 /**
- * Stores each session in its own file, readable by the owner only. The name of a file is the hash of the id: no id becomes
- * a path, and a listing of the folder shows no id. Damaged files, other files and symbolic links are no sessions. Expired
- * sessions and sessions above the limits are swept in the background of a write: the first, then every ten minutes, and
- * earlier when the limits may be exceeded. So the store may exceed its limits by a tenth for the time of a sweep.
+ * Stores each session in its own file, readable by the owner only. The name of a file is the hash
+ * of the id: no id becomes a path, and a listing of the folder shows no id. Damaged files, other
+ * files and symbolic links are no sessions. Expired sessions and sessions above the limits are
+ * swept in the background of a write: the first, then every ten minutes, and earlier when the
+ * limits may be exceeded. So the store may exceed its limits by a tenth for the time of a sweep.
  *
- * Changes of one session never overlap, also those of several processes with the same folder: a file beside it is its lock.
+ * Changes of one session never overlap, also those of several processes with the same folder: a
+ * file beside it is its lock.
  */
 export class FileSessionStore implements SessionStore {
   readonly #directory: string
@@ -91,7 +93,9 @@ export class FileSessionStore implements SessionStore {
     return checkFolder(this.#directory)
   }
 
-  /** Deletes expired sessions, sessions above the limits and leftovers of failed writes at once. Returns their number. */
+  /**
+   * Deletes expired sessions, sessions above the limits and leftovers of failed writes at once. Returns their number.
+   */
   async sweep(): Promise<number> {
     const { removed } = await attempt('sweep its directory', () => this.#sweepFiles())
     return removed
@@ -102,7 +106,10 @@ export class FileSessionStore implements SessionStore {
     await this.#sweeping
   }
 
-  /** Runs a task while no other one of the session runs, in any process. Without a folder there are no sessions, and no task. */
+  /**
+   * Runs a task while no other one of the session runs, in any process. Without a folder there are
+   * no sessions, and no task.
+   */
   #runLocked<result>(id: string, task: (lock: FileLock) => Promise<result | 'again'>): Promise<result | undefined> {
     const file = path.join(this.#directory, `${fileOf(id)}.lock`)
     return this.#tasks.run(id, async () => {
@@ -194,7 +201,9 @@ export class FileSessionStore implements SessionStore {
     return { removed, kept }
   }
 
-  /** The session in a file; `useless` for a damaged, expired or unfinished one; undefined for a file of another kind. */
+  /**
+   * The session in a file; `useless` for a damaged, expired or unfinished one; undefined for a file of another kind.
+   */
   async #describeFile(file: string, now: number): Promise<KeptSession | 'useless' | undefined> {
     if (sessionFile.test(file)) {
       const text = await this.#readText(file)
@@ -255,7 +264,9 @@ async function attempt<result>(name: string, task: () => Promise<result>): Promi
   }
 }
 
-/** Milliseconds. The work under a lock takes some of them, so another process that holds it for this time has crashed. */
+/**
+ * Milliseconds. The work under a lock takes some of them, so another process that holds it for this time has crashed.
+ */
 const patience = 10_000
 
 /**

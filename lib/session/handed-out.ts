@@ -27,8 +27,8 @@ interface Compared extends HandedOut {
 const limit = 100
 
 /**
- * Remembers the values that a session has returned, to find those that the application changes without storing them: the session
- * has copied them, so that such a change is lost. For development only.
+ * Remembers the values that a session has returned, to find those that the application changes without
+ * storing them: the session has copied them, so that such a change is lost. For development only.
  */
 export class HandedOutValues {
   readonly #entries: Compared[] = []
@@ -44,7 +44,9 @@ export class HandedOutValues {
     this.#entries.push({ ...entry, compared: new Map(entry.stored), known: new Set(Object.keys(entry.values)) })
   }
 
-  /** Notes that a value is stored. If it is one that was returned, later changes of it count; others of its name do not. */
+  /**
+   * Notes that a value is stored. If it is one that was returned, later changes of it count; others of its name do not.
+   */
   store(name: string, value: unknown, copy: unknown): void {
     for (const entry of this.#entries) {
       leaveOut(entry, name)

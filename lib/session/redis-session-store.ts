@@ -27,8 +27,8 @@ export interface RedisSessionStoreOptions {
 }
 
 /**
- * Stores sessions in Redis, for the option `session.store` of the framework bundle: all machines with the same URL and prefix
- * have the same sessions. It needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
+ * Stores sessions in Redis, for the option `session.store` of the framework bundle: all machines with the same URL
+ * and prefix have the same sessions. It needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
  */
 export function createRedisSessionStore(options: RedisSessionStoreOptions): CreateSessionStore {
   checkOptions('createRedisSessionStore()', options, { url: 'string', prefix: 'string', limits: 'object' })
@@ -44,9 +44,10 @@ interface RedisSessionStoreServices extends RedisSessionStoreOptions {
 }
 
 /**
- * Stores each session as a text under the hash of its id, so that the keys show no id. A change replaces the text that it
- * has read; if another process was faster, the change is made again with the newer data. A session that was destroyed has no text,
- * so a late change cannot bring it back. Without an answer of Redis the methods reject at once, or after a second.
+ * Stores each session as a text under the hash of its id, so that the keys show no id. A change
+ * replaces the text that it has read; if another process was faster, the change is made again with
+ * the newer data. A session that was destroyed has no text, so a late change cannot bring it back.
+ * Without an answer of Redis the methods reject at once, or after a second.
  */
 export class RedisSessionStore implements SessionStore {
   readonly #connection: RedisConnection
@@ -159,11 +160,12 @@ function readCounts(reply: RedisReply): { readonly expired: number; readonly ear
 }
 
 /**
- * The scripts of sessions in Redis. Each has the prefix of the keys as its only key, and ends within a millisecond. The keys,
- * after the prefix:
+ * The scripts of sessions in Redis. Each has the prefix of the keys as its only key, and ends
+ * within a millisecond. The keys, after the prefix:
  *
  * - `s:<name>`, the text of a session, which Redis removes when the session expires.
- * - `expiry`, a sorted set of the names, by the time at which they expire; `sizes`, a hash of their bytes; `bytes`, the sum.
+ * - `expiry`, a sorted set of the names, by the time at which they expire; `sizes`, a hash of
+ *   their bytes; `bytes`, the sum.
  *
  * Times are those of the calling process, in milliseconds since 1970.
  */
@@ -204,7 +206,10 @@ function define(name: string, body: string, isWriting = true): RedisScript {
 /** Gives the text of a session; nothing if there is none: name. */
 export const readSessionScript: RedisScript = define('read-session', `return call('GET', p .. 's:' .. ARGV[1])`, false)
 
-/** Stores a session: name, text, expiry, now, most sessions, most bytes. Returns how many expired, and how many were removed early. */
+/**
+ * Stores a session: name, text, expiry, now, most sessions, most bytes. Returns how many expired,
+ * and how many were removed early.
+ */
 export const insertScript: RedisScript = define(
   'insert-session',
   `
@@ -214,8 +219,8 @@ return trim(tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]))
 )
 
 /**
- * Replaces a session: name, its text before, new name, text, expiry, now. Returns 1; the text that is stored instead, if that is
- * another one; or nothing if there is no session.
+ * Replaces a session: name, its text before, new name, text, expiry, now. Returns 1; the text that
+ * is stored instead, if that is another one; or nothing if there is no session.
  */
 export const replaceScript: RedisScript = define(
   'replace-session',
@@ -237,7 +242,10 @@ export const checkScript: RedisScript = define(
   `call('SET', p .. 'check', '', 'PX', 1) call('UNLINK', p .. 'check') return 1`,
 )
 
-/** Removes expired sessions and those above the limits, 100 of each at most: now, most sessions, most bytes. Returns both numbers. */
+/**
+ * Removes expired sessions and those above the limits, 100 of each at most: now, most sessions,
+ * most bytes. Returns both numbers.
+ */
 export const sweepScript: RedisScript = define(
   'sweep-sessions',
   `return trim(tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]))`,

@@ -103,8 +103,9 @@ export class SessionState {
   }
 
   /**
-   * Runs an operation on the newest contents in the store, with the changes of this request, and stores the outcome at once.
-   * A session that is new, or that another request has ended, has only the changes of this request: they stay unsaved.
+   * Runs an operation on the newest contents in the store, with the changes of this request, and
+   * stores the outcome at once. A session that is new, or that another request has ended, has only
+   * the changes of this request: they stay unsaved.
    */
   async exchange<result>(operate: (contents: SessionContents) => result): Promise<result> {
     const id = this.#storedId
@@ -144,9 +145,9 @@ export class SessionState {
   }
 
   /**
-   * Writes the session if it has to be. Returns whether the client needs the cookie again: for a new id, or to keep it
-   * longer. A session that was only read is written again once a minute, or a tenth of its idle time, has passed since the
-   * last use.
+   * Writes the session if it has to be. Returns whether the client needs the cookie again: for a
+   * new id, or to keep it longer. A session that was only read is written again once a minute, or
+   * a tenth of its idle time, has passed since the last use.
    */
   async #write(): Promise<boolean> {
     const { now, store, times } = this.#place
@@ -177,8 +178,8 @@ export class SessionState {
       this.#resume(id, data)
       return isRenewed
     }
-    // Another request has ended the session. If this one has given it a new id, its changes are stored under that id: a login form may
-    // be sent twice.
+    // Another request has ended the session. If this one has given it a new id, its changes are
+    // stored under that id: a login form may be sent twice.
     if (!hasNewId || !contents.isChanged) return false
     await this.#insert()
     return true
@@ -277,7 +278,10 @@ export class SessionContents {
     return taken
   }
 
-  /** The contents that are stored now, with the changes of this request and nothing else: changes of other requests stay. */
+  /**
+   * The contents that are stored now, with the changes of this request and nothing else: changes
+   * of other requests stay.
+   */
   rebase(stored?: StoredContents): SessionContents {
     const contents = new SessionContents(stored)
     if (this.#isCleared) contents.clear()

@@ -16,8 +16,9 @@ export interface SessionData {
 }
 
 /**
- * Stores sessions: in files by default, in Redis by `createRedisSessionStore`, elsewhere by a class of the application. An id may be any text from
- * a client. `insert` and `update` are separate, so that a late change cannot bring back a session that was ended.
+ * Stores sessions: in files by default, in Redis by `createRedisSessionStore`, elsewhere by a
+ * class of the application. An id may be any text from a client. `insert` and `update` are
+ * separate, so that a late change cannot bring back a session that was ended.
  *
  * @throws SESSION_STORE_FAILED with the cause, or SESSION_STORE_UNREACHABLE
  */
@@ -32,10 +33,10 @@ export interface SessionStore {
   insert(id: string, data: SessionData): Promise<void>
 
   /**
-   * Changes the session of the id, and moves it to `newId` if that differs. Returns the new data; undefined, and nothing is
-   * stored, if there is no such session. Changes of one session never overlap, also those of several processes: a store
-   * waits for the other change, or it calls `change` again with the newer data. If `change` returns its argument, the
-   * store need not write it.
+   * Changes the session of the id, and moves it to `newId` if that differs. Returns the new data;
+   * undefined, and nothing is stored, if there is no such session. Changes of one session never
+   * overlap, also those of several processes: a store waits for the other change, or it calls `change`
+   * again with the newer data. If `change` returns its argument, the store need not write it.
    * @throws SESSION_TOO_LARGE as `insert`; the session is then stored as before
    */
   update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined>
@@ -44,8 +45,8 @@ export interface SessionStore {
   destroy(id: string): Promise<void>
 
   /**
-   * Rejects if no session can be stored now, and leaves no data. A server calls it when it begins to listen and for `/_health`.
-   * A store without it counts as ready.
+   * Rejects if no session can be stored now, and leaves no data. A server calls it when it begins
+   * to listen and for `/_health`. A store without it counts as ready.
    */
   check?(): Promise<void>
 
@@ -56,7 +57,10 @@ export interface SessionStore {
 /** Creates a store that writes to the log of the application. */
 export type CreateSessionStore = (services: { readonly logger: Logger }) => SessionStore
 
-/** Computes the new data of a session from the stored data. It may be called several times, and only the last result counts. */
+/**
+ * Computes the new data of a session from the stored data. It may be called several times, and
+ * only the last result counts.
+ */
 export type SessionChange = (stored: SessionData) => SessionData
 
 /** The limits of a store. */
@@ -151,8 +155,8 @@ function isLists(value: unknown): value is Record<string, unknown[]> {
 }
 
 /**
- * Decides when a store is swept: with the first write, every ten minutes, and as soon as enough was written to exceed the
- * limits, but not before a tenth of the limits was written. Only one sweep runs at a time.
+ * Decides when a store is swept: with the first write, every ten minutes, and as soon as enough was written
+ * to exceed the limits, but not before a tenth of the limits was written. Only one sweep runs at a time.
  */
 export class SweepSchedule {
   readonly #limits: SessionLimits

@@ -40,8 +40,8 @@ interface SessionView {
 }
 
 /**
- * The data that the application keeps about a client between requests. Nothing is read before the first use. Nothing is written
- * unless something has changed or a minute has passed since the last use. Values are copied in and out.
+ * The data that the application keeps about a client between requests. Nothing is read before the first use. Nothing
+ * is written unless something has changed or a minute has passed since the last use. Values are copied in and out.
  *
  * Every use may throw SESSION_STORE_FAILED, or the error of the `onUse` option.
  */
@@ -133,10 +133,10 @@ export class Session {
   }
 
   /**
-   * Computes a value from the newest value in the store, stores it at once, and returns it: of overlapping requests each
-   * change counts, also in several processes. The earlier changes of this request are stored with it. `change` is
-   * synchronous. It may be called again with a newer value, so it must have no other effects. A session that another
-   * request has ended is empty and stays ended.
+   * Computes a value from the newest value in the store, stores it at once, and returns it: of
+   * overlapping requests each change counts, also in several processes. The earlier changes of this
+   * request are stored with it. `change` is synchronous. It may be called again with a newer value, so
+   * it must have no other effects. A session that another request has ended is empty and stays ended.
    *
    * @throws SESSION_VALUE_INVALID for a new value that JSON cannot represent
    */
@@ -156,8 +156,8 @@ export class Session {
   }
 
   /**
-   * Deletes a value, also in the store at once, and returns it; undefined if there is none. Of overlapping requests only one
-   * gets the value, also in several processes.
+   * Deletes a value, also in the store at once, and returns it; undefined if there is none. Of
+   * overlapping requests only one gets the value, also in several processes.
    */
   async take(name: string): Promise<unknown> {
     const remove = (contents: SessionContents) => {
@@ -185,8 +185,8 @@ export class Session {
   }
 
   /**
-   * Returns the messages of one type, or all by type, and removes them. Of overlapping requests only one gets a message, also
-   * in several processes: the message is removed from the store before this returns.
+   * Returns the messages of one type, or all by type, and removes them. Of overlapping requests only one
+   * gets a message, also in several processes: the message is removed from the store before this returns.
    */
   async flashes(): Promise<Record<string, readonly unknown[]>>
   async flashes(type: string): Promise<readonly unknown[]>
@@ -220,7 +220,9 @@ export class Session {
     state.invalidate(this.#createId())
   }
 
-  /** Copies the session without using it: no read of the store, no count, no `onUse`. Undefined before the first use. */
+  /**
+   * Copies the session without using it: no read of the store, no count, no `onUse`. Undefined before the first use.
+   */
   peek(): SessionView | undefined {
     const state = this.#state
     if (state === undefined) return undefined
@@ -243,7 +245,9 @@ export class Session {
     return cookie
   }
 
-  /** Notes the place of a call, if changes of returned values are reported. Returns a function that notes the values. */
+  /**
+   * Notes the place of a call, if changes of returned values are reported. Returns a function that notes the values.
+   */
   #handOut(method: SessionMethod) {
     const { handedOut } = this.#options
     if (handedOut === undefined) return undefined
@@ -303,8 +307,8 @@ function toRecord<value>(entries: ReadonlyMap<string, value>): Record<string, va
 }
 
 /**
- * Copies a value that JSON can represent without loss: null, booleans, finite numbers, strings, arrays and plain objects.
- * Undefined properties are left out, as in JSON.
+ * Copies a value that JSON can represent without loss: null, booleans, finite numbers, strings,
+ * arrays and plain objects. Undefined properties are left out, as in JSON.
  *
  * @throws SESSION_VALUE_INVALID with the path of the part that cannot be stored
  */

@@ -17,8 +17,8 @@ const lineLength = 80
 const deepest = 8
 
 /**
- * Lays out an SQL statement for people: a line per clause, with subqueries and joins indented. A long clause is broken at
- * its commas and conditions. Only whitespace changes; a statement with comments is returned as it is.
+ * Lays out an SQL statement for people: a line per clause, with subqueries and joins indented. A long clause is
+ * broken at its commas and conditions. Only whitespace changes; a statement with comments is returned as it is.
  */
 export function formatSql(statement: string, system: string): string {
   const tokens = readTokens(statement, system)

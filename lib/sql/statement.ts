@@ -21,10 +21,10 @@ export interface SqlStatement {
 }
 
 /**
- * Separates a statement from its values. A value gets the name of its column in the forms `column = value`, `column IN
- * (…)`, `column BETWEEN … AND …`, `INSERT INTO table (columns) VALUES (…)`, `SET column = value` and `LIMIT value`, also
- * within functions such as `lower`. In doubt it has no name: a wrong name would show a secret. Only the first 10,000
- * characters are read.
+ * Separates a statement from its values. A value gets the name of its column in the forms
+ * `column = value`, `column IN (…)`, `column BETWEEN … AND …`, `INSERT INTO table (columns) VALUES (…)`,
+ * `SET column = value` and `LIMIT value`, also within functions such as `lower`. In doubt it has no
+ * name: a wrong name would show a secret. Only the first 10,000 characters are read.
  */
 export function readStatement(text: string, system: string): SqlStatement {
   const isLong = text.length > statementLimit
@@ -33,7 +33,9 @@ export function readStatement(text: string, system: string): SqlStatement {
   return isLong ? { ...statement, shape: `${statement.shape}…` } : statement
 }
 
-/** The characters of a statement that are read: each may cost a microsecond. The shape of a longer one ends with `…`. */
+/**
+ * The characters of a statement that are read: each may cost a microsecond. The shape of a longer one ends with `…`.
+ */
 export const statementLimit = 10_000
 
 /** Systems that read a name in double quotes as a text where it is the name of no column. */
@@ -262,7 +264,10 @@ interface EmptiedStatement {
   readonly literals: readonly Literal[]
 }
 
-/** The most characters of a statement that is emptied: the time for a hostile statement grows with the square of its length. */
+/**
+ * The most characters of a statement that is emptied: the time for a hostile statement grows with
+ * the square of its length.
+ */
 const lengthLimit = 2000
 
 /** A string or a number that is read in the same way in each dialect, wherever it stands. */
@@ -272,8 +277,9 @@ const literal = /(?<![\w.?:@$'"`\\])(?:'(?:[^'\\]|'')*'(?!')|\d+(?:\.\d+)?(?![\w
 const unusual = /(?<!')'(?!')|'{3,}|[\w.?:]'|'\w|["`\\$#@[\]{}/\u0080-\uffff]|--|(?<!\w)(?:[1-9]|0[\w.])|[.?:]\d/
 
 /**
- * Empties the literals of a statement without reading its tokens, so that it is recognised if it comes again with other
- * values. `undefined` for a statement whose literals may depend on the dialect: with comments, escapes, or other quotes.
+ * Empties the literals of a statement without reading its tokens, so that it is recognised if it
+ * comes again with other values. `undefined` for a statement whose literals may depend on the
+ * dialect: with comments, escapes, or other quotes.
  */
 export function emptyLiterals(statement: string): EmptiedStatement | undefined {
   if (statement.length > lengthLimit) return undefined

@@ -86,9 +86,9 @@ const dialects: ReadonlyMap<string, Dialect> = new Map([
 const kinds: readonly SqlToken['kind'][] = ['word', 'number', 'operator', 'placeholder']
 
 /**
- * Reads the tokens of a statement in the dialect of a system (`db.system.name` of OpenTelemetry). Of an unknown system, a
- * string with an ambiguous end contains the rest of the statement: a part of it could be a value. So does a string without
- * an end. Each character is read a bounded number of times.
+ * Reads the tokens of a statement in the dialect of a system (`db.system.name` of OpenTelemetry). Of
+ * an unknown system, a string with an ambiguous end contains the rest of the statement: a part of it
+ * could be a value. So does a string without an end. Each character is read a bounded number of times.
  */
 export function readTokens(text: string, system: string): SqlToken[] {
   const { hasBackslash, pattern, stringQuotes } = isLikePostgres(system)
@@ -157,7 +157,10 @@ function endOfComment(text: string, start: number): number {
   return text.length
 }
 
-/** The attributes of a span that have the name of the database system, by OpenTelemetry's conventions: the newer one first. */
+/**
+ * The attributes of a span that have the name of the database system, by OpenTelemetry's
+ * conventions: the newer one first.
+ */
 export const systemAttributes = ['db.system.name', 'db.system'] as const
 
 /** The attributes of a span that have its statement: the newer one first. */

@@ -35,13 +35,13 @@ const ownLimit = 3
 const gapLimit = 3
 
 /**
- * Finds the code of the application that is calling a library: the innermost frames of the application on the stack. Frames
- * of npm packages and of Node are skipped; the frames of this package at the top of the stack are those of the recorder, and
- * further ones have called the application.
+ * Finds the code of the application that is calling a library: the innermost frames of the application
+ * on the stack. Frames of npm packages and of Node are skipped; the frames of this package at the top
+ * of the stack are those of the recorder, and further ones have called the application.
  *
- * Each frame that is read takes 0.4 µs, so as few frames as possible are read, and without source maps. Only
- * for a new place the stack is formatted, which costs ten times as much; 1,000 places and callers are cached. Use one instance for each source:
- * the callers of a source mostly have the same depth.
+ * Each frame that is read takes 0.4 µs, so as few frames as possible are read, and without source maps.
+ * Only for a new place the stack is formatted, which costs ten times as much; 1,000 places and callers
+ * are cached. Use one instance for each source: the callers of a source mostly have the same depth.
  */
 export class Callers {
   readonly #directory: string
@@ -57,8 +57,9 @@ export class Callers {
   }
 
   /**
-   * The caller of the running code; `undefined` if the stack has no frame of the application. The frames of a function on the
-   * stack and those above it are not read: `below` is the outermost function that is known to be none of the application.
+   * The caller of the running code; `undefined` if the stack has no frame of the application. The
+   * frames of a function on the stack and those above it are not read: `below` is the outermost
+   * function that is known to be none of the application.
    */
   find(below: Running = this.find): Caller | undefined {
     const limit = Math.ceil(this.#firstLimit)
@@ -87,7 +88,9 @@ export class Callers {
       .every(({ origin, package: vendor = '' }) => origin === 'runtime' || names.includes(vendor))
   }
 
-  /** The nearest package of npm on the stack, if it is one of these: below the recorder, other frames are those of Node. */
+  /**
+   * The nearest package of npm on the stack, if it is one of these: below the recorder, other frames are those of Node.
+   */
   findPackage(names: ReadonlyMap<string, unknown>): string | undefined {
     for (const site of readSites(this.findPackage, frameLimit)) {
       const { origin, package: name = '' } = this.#fileOf(site).location
@@ -97,7 +100,9 @@ export class Callers {
     return undefined
   }
 
-  /** Finds the caller among the frames below a function, of which `limit` were read. More are read if these are too few. */
+  /**
+   * Finds the caller among the frames below a function, of which `limit` were read. More are read if these are too few.
+   */
   #findIn(sites: readonly NodeJS.CallSite[], limit: number, running: Running): Caller | undefined {
     const { length } = sites
     let chain: Chain | undefined
@@ -151,7 +156,10 @@ export class Callers {
     return known
   }
 
-  /** Whether code from a string was evaluated by the application. Its place is not known: neither its caller nor the evaluator is it. */
+  /**
+   * Whether code from a string was evaluated by the application. Its place is not known: neither
+   * its caller nor the evaluator is it.
+   */
   #isOwn(call: string): boolean {
     return locateFrame(parseCall(call), this.#directory).origin === 'application'
   }
@@ -238,7 +246,10 @@ export function setSourceReader(given: SourceReader): void {
   reader = given
 }
 
-/** The frame in the source. Without a map of its own, a line of code from a string is none of the file that the code names. */
+/**
+ * The frame in the source. Without a map of its own, a line of code from a string is none of the
+ * file that the code names.
+ */
 function toSource(frame: StackFrame, site: NodeJS.CallSite): StackFrame {
   const { column, file, line, ...others } = frame
   if (file === undefined || line === undefined || column === undefined) return frame
@@ -262,7 +273,10 @@ function createMemo(): TextMemo<SourceFile> {
 /** V8 takes longer to capture a stack for a new object. */
 const captured: { readonly stack?: unknown } = {}
 
-/** The frames that V8 has passed last, until they are read: an object that is captured for keeps its stack, and its values. */
+/**
+ * The frames that V8 has passed last, until they are read: an object that is captured for keeps
+ * its stack, and its values.
+ */
 let taken: readonly NodeJS.CallSite[] = []
 
 function takeSites(_error: unknown, sites: readonly NodeJS.CallSite[]): string {
@@ -336,10 +350,10 @@ interface CalledWork {
 }
 
 /**
- * Chooses the place of each work of one kind: its nearest frame that is not a helper. A frame is a helper if the frames above
- * it are different lines, or if each of its works has a call of this frame for itself: it is known to be called as a helper, from other
- * frames for each work; or each work starts after the end of the previous one. The last rule needs works for which code has to wait
- * (`isAwaited`): a synchronous loop within one call looks the same.
+ * Chooses the place of each work of one kind: its nearest frame that is not a helper. A frame is a helper if the
+ * frames above it are different lines, or if each of its works has a call of this frame for itself: it is known to
+ * be called as a helper, from other frames for each work; or each work starts after the end of the previous one. The
+ * last rule needs works for which code has to wait (`isAwaited`): a synchronous loop within one call looks the same.
  */
 export function choosePlaces<work extends CalledWork>(
   works: readonly work[],
@@ -426,8 +440,8 @@ function lineOf(work: CalledWork, depth: number): string {
 }
 
 /**
- * Creates the search for the code that calls a library, for the listeners of a channel of the library. The frames of the
- * listeners, up to the function of Node that calls them, are not read.
+ * Creates the search for the code that calls a library, for the listeners of a channel of the
+ * library. The frames of the listeners, up to the function of Node that calls them, are not read.
  */
 export function createCallerSearch(callers: Callers, name: string): () => Caller | undefined {
   const source = channel(name)

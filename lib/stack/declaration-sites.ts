@@ -21,8 +21,9 @@ interface DeclaredWork {
 const stacks = new WeakMap<object, { readonly message: string; readonly stack?: string }>()
 
 /**
- * Remembers the place in the code that declares something now, such as a route and its controller: the caller of the function
- * `below`. A capture costs two microseconds; the stack is parsed, with source maps, when the place is asked for.
+ * Remembers the place in the code that declares something now, such as a route and its controller:
+ * the caller of the function `below`. A capture costs two microseconds; the stack is parsed, with
+ * source maps, when the place is asked for.
  */
 export function noteDeclaration(declared: readonly object[], below: (...values: never[]) => unknown): void {
   const caught = { message: '' }
@@ -39,13 +40,19 @@ export class Declarations {
   /** The places of declarations; `undefined` for a declaration without a place. */
   readonly #known = new WeakMap<object, DeclarationSite | undefined>()
 
-  /** `listAll` lists all declarations, so that a helper that makes several of them is recognised and not taken for their place. */
+  /**
+   * `listAll` lists all declarations, so that a helper that makes several of them is recognised
+   * and not taken for their place.
+   */
   constructor(listAll: () => Iterable<unknown>, directory: string) {
     this.#listAll = listAll
     this.#directory = directory
   }
 
-  /** The place where something was declared: that of the application, or else the outermost known one; `undefined` if unknown. */
+  /**
+   * The place where something was declared: that of the application, or else the outermost known
+   * one; `undefined` if unknown.
+   */
   find(declared: unknown): DeclarationSite | undefined {
     if (!isNoted(declared)) return undefined
     if (!this.#known.has(declared)) this.#place(declared)
@@ -70,7 +77,10 @@ function isNoted(declared: unknown): declared is object {
   return Object(declared) === declared && stacks.has(declared as object)
 }
 
-/** The frames of the application before a frame of the package, and the first place that is not that of a collection of routes. */
+/**
+ * The frames of the application before a frame of the package, and the first place that is not
+ * that of a collection of routes.
+ */
 function readWork(declared: object, directory: string): DeclaredWork {
   const frames = parseStack(stacks.get(declared)).map(frame => ({
     ...frame,

@@ -20,14 +20,17 @@ const knownLimit = 1000
 /** The places that this process has found to call a helper. */
 const known = new Set<string>()
 
-/** Whether this process has found that a place calls a helper. `seen`: when the place was recorded, in milliseconds since 1970. */
+/**
+ * Whether this process has found that a place calls a helper. `seen`: when the place was recorded,
+ * in milliseconds since 1970.
+ */
 export function isHelperCall(place: CodePlace, seen = Infinity): boolean {
   return known.size > 0 && seen >= processStart() && known.has(keyOf(place))
 }
 
 /**
- * Notes that a place was above another one on a stack. A function is a helper if two lines call it by its name: a middleware, or code that
- * gets a function, calls any function by a name of its own.
+ * Notes that a place was above another one on a stack. A function is a helper if two lines call it
+ * by its name: a middleware, or code that gets a function, calls any function by a name of its own.
  */
 export function noteCall(below: StackPlace, above: StackPlace): void {
   const names = namesOf(below.place)
@@ -58,7 +61,10 @@ function countLines(places: readonly StackPlace[]): number {
   return new Set(places.map(({ place: { file, line } }) => `${file}:${line}`)).size
 }
 
-/** The names of a function in calls: `Shop.find [as findBook]` has two. What a file exports alone has the name of the file. */
+/**
+ * The names of a function in calls: `Shop.find [as findBook]` has two. What a file exports alone
+ * has the name of the file.
+ */
 function namesOf({ file = '', function: name = '' }: CodePlace): readonly string[] {
   const [, own = '', other] = /([^.\s]+)(?: \[as (.+)\])?$/.exec(name) ?? []
   if (own !== 'default' && own !== 'exports') return [own, other ?? own]

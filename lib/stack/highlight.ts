@@ -11,8 +11,8 @@ export interface Token {
 }
 
 /**
- * Splits each line of TypeScript or JavaScript into tokens. In any other file each line is one token. The texts of a line's
- * tokens add up to the line. They are plain texts: a template has to escape them.
+ * Splits each line of TypeScript or JavaScript into tokens. In any other file each line is one token.
+ * The texts of a line's tokens add up to the line. They are plain texts: a template has to escape them.
  */
 export function highlightSource(file: string, lines: readonly string[]): Token[][] {
   if (!/\.[cm]?[jt]sx?$/.test(file)) return lines.map(text => [{ kind: '', text }])

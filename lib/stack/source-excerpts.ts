@@ -14,15 +14,17 @@ interface SourceExcerpt {
 
 const linesAround = 5
 const lengthLimit = 500
-/** Characters of a line that are read. Lines are masked before they are cut, because half a secret is not recognised. */
+/**
+ * Characters of a line that are read. Lines are masked before they are cut, because half a secret is not recognised.
+ */
 const readLimit = 5000
 const byteLimit = 2 * 1024 * 1024
 const countLimit = 200
 
 /**
  * Reads excerpts of the sources of the application and of the package: regular files below their directories, links
- * resolved, but not in `node_modules`, `var`, or a folder or file that begins with a dot. An excerpt is read once, because
- * the process runs the code from its start, and not the later content of the file. At most 200 are cached.
+ * resolved, but not in `node_modules`, `var`, or a folder or file that begins with a dot. An excerpt is read once,
+ * because the process runs the code from its start, and not the later content of the file. At most 200 are cached.
  */
 export class SourceExcerpts {
   readonly #directories: readonly string[]
@@ -34,7 +36,9 @@ export class SourceExcerpts {
     this.#redactor = redactor
   }
 
-  /** The lines around a line (from 1) of a file with an absolute path; `undefined` if they may not or cannot be read. */
+  /**
+   * The lines around a line (from 1) of a file with an absolute path; `undefined` if they may not or cannot be read.
+   */
   find(file: string, line: number): SourceExcerpt | undefined {
     const key = `${line}:${file}`
     if (!this.#known.has(key)) {

@@ -8,9 +8,10 @@ import { processStart } from '../process-start.ts'
 import { locateFrame, type SourcePlace, type StackFrame } from './stack-frames.ts'
 
 /**
- * Finds the place in the source of a place in generated code: by the map that Node has loaded, or else by the one that the file names, beside
- * it or in it. `undefined` without a map, if the map is damaged, or if the file is not the running code: `hash` is that of the code, without
- * which the file has to be older than its last load, or than the process if that is not known. A map is read once.
+ * Finds the place in the source of a place in generated code: by the map that Node has loaded, or
+ * else by the one that the file names, beside it or in it. `undefined` without a map, if the map is
+ * damaged, or if the file is not the running code: `hash` is that of the code, without which the file
+ * has to be older than its last load, or than the process if that is not known. A map is read once.
  */
 export function findSource(place: SourcePlace, hash?: string): SourcePlace | undefined {
   const found = findLoaded(place) ?? find(place, hash)
@@ -45,7 +46,10 @@ interface MappedPlace {
   readonly originalColumn: number
 }
 
-/** A frame of the application in its source; another one stays as it is. Where Node uses a map, it has written the source in the stack. */
+/**
+ * A frame of the application in its source; another one stays as it is. Where Node uses a map, it
+ * has written the source in the stack.
+ */
 export function toSource(frame: StackFrame, directory: string): StackFrame {
   const { column, file: given, line } = frame
   if (given === undefined || line === undefined || column === undefined) return frame
@@ -135,8 +139,9 @@ function decodeData(url: string): string {
 }
 
 /**
- * The path of a source, which a bundler names as `webpack://shop/./src/list.ts`: within the project of the generated file. A compiler may
- * have named it as seen from the project, not from the map: then there is no such file beside the map.
+ * The path of a source, which a bundler names as `webpack://shop/./src/list.ts`: within the
+ * project of the generated file. A compiler may have named it as seen from the project, not from
+ * the map: then there is no such file beside the map.
  */
 function toFile(source: string, from: string): string | undefined {
   const [, bundled] = /^(?!file:)[\w+.-]{2,}:\/\/[^/]*\/(?:\[project\]\/)?([^?]+)/.exec(source) ?? []

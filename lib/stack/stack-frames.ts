@@ -5,7 +5,9 @@ import { readProperty } from '../text/describe-value.ts'
 
 /** One call of a stack, as plain data. */
 export interface StackFrame {
-  /** The name that V8 gives, such as `Router.match`, `new Kernel` or `get request [as request]`. Absent at top level. */
+  /**
+   * The name that V8 gives, such as `Router.match`, `new Kernel` or `get request [as request]`. Absent at top level.
+   */
   readonly function?: string
   /** A path, or V8's name where there is no file: `node:fs`, `[eval]`. Absent for functions built into the engine. */
   readonly file?: string
@@ -20,14 +22,16 @@ export interface StackFrame {
 
 const frameLimit = 100
 const knownLimit = 200
-/** Characters of a stack up to which its frames are cached. Frames are parts of the stack, and keep all of it in memory. */
+/**
+ * Characters of a stack up to which its frames are cached. Frames are parts of the stack, and keep all of it in memory.
+ */
 const knownLength = 10_000
 
 const known = new Map<string, readonly StackFrame[]>()
 
 /**
- * Parses the stack of an error, innermost call first, at most 100 frames. The message is cut off first, so that no line of
- * it is taken for a frame. Without the message in the stack there are no frames. Never throws.
+ * Parses the stack of an error, innermost call first, at most 100 frames. The message is cut off first, so
+ * that no line of it is taken for a frame. Without the message in the stack there are no frames. Never throws.
  */
 export function parseStack(error: unknown): readonly StackFrame[] {
   const stack = hasOwnGetter(error) ? undefined : readProperty(error, 'stack')
@@ -44,7 +48,10 @@ export function parseStack(error: unknown): readonly StackFrame[] {
   return frames
 }
 
-/** Since Node.js 22, the stack of each error has the same getter of V8. Another one is code of the application, which is not called. */
+/**
+ * Since Node.js 22, the stack of each error has the same getter of V8. Another one is code of the
+ * application, which is not called.
+ */
 function hasOwnGetter(error: unknown): boolean {
   const getter = getterOf(error)
   return getter !== undefined && getter !== nativeGetter
@@ -84,8 +91,9 @@ function parseLines(calls: string): readonly StackFrame[] {
 }
 
 /**
- * The text behind the header. A header is `Name: message` or `Name [CODE]: message`, sometimes below an excerpt of the
- * source. No line break comes before the message in it, so the first match is the message, whatever the message contains.
+ * The text behind the header. A header is `Name: message` or `Name [CODE]: message`, sometimes
+ * below an excerpt of the source. No line break comes before the message in it, so the first match
+ * is the message, whatever the message contains.
  */
 function cutMessage(stack: string, message: string): string {
   const start = stack.indexOf(`${message}\n`)
@@ -95,7 +103,10 @@ function cutMessage(stack: string, message: string): string {
   return stack.slice(start + message.length + 1)
 }
 
-/** Vite appends a sentence to a message after the stack was made. Then what stands before the first call is its beginning. */
+/**
+ * Vite appends a sentence to a message after the stack was made. Then what stands before the first
+ * call is its beginning.
+ */
 function cutBeginning(stack: string, message: string): string {
   const end = stack.indexOf(`\n${indent}`)
   const [, old = ''] = /^\S+?(?: \[\w+\])?: (.+)/s.exec(stack.slice(0, Math.max(end, 0))) ?? []
@@ -126,7 +137,10 @@ export function parseCall(text: string): StackFrame {
   }
 }
 
-/** The place of code from a string is that of the outermost `eval`: `eval at f (eval at g (/app/a.js:4:7)), <anonymous>:1:7`. */
+/**
+ * The place of code from a string is that of the outermost `eval`:
+ * `eval at f (eval at g (/app/a.js:4:7)), <anonymous>:1:7`.
+ */
 function evaluatorOf(location: string): string {
   const outermost = location.slice(location.lastIndexOf('(eval at ') + 1)
   const place = outermost.slice(outermost.indexOf(' (') + 2)
@@ -134,7 +148,10 @@ function evaluatorOf(location: string): string {
   return place.slice(0, place.indexOf(end) + end.length)
 }
 
-/** The name of a function without the class of a plain object, and without the property by which the kernel calls it: they say nothing. */
+/**
+ * The name of a function without the class of a plain object, and without the property by which
+ * the kernel calls it: they say nothing.
+ */
 function shorten(name: string): string {
   return name.replace(/^(?:Object\.(?!call$))?(.+?)(?: \[as call\])?$/, '$1')
 }
@@ -249,8 +266,9 @@ export function findOwnFrame(error: unknown, directory: string): StackFrame | un
 }
 
 /**
- * Adds the place of an error in the application to a message: `It is wrong (bundles/shop/shop-bundle.ts:12).` The place is the
- * innermost call, if that still runs: the programs in `bin/` only wait. A message that names the file stays as it is.
+ * Adds the place of an error in the application to a message:
+ * `It is wrong (bundles/shop/shop-bundle.ts:12).` The place is the innermost call, if that still
+ * runs: the programs in `bin/` only wait. A message that names the file stays as it is.
  */
 export function addOwnPlace(message: string, error: unknown, directory: string): string {
   const frame = findOwnFrame(error, directory)

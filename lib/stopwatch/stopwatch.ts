@@ -31,8 +31,8 @@ export interface StopwatchEvent {
 }
 
 /**
- * Measures the work of one request by name, in the manner of Symfony's Stopwatch. A sub-request has its own stopwatch. The
- * clock gives milliseconds and never runs backwards.
+ * Measures the work of one request by name, in the manner of Symfony's Stopwatch. A sub-request
+ * has its own stopwatch. The clock gives milliseconds and never runs backwards.
  */
 export class Stopwatch {
   readonly #origin: number
@@ -45,8 +45,8 @@ export class Stopwatch {
   }
 
   /**
-   * Starts a period of a name. Returns a function that ends this period, for work that overlaps with work of the same name;
-   * a second call of it does nothing. The first category of a name stays.
+   * Starts a period of a name. Returns a function that ends this period, for work that overlaps with
+   * work of the same name; a second call of it does nothing. The first category of a name stays.
    */
   start(name: string, category = 'default'): () => void {
     let measurement = this.#measurements.get(name)

@@ -2,8 +2,8 @@ import { ARGUMENT_INVALID, checkFunction, checkString } from '../errors/argument
 import { describeValue } from './describe-value.ts'
 
 /**
- * Converts text to a value, for parameters of routes, queries and settings; `undefined` if that is impossible. `expected`
- * completes the sentence "it must be …".
+ * Converts text to a value, for parameters of routes, queries and settings; `undefined` if that is
+ * impossible. `expected` completes the sentence "it must be …".
  */
 export interface Conversion<value> {
   /** Completes the sentence "it must be …", such as `an integer`. */
@@ -15,8 +15,8 @@ export interface Conversion<value> {
 }
 
 /**
- * The mistake in a value that stands for a missing text, as the end of a sentence: it is another type than `convert` gives, such
- * as the text `'5'` for {@link asInteger}.
+ * The mistake in a value that stands for a missing text, as the end of a sentence: it is another
+ * type than `convert` gives, such as the text `'5'` for {@link asInteger}.
  */
 export function findStandInMistake(value: unknown, convert: (text: string) => unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
@@ -46,7 +46,10 @@ export function asIntegerFrom(least: number, most: number): Conversion<number> {
   }
 }
 
-/** An integer of 32 bits, as columns of the type `integer` have them: a database refuses others, and the answer would be 500. */
+/**
+ * An integer of 32 bits, as columns of the type `integer` have them: a database refuses others,
+ * and the answer would be 500.
+ */
 export const asInteger: Conversion<number> = {
   ...asIntegerFrom(-(2 ** 31), 2 ** 31 - 1),
   expected: 'an integer of 32 bits',
@@ -113,7 +116,9 @@ export function asOneOf<const choice extends string>(...choices: readonly choice
   }
 }
 
-/** A list that is separated by commas: `asListOf(asInteger)`. Blanks around an entry, and empty entries, do not count. */
+/**
+ * A list that is separated by commas: `asListOf(asInteger)`. Blanks around an entry, and empty entries, do not count.
+ */
 export function asListOf<value>(entry: Conversion<value>): Conversion<readonly value[]> {
   checkFunction('asListOf(asInteger)', 'the method convert() of a conversion', entry?.convert)
   return {

@@ -2,8 +2,8 @@ const keyLimit = 10
 const lengthLimit = 40
 
 /**
- * Describes a value of another type than expected: `a string of 3 characters`. The values in it are left out: they may be
- * secrets, and error pages and logs contain the text.
+ * Describes a value of another type than expected: `a string of 3 characters`. The values in it
+ * are left out: they may be secrets, and error pages and logs contain the text.
  */
 export function describeValue(value: unknown): string {
   if (value === null || value === undefined) return String(value)

@@ -1,4 +1,7 @@
-/** Characters that could forge lines, move a terminal's cursor or reverse text: controls, line separators, bidi controls. */
+/**
+ * Characters that could forge lines, move a terminal's cursor or reverse text: controls, line
+ * separators, bidi controls.
+ */
 export const controls = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 
 /** Writes {@link controls} as JSON escapes, such as `\n` and `\u001b`. */

@@ -1,12 +1,15 @@
 import { describeValue, isKeyed, isPlainObject } from './describe-value.ts'
 
 /**
- * The keys of all properties of a type, with what their values must be; `true` for any value. The compiler refuses a shape that
- * lacks a key, has one too many, or does not fit the type.
+ * The keys of all properties of a type, with what their values must be; `true` for any value. The
+ * compiler refuses a shape that lacks a key, has one too many, or does not fit the type.
  */
 export type ShapeOf<type> = { readonly [key in keyof type]-?: true | ValueShape<Exclude<type[key], undefined>> }
 
-/** The name of a type; for objects also a shape; for lists also the shape of each item. A value of several types has none. */
+/**
+ * The name of a type; for objects also a shape; for lists also the shape of each item. A value of
+ * several types has none.
+ */
 type ValueShape<value> = ShapeNamed<OnlyOne<NameOf<value>>, value>
 
 type ShapeNamed<name, value> = [name] extends [never]
@@ -41,9 +44,10 @@ interface Shape {
 }
 
 /**
- * The mistakes of an object: keys that its shape lacks, each with the nearest known keys or else all of them, and values of another
- * type: `there is no option "method"; the nearest is "methods"`. Node runs TypeScript without a check of types, so a mistyped key
- * would have no effect. An object of a class may have keys of its own. A key that is `undefined` is a missing one.
+ * The mistakes of an object: keys that its shape lacks, each with the nearest known keys or else
+ * all of them, and values of another type: `there is no option "method"; the nearest is "methods"`.
+ * Node runs TypeScript without a check of types, so a mistyped key would have no effect. An object
+ * of a class may have keys of its own. A key that is `undefined` is a missing one.
  */
 export function findShapeMistakes<type>(
   noun: string,
@@ -103,7 +107,9 @@ const names = {
   object: 'an object with keys',
 } as const
 
-/** The names that are most similar to a mistyped one: at most three, the most similar first. `limit` is in characters. */
+/**
+ * The names that are most similar to a mistyped one: at most three, the most similar first. `limit` is in characters.
+ */
 export function nearestNames(
   mistyped: string,
   names: Iterable<string>,
@@ -130,8 +136,8 @@ export function quoteNearest(names: readonly string[]): string {
 }
 
 /**
- * The number of mistakes between two texts: a character to add, to remove or to change, or two neighbours in the wrong order (optimal
- * string alignment).
+ * The number of mistakes between two texts: a character to add, to remove or to change, or two
+ * neighbours in the wrong order (optimal string alignment).
  */
 function editDistance(from: string, to: string): number {
   let earlier: readonly number[] = []

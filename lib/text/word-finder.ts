@@ -1,6 +1,6 @@
 /**
- * Finds which of many words are in a text, in one pass (Aho and Corasick, 1975). Case does not matter, a digit is any digit, and no
- * small letter may follow a word with a `$` behind it.
+ * Finds which of many words are in a text, in one pass (Aho and Corasick, 1975). Case does not
+ * matter, a digit is any digit, and no small letter may follow a word with a `$` behind it.
  */
 export class WordFinder {
   /** The class of each ASCII character, and of other characters; 0 for those of no word. */

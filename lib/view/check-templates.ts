@@ -22,10 +22,10 @@ export interface TemplateEngine {
 export type HelperCheck = (call: WrittenCall) => void
 
 /**
- * Parses all templates: Handlebars itself would compile them, and find their mistakes, at the first render. `sources` are
- * their texts by name. Messages show files below the directory relative to it. The callback lists files that are not used as
- * templates: they may be the reason of a mistake. Returns the globals that pages and
- * their partials use, by the names of the pages; pages without any are left out.
+ * Parses all templates: Handlebars itself would compile them, and find their mistakes, at the first
+ * render. `sources` are their texts by name. Messages show files below the directory relative to it. The
+ * callback lists files that are not used as templates: they may be the reason of a mistake. Returns the
+ * globals that pages and their partials use, by the names of the pages; pages without any are left out.
  *
  * @throws VIEW_TEMPLATE_INVALID with every mistake
  */
@@ -148,9 +148,9 @@ function definesInline({ file }: TemplateFile, name: string, read: (source: stri
 }
 
 /**
- * Yields the mistakes that Handlebars would find only during a render, or not at all: partials and helpers that do not exist, calls that a
- * helper refuses, blocks and inline partials that are not shown, partials with a computed name (no name may come from data), and
- * unescaped output.
+ * Yields the mistakes that Handlebars would find only during a render, or not at all: partials and
+ * helpers that do not exist, calls that a helper refuses, blocks and inline partials that are not
+ * shown, partials with a computed name (no name may come from data), and unescaped output.
  */
 function* findMistakes(uses: readonly Use[], known: KnownNames): Generator<Pick<Mistake, 'text' | 'line' | 'column'>> {
   for (const use of uses) {

@@ -153,8 +153,8 @@ function explainMissing(missing: MissingValue, place: CodePosition, page: Failed
 }
 
 /**
- * Explains a missing parent in an argument of a helper, such as `{{#if user.name}}`: the error of Handlebars has no place. If
- * several places have such a path, only the file is certain.
+ * Explains a missing parent in an argument of a helper, such as `{{#if user.name}}`: the error of
+ * Handlebars has no place. If several places have such a path, only the file is certain.
  */
 function explainArgument(failure: unknown, file: string, root: string, model: object): RenderFailure | undefined {
   const pattern = /^Cannot read properties of (null|undefined) \(reading '(.*)'\)$/
@@ -191,7 +191,9 @@ function listPaths(file: string) {
   return readNodes(file).filter(({ type }) => type === 'PathExpression')
 }
 
-/** The places in which the templates of a failed render call each other, innermost first, where they are unambiguous. */
+/**
+ * The places in which the templates of a failed render call each other, innermost first, where they are unambiguous.
+ */
 export function findCallers(names: readonly string[], files: readonly TemplateFile[]): TemplatePlace[] {
   if (names.length < 2) return []
   const called = new Map(names.slice(1).map((name, index) => [name, names[index] ?? '']))

@@ -4,7 +4,9 @@ import type { Request } from '../http/request.ts'
 import { locateFrame, parseStack } from '../stack/stack-frames.ts'
 import { VIEW_GLOBAL_INVALID, VIEW_RENDER_FAILED, VIEW_REQUEST_MISSING } from './errors.ts'
 
-/** Computes a global for a request, or returns a promise of it. The request is the main request, also for a fragment. */
+/**
+ * Computes a global for a request, or returns a promise of it. The request is the main request, also for a fragment.
+ */
 type GlobalFunction = (request: Request) => unknown
 
 /** The value of a global, or the function that computes it. */
@@ -56,8 +58,8 @@ export class Globals {
   }
 
   /**
-   * The values of some globals for a page. A function is called once for each main request. Returns a promise only if a value
-   * is a promise. @throws VIEW_REQUEST_MISSING VIEW_RENDER_FAILED
+   * The values of some globals for a page. A function is called once for each main request. Returns
+   * a promise only if a value is a promise. @throws VIEW_REQUEST_MISSING VIEW_RENDER_FAILED
    */
   read(names: readonly string[], page: string, request: Request | undefined): GlobalValues | Promise<GlobalValues> {
     const values = names.map(name => this.#read(name, page, request))
@@ -116,7 +118,10 @@ export class Registrations {
     this.#places.set(name, new Error(name))
   }
 
-  /** The place of a name as the end of a sentence, such as `, added in bundles/shop/shop-bundle.ts:12`; `undefined` if it is new. */
+  /**
+   * The place of a name as the end of a sentence, such as
+   * `, added in bundles/shop/shop-bundle.ts:12`; `undefined` if it is new.
+   */
   find(name: string, directory: string): string | undefined {
     const place = this.#places.get(name)
     if (place === undefined) return undefined

@@ -31,7 +31,9 @@ interface CodeGenerator {
   aliasable(name: string): unknown
 }
 
-/** The name under which the function that reads a value is among the helpers. No template can call it: it has a blank. */
+/**
+ * The name under which the function that reads a value is among the helpers. No template can call it: it has a blank.
+ */
 export const valueReader = 'value reader'
 
 const load = createRequire(import.meta.url)
@@ -45,7 +47,10 @@ function loadHandlebars(): HandlebarsPackage {
   return handlebars
 }
 
-/** The file has a copy of core-js, which makes a global variable of this name. Test runners report the global variables of a test. */
+/**
+ * The file has a copy of core-js, which makes a global variable of this name. Test runners report
+ * the global variables of a test.
+ */
 const sharedName = '__core-js_shared__'
 
 /** Returns the version of the template engine, without loading it. */
@@ -53,7 +58,10 @@ export function readHandlebarsVersion(): string {
   return load('handlebars/package.json').version
 }
 
-/** Called with the data of a template and the options of Handlebars, for a block of {@link blockHelpers} whose value is `undefined`. */
+/**
+ * Called with the data of a template and the options of Handlebars, for a block of
+ * {@link blockHelpers} whose value is `undefined`.
+ */
 export type OnNoList = (data: unknown, options: never) => void
 
 /** The helpers of Handlebars whose blocks depend on one value. */
@@ -85,7 +93,8 @@ function refusePromise(
 }
 
 /**
- * The values of a template are read by the helper {@link valueReader}. Handlebars looks up each helper in two steps that protect data with unsafe names. Only known helpers are compiled, so
+ * The values of a template are read by the helper {@link valueReader}. Handlebars looks up each
+ * helper in two steps that protect data with unsafe names. Only known helpers are compiled, so
  * their names are safe; reading them directly saves a fourth of the time of a render.
  */
 function withDirectHelpers(Inner: CodeGeneratorClass): CodeGeneratorClass {
@@ -112,14 +121,14 @@ interface CompiledTemplate {
 }
 
 /**
- * The templates of the last compiler, by their files: to compile them takes most of the time of a first page. The tests of an
- * application boot many kernels with the same templates.
+ * The templates of the last compiler, by their files: to compile them takes most of the time of a
+ * first page. The tests of an application boot many kernels with the same templates.
  */
 let known: ReadonlyMap<string, CompiledTemplate> = new Map()
 
 /**
- * Creates the function that compiles the templates of an engine, each at its first render. The next compiler knows the templates
- * that this one has compiled. `srcName` is the name of the file in messages.
+ * Creates the function that compiles the templates of an engine, each at its first render. The next
+ * compiler knows the templates that this one has compiled. `srcName` is the name of the file in messages.
  */
 export function createCompiler(
   handlebars: HandlebarsPackage,

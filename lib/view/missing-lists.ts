@@ -4,7 +4,9 @@ import { nearestNames, quoteNearest } from '../text/mistakes.ts'
 import { describeUnread, type HelperLocation, valueAt } from './failed-place.ts'
 import { readNodes } from './template-uses.ts'
 
-/** The value of a block such as `{{#each}}` or `{{#if}}`, which its data has under another name, or at another place. */
+/**
+ * The value of a block such as `{{#each}}` or `{{#if}}`, which its data has under another name, or at another place.
+ */
 export interface MissingList {
   /** `{{#each books}}` or `{{#if books}}` */
   readonly call: string
@@ -26,9 +28,9 @@ interface BlockOptions {
 export type ListCheck = (data: unknown, options: BlockOptions) => void
 
 /**
- * Creates the check of the lists and conditions of one view. It reports the call once for each render of a page. A value may be
- * optional, so one without a similar name in the data is not reported. `directory` is the one to which names of files are
- * relative.
+ * Creates the check of the lists and conditions of one view. It reports the call once for each
+ * render of a page. A value may be optional, so one without a similar name in the data is not
+ * reported. `directory` is the one to which names of files are relative.
  */
 export function createListCheck(directory: string, report: (missing: MissingList) => void): ListCheck {
   const lists = new Map<string, readonly string[]>()
@@ -58,8 +60,8 @@ function findMistake(parent: object, key: string, root: object): string | undefi
 }
 
 /**
- * A condition is mostly an optional value, whose data may have a similar name: `error` and `errors`. So only the same letters
- * in another order are a mistake, and a getter, which no template reads.
+ * A condition is mostly an optional value, whose data may have a similar name: `error` and `errors`.
+ * So only the same letters in another order are a mistake, and a getter, which no template reads.
  */
 function findSlip(parent: object, key: string): string | undefined {
   if (key in parent && !(key in Object.prototype)) return describeUnread(parent, key)

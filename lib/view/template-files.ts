@@ -78,8 +78,8 @@ export interface UnusedTemplate extends TemplateFile {
 }
 
 /**
- * Lists the files of an application that are not used as templates, because their bundles are not in the list, or because they are in
- * the folder `bundles/<name>/templates` of a bundle that does not name it.
+ * Lists the files of an application that are not used as templates, because their bundles are not in the
+ * list, or because they are in the folder `bundles/<name>/templates` of a bundle that does not name it.
  */
 export function listUnused(
   folders: readonly TemplateFolder[],

@@ -7,9 +7,9 @@ import { readTemplate, type TemplateFile } from './template-files.ts'
 export type Parse = (source: string) => unknown
 
 /**
- * What a template uses: a partial, as a layout if it is called with a block, an inline partial that it defines, a helper, a
- * value or a section (`{{#name}}`), which call the helper of their name if there is one, or a global; and what it may not
- * have: a computed name of a partial, and unescaped output.
+ * What a template uses: a partial, as a layout if it is called with a block, an inline partial that it
+ * defines, a helper, a value or a section (`{{#name}}`), which call the helper of their name if there
+ * is one, or a global; and what it may not have: a computed name of a partial, and unescaped output.
  */
 export interface Use {
   readonly kind: 'partial' | 'layout' | 'inline' | 'helper' | 'value' | 'section' | 'global' | 'computed' | 'unescaped'
@@ -185,7 +185,9 @@ interface ReadTemplate extends TemplateFile {
   readonly calls: readonly PartialCall[]
 }
 
-/** The syntax tree of a template as a list; empty if the file has changed since it was loaded, and has a mistake now. */
+/**
+ * The syntax tree of a template as a list; empty if the file has changed since it was loaded, and has a mistake now.
+ */
 export function readNodes(file: string): readonly Node[] {
   try {
     return listNodes(createHandlebars().parseWithoutProcessing(readTemplate(file)))
@@ -245,8 +247,8 @@ export interface PageTemplates {
 }
 
 /**
- * Explains why a page has no partial that one of its templates calls: it is the block of a call that has none, or an inline partial
- * that the page does not define. Handlebars says only its name.
+ * Explains why a page has no partial that one of its templates calls: it is the block of a call
+ * that has none, or an inline partial that the page does not define. Handlebars says only its name.
  */
 export function explainPartial(name: string, { files, name: page, root }: PageTemplates) {
   const reached = readReached(page, files)
@@ -294,8 +296,8 @@ function asksForBlock({ nodes }: ReadTemplate): boolean {
 }
 
 /**
- * The call of a partial that does not pass a value which the partial needs, with its place. `undefined` if several calls are
- * possible, or if the value is one of an item, in a block of `{{#each}}` or `{{#with}}`.
+ * The call of a partial that does not pass a value which the partial needs, with its place. `undefined` if
+ * several calls are possible, or if the value is one of an item, in a block of `{{#each}}` or `{{#with}}`.
  */
 export function findIncompleteCall(
   key: string,

@@ -7,7 +7,10 @@ import type { Helper, TemplateDecorator, View, ViewModel } from './view.ts'
 
 /** Records renders. The request is present if it was passed to the view. */
 export interface RenderTracer {
-  /** Called before a page or partial; `globals` are the names of globals that the page uses. Returns the function for its end, or undefined if the end is not recorded. */
+  /**
+   * Called before a page or partial; `globals` are the names of globals that the page uses.
+   * Returns the function for its end, or undefined if the end is not recorded.
+   */
   begin(
     name: string,
     model: unknown,

@@ -75,15 +75,15 @@ export type Helper = (call: HelperCall) => unknown
 /** Renders templates. */
 export interface View {
   /**
-   * Adds a helper for all templates. Call it before they are loaded. When they are, the check gets each call of the helper
-   * as it is written: an error that it throws is a mistake of the template. @throws VIEW_HELPER_TAKEN
+   * Adds a helper for all templates. Call it before they are loaded. When they are, the check gets each call of
+   * the helper as it is written: an error that it throws is a mistake of the template. @throws VIEW_HELPER_TAKEN
    */
   addHelper(name: string, helper: Helper, check?: HelperCheck): void
 
   /**
-   * Adds a value that each template can use as `{{@name}}`, also in layouts, partials and blocks. A function computes the value
-   * from the main request, once for each request with a page that uses it; a promise is awaited before the page is rendered.
-   * Call it before templates are loaded. @throws VIEW_GLOBAL_INVALID
+   * Adds a value that each template can use as `{{@name}}`, also in layouts, partials and blocks. A function
+   * computes the value from the main request, once for each request with a page that uses it; a promise is
+   * awaited before the page is rendered. Call it before templates are loaded. @throws VIEW_GLOBAL_INVALID
    */
   addGlobal(name: string, value: Global): void
 
@@ -116,10 +116,10 @@ export interface View {
 export type TemplateDecorator = (name: string, template: Template) => Template
 
 /**
- * Creates a view of the `.hbs` files in and below some folders. The first folder is that of the application. The template
- * of a name is in the first folder that has it. Each template is also a partial under its name. `bundles` are the names
- * of the folders that are read in the application's folder; all by default. The callback creates a check of the lists that pages show; it gets the
- * directory to which names of files are relative.
+ * Creates a view of the `.hbs` files in and below some folders. The first folder is that of the application. The
+ * template of a name is in the first folder that has it. Each template is also a partial under its name.
+ * `bundles` are the names of the folders that are read in the application's folder; all by default. The callback
+ * creates a check of the lists that pages show; it gets the directory to which names of files are relative.
  */
 export function createView(
   folders: readonly TemplateFolder[],
@@ -130,8 +130,8 @@ export function createView(
 }
 
 /**
- * The file of a template whose page depends on its model and helpers alone: it uses no global, and no bundle has decorated the
- * view or its templates. `undefined` for other templates, and before templates are loaded.
+ * The file of a template whose page depends on its model and helpers alone: it uses no global, and no bundle
+ * has decorated the view or its templates. `undefined` for other templates, and before templates are loaded.
  */
 export function findPlainTemplate(view: View, name: string): string | undefined {
   return view instanceof HandlebarsView ? view.findPlainTemplate(name) : undefined

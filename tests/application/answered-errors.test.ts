@@ -78,7 +78,9 @@ const conditions: readonly (readonly string[])[] = [
   ['range: bytes=99999-'],
 ]
 
-/** Requests that fail although a listener of the framework answers a GET of their path: method, path, status, headers. */
+/**
+ * Requests that fail although a listener of the framework answers a GET of their path: method, path, status, headers.
+ */
 const failing: readonly (readonly [method: string, path: string, status: number, ...headers: string[]])[] = [
   ...['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'].map(
     method => [method, '/report.txt', 401, 'x-guarded: 1'] as const,

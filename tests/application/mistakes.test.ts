@@ -48,8 +48,8 @@ import { Response } from '#lib/http/response.ts'
 import { MemorySessionStore } from '#lib/session/session-store.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 
-// Node runs TypeScript without a check of types, so each mistake of an application is refused when it runs. A value of the
-// type `never` fits everywhere: the compiler must not refuse the mistakes of these tables.
+// Node runs TypeScript without a check of types, so each mistake of an application is refused when it runs.
+// A value of the type `never` fits everywhere: the compiler must not refuse the mistakes of these tables.
 const wrong = (value: unknown): never => value as never
 const answer = () => new Response('done')
 

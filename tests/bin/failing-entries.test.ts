@@ -11,8 +11,9 @@ import { until } from '#tests/support/until.ts'
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
 
 /**
- * Lets each entry of the profiler throw when `fault` says so: what runs in the stack of the application runs within `guard`, within a call
- * that is observed, or within the report of a framework. The texts are those of the compiled files.
+ * Lets each entry of the profiler throw when `fault` says so: what runs in the stack of the
+ * application runs within `guard`, within a call that is observed, or within the report of a
+ * framework. The texts are those of the compiled files.
  */
 const places: readonly (readonly [file: string, before: string, after: string])[] = [
   ['lib/guard.js', 'apply(task, undefined, values)', '(fault(name, task), apply(task, undefined, values))'],
@@ -33,7 +34,10 @@ export async function load(url, context, next) {
   return found.length === 0 ? loaded : { ...loaded, source: found.reduce(replace, String(loaded.source)) }
 }`
 
-/** Names an entry by its code. `thrown` has those that have thrown, `mode` says which one throws next: all of them, or one. */
+/**
+ * Names an entry by its code. `thrown` has those that have thrown, `mode` says which one throws
+ * next: all of them, or one.
+ */
 const faults = `
 import { register } from 'node:module'
 register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hooks)}))

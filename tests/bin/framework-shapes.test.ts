@@ -2,8 +2,8 @@ import { t } from 'tap'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
 /**
- * The classes of packages with too many packages, with an install script, or of other versions than those of other tests, in their smallest
- * form; the real ones are those of proofs.
+ * The classes of packages with too many packages, with an install script, or of other versions
+ * than those of other tests, in their smallest form; the real ones are those of proofs.
  */
 const packages = {
   restify: {

@@ -132,7 +132,10 @@ const sequence = `
 
 const inSequence = { before: 'audit', 'after-next': 'audit', timer: 'audit', 'at-once': 'show', own: 'show' }
 
-/** Applications whose functions go on while the handler waits: of each page, the function that blocks the event loop; empty if it is not known. */
+/**
+ * Applications whose functions go on while the handler waits: of each page, the function that
+ * blocks the event loop; empty if it is not known.
+ */
 const blockers: Readonly<Record<string, readonly [source: string, pages: Readonly<Record<string, string>>]>> = {
   express: [
     `

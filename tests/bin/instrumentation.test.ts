@@ -26,7 +26,9 @@ export const instrumentations = [new PgInstrumentation({ enhancedDatabaseReporti
 
 const sources = readFileSync('tests/bin/instrumentation.test.ts', 'utf8').split('\n')
 
-/** The ways in which a controller makes queries. Each statement names the request in an identifier, which is not masked. */
+/**
+ * The ways in which a controller makes queries. Each statement names the request in an identifier, which is not masked.
+ */
 const ways: Readonly<Record<string, (pool: Pool, name: string) => Promise<unknown>>> = {
   query: (pool, name) => pool.query(`SELECT 1 AS ${name}_a`),
 

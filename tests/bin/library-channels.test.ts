@@ -18,7 +18,10 @@ import { type DatabaseServer, lacksPostgres, startPostgres } from '#tests/suppor
 
 const sources = readFileSync('tests/bin/library-channels.test.ts', 'utf8').split('\n')
 
-/** A way of making queries. Each statement names its request in an identifier, and the line of its call ends with that name. */
+/**
+ * A way of making queries. Each statement names its request in an identifier, and the line of its
+ * call ends with that name.
+ */
 type Way<library> = (library: library, name: string) => Promise<unknown>
 
 const require = createRequire(import.meta.url)

@@ -11,7 +11,10 @@ import { until } from '#tests/support/until.ts'
 /** Messages at once. */
 const count = 60
 
-/** Answers each message by its number, after an HTTP client call and a line of the console with it. A request has connected the client. */
+/**
+ * Answers each message by its number, after an HTTP client call and a line of the console with it.
+ * A request has connected the client.
+ */
 const source = `
 import { once } from 'node:events'
 import http from 'node:http'

@@ -23,7 +23,9 @@ const modules = [
   ),
 ]
 
-/** Prints all that can be read of the functions of these modules, and of their classes, and which of them are proxies. */
+/**
+ * Prints all that can be read of the functions of these modules, and of their classes, and which of them are proxies.
+ */
 const program = `
 import { createRequire } from 'node:module'
 import { types } from 'node:util'

@@ -57,7 +57,9 @@ t.test('an error that the application takes is in the profile, and has not ended
   t.strictSame(wrong, [])
 })
 
-/** Ways in which an error ends the process, or another reason does; with the outcome of the request, and its exit code. */
+/**
+ * Ways in which an error ends the process, or another reason does; with the outcome of the request, and its exit code.
+ */
 const ends: Readonly<Record<string, readonly [code: string, target: string, outcome: string, exit: number]>> = {
   nothing: ['', '/late', 'crashed', 1],
   exit: [`process.on('uncaughtException', () => process.exit(1))`, '/late', 'crashed', 1],
@@ -96,7 +98,9 @@ t.test('a request has ended with the process if its error has ended it', async t
   )
 })
 
-/** Responses by their paths: what the finding says of their length, the status of the size on the page, and the code. */
+/**
+ * Responses by their paths: what the finding says of their length, the status of the size on the page, and the code.
+ */
 const lengths: Readonly<Record<string, readonly [problem: string, size: string, code: string]>> = {
   '/few': ['the client waits for 20 bytes more.', '60 bytes (40 bytes sent)', `send({ 'content-length': 60 })`],
   '/many': [

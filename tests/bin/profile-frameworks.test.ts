@@ -8,7 +8,10 @@ const root = path.resolve(import.meta.dirname, '../../..')
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
 const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
 
-/** The same application in each framework: two pages below a path, an error that the application answers itself, and a refusal. */
+/**
+ * The same application in each framework: two pages below a path, an error that the application
+ * answers itself, and a refusal.
+ */
 const express = `
 import express from 'express'
 ${start}
@@ -286,7 +289,9 @@ const frameworks: Readonly<Record<string, Framework>> = {
   },
 }
 
-/** The programs. Express 4 and Express 5 have one name; the others of CommonJS are one copy for both kinds of modules. */
+/**
+ * The programs. Express 4 and Express 5 have one name; the others of CommonJS are one copy for both kinds of modules.
+ */
 const programs: readonly (readonly [ending: '.mjs' | '.cjs', names: readonly string[]])[] = [
   ['.mjs', ['Express 5', 'Fastify 5', 'Koa', 'Hono']],
   ['.mjs', ['Express 4', 'Fastify 4', 'Koa with koa-router']],

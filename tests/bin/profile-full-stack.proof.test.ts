@@ -151,7 +151,9 @@ export default function Item({ loaderData }) { return <h1>{loaderData.id}</h1> }
   },
 }
 
-/** Installs packages in a folder of files; returns the Node with which they run: that of this process may be too old. */
+/**
+ * Installs packages in a folder of files; returns the Node with which they run: that of this process may be too old.
+ */
 async function install(t: Test, { files, packages }: Framework): Promise<{ cwd: string; node: string }> {
   const cwd = mkdtempSync(path.join(tmpdir(), 'full-stack-'))
   t.teardown(() => rmSync(cwd, { recursive: true, force: true }))

@@ -210,7 +210,9 @@ async function check(t: Test, url: string, viewer: string): Promise<void> {
   }
 }
 
-/** Status, header fields and the parts of the body of an answer, without those that name its profile, and the moment. */
+/**
+ * Status, header fields and the parts of the body of an answer, without those that name its profile, and the moment.
+ */
 async function readAnswer(url: string): Promise<readonly unknown[]> {
   const response = await fetch(url, html)
   const own = /^(?:date|x-debug-token|x-debug-token-link|server-timing)$/

@@ -11,7 +11,10 @@ const preload = path.join(root, 'dist/bin/exports/profile.js')
 const { NODE_ENV: _, PROFILER_VIEWER: __, ...variables } = process.env
 const environment = { ...variables, PROFILER_PORT: '0' }
 
-/** Node as users have it: tap adds options to every child process, by which it has handlers of signals, and hooks in a thread. */
+/**
+ * Node as users have it: tap adds options to every child process, by which it has handlers of
+ * signals, and hooks in a thread.
+ */
 const node = ['env', '-u', 'NODE_OPTIONS', process.execPath]
 
 /** Each way to start a program: the command before its file. */

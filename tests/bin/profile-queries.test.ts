@@ -16,7 +16,10 @@ interface Client {
   readonly lacks: string | false
   /** Starts its server. Returns its place, which the program has as `place`. */
   readonly start: (t: Test) => Promise<object>
-  /** Opens it, with pools of two connections, and defines the function `query(name, number)`, whose statement has the name. */
+  /**
+   * Opens it, with pools of two connections, and defines the function `query(name, number)`, whose
+   * statement has the name.
+   */
   readonly source: string
   /** What each query has. */
   readonly expected: (place: Readonly<Record<string, unknown>>) => object
@@ -101,7 +104,9 @@ const moduleOf = (client: string, { source }: Client): readonly [file: string, t
   `const place = JSON.parse(process.env.PLACES)['${client}']\n${source}\nexport { query }\n`,
 ]
 
-/** A program with the clients of some files. Each request makes three queries of the client whose file its path names. */
+/**
+ * A program with the clients of some files. Each request makes three queries of the client whose file its path names.
+ */
 const application = (files: readonly string[]) => `
 import { createServer } from 'node:http'
 process.stdin.on('end', () => process.exit()).resume()

@@ -18,7 +18,9 @@ const stack = name => { function here() { return new Error(name).stack } return 
 const sync = () => { try { fs.readFileSync('/missing') } catch (error) { return error.stack } }
 `
 
-/** The pages of each framework: a stack, an error of each kind that the framework answers, and an error of a library. */
+/**
+ * The pages of each framework: a stack, an error of each kind that the framework answers, and an error of a library.
+ */
 const express = (name: string) => `
 import express from '${name}'
 ${start}

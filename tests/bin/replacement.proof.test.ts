@@ -49,7 +49,9 @@ const port = await findPort()
 const url = `http://127.0.0.1:${port}`
 const site = startCountedProgram(t, ['superviseHastily', directory, `--port=${port}`])
 
-/** Requests a page over a connection of its own: a replaced process may close an idle one just when it is used again. */
+/**
+ * Requests a page over a connection of its own: a replaced process may close an idle one just when it is used again.
+ */
 const visit = (target = '/', headers: Record<string, string> = {}) =>
   fetch(url + target, { headers: { ...headers, connection: 'close' } })
 

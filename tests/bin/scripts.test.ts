@@ -12,7 +12,10 @@ const program = path.join(import.meta.dirname, '../fixtures/profiled-program.js'
 
 const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
 
-/** Runs programs one after another, each under the profiler, and reads the profiles of all, by the names of the programs. */
+/**
+ * Runs programs one after another, each under the profiler, and reads the profiles of all, by the
+ * names of the programs.
+ */
 async function run(t: Test, programs: Readonly<Record<string, { source: string; args?: string[]; exit: number }>>) {
   const cwd = t.testdir({ node_modules: {} })
   for (const [name, { args = [], exit, source }] of Object.entries(programs)) {

@@ -135,8 +135,8 @@ function start(t: Test, options: string[], command: string[], variables: NodeJS.
 }
 
 /**
- * For tests that continue one another, such as those of one site: after the first one that fails, the others fail at once. Each of
- * them would wait for its time limit.
+ * For tests that continue one another, such as those of one site: after the first one that fails,
+ * the others fail at once. Each of them would wait for its time limit.
  */
 export function endAtFirstFailure(t: Test): void {
   let failed: string | undefined

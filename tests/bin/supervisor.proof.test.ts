@@ -253,7 +253,8 @@ t.test('no request is refused, cut off or answered by an error while a process i
       const sent = get(`${url}${target}`, { agent, headers: { 'x-profiler': 'off' } }, response => {
         response.resume().on('end', () => resolve(void count(String(response.statusCode))))
       })
-      // A connection may be closed just when it is used again. Clients then send the request on a new one (RFC 9112, 9.3.1).
+      // A connection may be closed just when it is used again. Clients then send the request on a
+      // new one (RFC 9112, 9.3.1).
       sent.on('error', (error: NodeJS.ErrnoException) => {
         if (sent.reusedSocket) resolve(ask(fresh, target))
         else resolve(void count(String(error.code)))

@@ -24,7 +24,10 @@ const join = `await pool.query('SELECT 1 AS prices');`
 const fields = ['id, name', 'name, id', 'id, name, 1', '1, name, id']
 const orders = fields.map(list => repeat(`SELECT ${list} FROM (SELECT $1::int AS id, 2 AS name) items`, 8))
 
-/** Edits of pages of an application of Express, and the beginning of what is true of them: empty if nothing has become better. */
+/**
+ * Edits of pages of an application of Express, and the beginning of what is true of them: empty if
+ * nothing has become better.
+ */
 const edits: readonly (readonly [edit: string, before: string, after: string, claim: string])[] = [
   ['a join', many, join, 'fixed: N+1 queries'],
   ['nothing is read', many, '', 'fixed: N+1 queries'],

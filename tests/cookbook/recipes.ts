@@ -48,8 +48,8 @@ export interface Served {
 export type ProfileParts = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 /**
- * A new application with the packages and the files of some recipes, each installed and written as the guide says. `further` are
- * packages that only the test needs.
+ * A new application with the packages and the files of some recipes, each installed and written as
+ * the guide says. `further` are packages that only the test needs.
  */
 export async function followRecipes(t: Test, titles: readonly string[], further: readonly string[] = []) {
   const directory = createInstallable(t)

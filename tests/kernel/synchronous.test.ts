@@ -7,8 +7,8 @@ import { Response } from '#lib/http/response.ts'
 import { type ApplicationSpec, applications, type ListenerSpec } from '#tests/support/random-application.ts'
 import { runApplication } from '#tests/support/run-application.ts'
 
-// The kernel continues synchronously where nothing is pending. Code that waits must not notice a difference. These differences
-// are not generated, because they belong to the way of calling:
+// The kernel continues synchronously where nothing is pending. Code that waits must not notice a
+// difference. These differences are not generated, because they belong to the way of calling:
 // - Sub-requests that no code waits for: synchronously they end first, otherwise they overlap with their parent.
 // - Arguments after one that throws: they are computed only if it throws later. So only the last argument fails.
 // - An object whose `then` is another value at each read: an async function reads it once, the kernel twice.
@@ -60,8 +60,9 @@ t.test('synchronous and asynchronous code have the same events, responses, error
 })
 
 /**
- * An application in which `kernel.finish_request` does not fail, each response is a response, and no stream fails: otherwise
- * the error is answered after that event, and then it is dispatched again. Errors whose class cannot be read are left out.
+ * An application in which `kernel.finish_request` does not fail, each response is a response, and
+ * no stream fails: otherwise the error is answered after that event, and then it is dispatched
+ * again. Errors whose class cannot be read are left out.
  */
 function withoutLateErrors(random: ApplicationSpec): ApplicationSpec {
   const readable = (_key: string, value: unknown) => (value === 'refusing proxy' ? 'error' : value)

@@ -12,7 +12,10 @@ export interface Change {
   readonly text: string
 }
 
-/** Lists the changes of a module of JavaScript, each of a single place. Changes of text that only imports a module are left out. */
+/**
+ * Lists the changes of a module of JavaScript, each of a single place. Changes of text that only
+ * imports a module are left out.
+ */
 export function listChanges(source: string): Change[] {
   const program = parse(source, { ecmaVersion: 'latest', sourceType: 'module', allowHashBang: true })
   const changes: Change[] = []

@@ -187,7 +187,9 @@ class Trial {
     rmSync(this.#copy, { recursive: true, force: true, maxRetries: 5 })
   }
 
-  /** Runs the tests that execute the place of a mutant, the nearest first, until one of them fails or lasts too long. */
+  /**
+   * Runs the tests that execute the place of a mutant, the nearest first, until one of them fails or lasts too long.
+   */
   async judge(mutant: Mutant): Promise<Verdict> {
     const file = path.join(this.#copy, mutant.program)
     const text = await readFile(file, 'utf8')
@@ -208,8 +210,8 @@ class Trial {
   }
 
   /**
-   * The tests that import a program, directly or not, and those of its folder, which may start it as a process: first of the same
-   * name, then those that import it in one step, then by the folders in common, then by steps.
+   * The tests that import a program, directly or not, and those of its folder, which may start it as a process:
+   * first of the same name, then those that import it in one step, then by the folders in common, then by steps.
    */
   #findTests(program: string): string[] {
     const steps = new Map([[program, 0]])
@@ -340,7 +342,10 @@ function readImporters(directory: string, files: readonly string[]): Map<string,
   return importers
 }
 
-/** The compiled file of an import: `#lib/signals.ts`, `./sample.js`, or an entry point such as `sinfonietta/profiler/testing`. */
+/**
+ * The compiled file of an import: `#lib/signals.ts`, `./sample.js`, or an entry point such as
+ * `sinfonietta/profiler/testing`.
+ */
 function resolveImport(name: string, file: string): string {
   if (name.startsWith('#')) return `dist/${name.slice(1).replace(/ts$/, 'js')}`
   if (name.startsWith('.')) return path.posix.join(path.posix.dirname(file), name)

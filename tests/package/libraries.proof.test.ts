@@ -25,7 +25,9 @@ const libraries = [
   ...['vite', 'vitest', 'react@19', 'react-dom@19', 'express', 'hono', 'fastify'],
 ]
 
-/** Applications with the commonest frameworks, databases and tools, also with older versions of what is optional here. */
+/**
+ * Applications with the commonest frameworks, databases and tools, also with older versions of what is optional here.
+ */
 const stacks: readonly (readonly string[])[] = [
   ['next@14', 'react@18', 'react-dom@18', '@prisma/client@5', 'zod@3'],
   ['next@16', 'react@19', 'react-dom@19', 'drizzle-orm', 'zod@4.0.0'],

@@ -1,4 +1,7 @@
-/** Five programs that call one another: the sources by their names. Each listens on `PORT`, and ends in order with SIGTERM. */
+/**
+ * Five programs that call one another: the sources by their names. Each listens on `PORT`, and
+ * ends in order with SIGTERM.
+ */
 const end = `process.on('SIGTERM', () => process.exit())`
 
 /** Calls another program. Gives its answer, with the token of its profile: the link that a page must have. */

@@ -36,7 +36,10 @@ type Called = readonly [name: string, token: string]
 /** Milliseconds before a process was killed in which its last profiles may not be written. */
 const writeTime = 1000
 
-/** Bytes by which the heap of the viewer may grow in the second half, and those of a stored profile in it: 1,050 were measured in ten minutes. */
+/**
+ * Bytes by which the heap of the viewer may grow in the second half, and those of a stored profile
+ * in it: 1,050 were measured in ten minutes.
+ */
 const growthLimit = 6_000_000
 const summarySize = 1_500
 

@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util'
 import { restartRepeatedly } from './restarts.ts'
 import { soak } from './soak.ts'
 
-// A program: soaks the site in production and in development, both at once, and says whether it has stayed what it was; or,
-// with --restarts, restarts it so often under load, and says whether a request was lost.
+// A program: soaks the site in production and in development, both at once, and says whether it has stayed
+// what it was; or, with --restarts, restarts it so often under load, and says whether a request was lost.
 
 const { values } = parseArgs({
   options: {

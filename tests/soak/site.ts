@@ -14,7 +14,8 @@ import { packageDirectory } from '#lib/package.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 
-// A program: the site of the soak test, started like bin/serve, with routes that stream, and a route that reports resource usage.
+// A program: the site of the soak test, started like bin/serve, with routes that stream, and a
+// route that reports resource usage.
 
 /** What the process uses, garbage aside. */
 export interface Usage {

@@ -113,8 +113,8 @@ export interface Growth {
 }
 
 /**
- * Compares the least that a site used during the load with the least after it. A single sample may be high: it counts connections
- * that are about to close.
+ * Compares the least that a site used during the load with the least after it. A single sample may
+ * be high: it counts connections that are about to close.
  */
 export function findGrowth(first: readonly Usage[], last: readonly Usage[]): Growth[] {
   const compare = (name: string, limit: number, toText: (value: number) => string, read: (usage: Usage) => number) => {

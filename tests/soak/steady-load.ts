@@ -4,9 +4,10 @@ import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 
 /**
- * The result of a load. A request is lost if it gets no answer, although it was sent to a server that listens, over a new
- * connection or over a connection that no answer has announced to close and that was idle for less than the promised time
- * (`Keep-Alive: timeout`). Other requests must be repeated by the client (RFC 9112, sections 9.3.1 and 9.5).
+ * The result of a load. A request is lost if it gets no answer, although it was sent to a server
+ * that listens, over a new connection or over a connection that no answer has announced to close
+ * and that was idle for less than the promised time (`Keep-Alive: timeout`). Other requests must
+ * be repeated by the client (RFC 9112, sections 9.3.1 and 9.5).
  */
 export interface LoadReport {
   readonly requests: number
@@ -21,8 +22,8 @@ const longestPause = 3_000
 type Ask = () => Promise<void>
 
 /**
- * Loads a site with clients of all kinds. Each client sends its next request after the answer to the previous one. An answer
- * is awaited for `patience` milliseconds. The end of the load ends all pauses.
+ * Loads a site with clients of all kinds. Each client sends its next request after the answer to the
+ * previous one. An answer is awaited for `patience` milliseconds. The end of the load ends all pauses.
  */
 export function startLoad(url: string, patience = 20_000): { stop(): Promise<LoadReport> } {
   const lost: string[] = []

@@ -3,7 +3,10 @@ import type { EntryPoint, ReportedDeclaration } from './public-api.ts'
 /** The declarations of the last released version. It is written by `npm run references -- --release`. */
 export const reportFile = 'tests/fixtures/api-report.txt'
 
-/** Writes the reference of the public API: its introduction stays, each entry point has a table of its names, or a reference of its own. */
+/**
+ * Writes the reference of the public API: its introduction stays, each entry point has a table of
+ * its names, or a reference of its own.
+ */
 export function writeReference(before: string, entries: readonly EntryPoint[]): string {
   const [introduction = ''] = before.split(/^## /m)
   const sections = entries.map(({ name, names, purpose }) => {

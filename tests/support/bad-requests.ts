@@ -69,8 +69,8 @@ export function toSending({ abort, halfClose, raw = '', rawBase64, splitEvery }:
 }
 
 /**
- * Sends it; what of the answer is not as it must be. A machine that is busy with something else answers late, which is not
- * wrong: then it is sent once more, with more patience.
+ * Sends it; what of the answer is not as it must be. A machine that is busy with something else
+ * answers late, which is not wrong: then it is sent once more, with more patience.
  */
 export async function findComplaints(
   port: number,

@@ -26,8 +26,8 @@ export interface PageOptions {
 }
 
 /**
- * An empty page, which may use the clipboard. The names `*.test` are this machine. A new context costs half a second of CPU time:
- * after a test its page is cleared, and given to the next test of this process that wants the same options.
+ * An empty page, which may use the clipboard. The names `*.test` are this machine. A new context costs half a second of
+ * CPU time: after a test its page is cleared, and given to the next test of this process that wants the same options.
  */
 export async function openPage(t: Test, options: PageOptions = {}): Promise<Page> {
   const key = JSON.stringify({ javaScriptEnabled: true, ...options })

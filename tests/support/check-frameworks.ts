@@ -35,7 +35,9 @@ interface Stored {
   }
 }
 
-/** Starts applications in one program, and reads their profiles. `packages` are those that they name in package.json. */
+/**
+ * Starts applications in one program, and reads their profiles. `packages` are those that they name in package.json.
+ */
 async function profile(
   t: Test,
   applications: Readonly<Record<string, string>>,
@@ -121,7 +123,10 @@ async function receive(port: number, target: string): Promise<string> {
 export interface Framework {
   readonly source: string
   readonly packages: Readonly<Record<string, string>>
-  /** What the profile of `/api/users/7` has of the functions, by {@link firstCalls}; `FILE` stands for the file of the application. */
+  /**
+   * What the profile of `/api/users/7` has of the functions, by {@link firstCalls}; `FILE` stands
+   * for the file of the application.
+   */
   readonly calls: readonly string[]
   /** The function that works 2 ms after the others. */
   readonly last?: string
@@ -131,8 +136,8 @@ export interface Framework {
 }
 
 /**
- * The first call of each function in its phase, in their order. What a function does after the others is a row of its own from 0.1 ms on, also
- * if the machine pauses the process meanwhile.
+ * The first call of each function in its phase, in their order. What a function does after the
+ * others is a row of its own from 0.1 ms on, also if the machine pauses the process meanwhile.
  */
 export function firstCalls(calls: readonly string[]): string[] {
   const seen = new Set<string>()
@@ -148,7 +153,8 @@ export function firstCalls(calls: readonly string[]): string[] {
 }
 
 /**
- * Checks the profiles of applications in one program, and that they answer as without the profiler. `modules` is the folder of their packages.
+ * Checks the profiles of applications in one program, and that they answer as without the
+ * profiler. `modules` is the folder of their packages.
  */
 export async function checkFrameworks(
   t: Test,

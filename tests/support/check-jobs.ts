@@ -3,7 +3,10 @@ import { startPostgres } from '#tests/support/start-postgres.ts'
 import { type ProfileData, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
 
-/** Serves `/add` and `/fail`, whose jobs make an HTTP client call and print a line with their ids. `begin` starts a worker and returns what enqueues. */
+/**
+ * Serves `/add` and `/fail`, whose jobs make an HTTP client call and print a line with their ids.
+ * `begin` starts a worker and returns what enqueues.
+ */
 const program = (begin: string) => `
 import { createServer } from 'node:http'
 const connectionString = process.env.DATABASE
@@ -63,8 +66,8 @@ interface Job extends ProfileData {
 }
 
 /**
- * Runs a program in which `count` requests at once enqueue jobs, and another one a job that fails `failing` times. Compares each job with the request that has
- * enqueued it. Returns the last attempt of the failed one.
+ * Runs a program in which `count` requests at once enqueue jobs, and another one a job that fails `failing`
+ * times. Compares each job with the request that has enqueued it. Returns the last attempt of the failed one.
  */
 export async function checkJobs(t: Test, source: string, failing: number, count: number, cwd?: string) {
   const { database, host, port, user } = await startPostgres(t)

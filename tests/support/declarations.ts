@@ -12,7 +12,10 @@ export interface Declaration {
   readonly typeText: string
   /** The beginning of its doc comment, as Markdown; empty without a comment. */
   readonly meaning: string
-  /** The members of an interface or a class for which an editor has no text: those of an interface that a class implements have its own. */
+  /**
+   * The members of an interface or a class for which an editor has no text: those of an interface
+   * that a class implements have its own.
+   */
   readonly silentMembers: readonly string[]
 }
 

@@ -23,8 +23,8 @@ export interface ExportedSpan {
 }
 
 /**
- * Decodes an ExportTraceServiceRequest of OTLP 1 by the numbers in OpenTelemetry's .proto files. It shares no code with the
- * exporter.
+ * Decodes an ExportTraceServiceRequest of OTLP 1 by the numbers in OpenTelemetry's .proto files.
+ * It shares no code with the exporter.
  */
 export function decodeTraces(bytes: Uint8Array): ExportedSpan[] {
   return messages(bytes, 1).flatMap(resourceSpans => {

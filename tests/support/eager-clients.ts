@@ -26,8 +26,8 @@ const program = `
 `
 
 /**
- * Starts eight clients in a thread of their own. Each sends requests one after the other, each on a connection of its own, until one is
- * refused, or has no answer. Resolves when all have ended.
+ * Starts eight clients in a thread of their own. Each sends requests one after the other, each on
+ * a connection of its own, until one is refused, or has no answer. Resolves when all have ended.
  */
 export async function startEagerClients(port: number, path: string): Promise<Outcomes> {
   const worker = new Worker(program, { eval: true, workerData: { port, path } })

@@ -8,8 +8,9 @@ import { type Test, t } from 'tap'
 const limit = Number(process.env.END_LIMIT ?? 10_000)
 
 /**
- * Ends a program of tests after a failure: what a failed test leaves open, such as a connection, would keep a teardown or the process
- * waiting until the limit of tap, ten minutes. The program names what is open. `bin/test` loads this file before each program of tests.
+ * Ends a program of tests after a failure: what a failed test leaves open, such as a connection,
+ * would keep a teardown or the process waiting until the limit of tap, ten minutes. The program
+ * names what is open. `bin/test` loads this file before each program of tests.
  */
 function endAfterFailure(root: Test): void {
   let running = 0
@@ -70,12 +71,13 @@ function describeOpen(): string {
 }
 
 /**
- * Prints the CPU-seconds of this program and of all processes that it has started and waited for, as a comment of TAP. Only Linux says
- * them.
+ * Prints the CPU-seconds of this program and of all processes that it has started and waited for,
+ * as a comment of TAP. Only Linux says them.
  */
 function printCpuTime(program: string): void {
   try {
-    // The name of the program, which comes before these numbers, is in parentheses. The times are in hundredths of a second.
+    // The name of the program, which comes before these numbers, is in parentheses. The times are
+    // in hundredths of a second.
     const numbers = readFileSync('/proc/self/stat', 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ')

@@ -24,8 +24,8 @@ const quiet = 160
 const limit = 6000
 
 /**
- * Sends bytes and gives what comes back until the server closes the connection or falls silent. Never rejects. With more
- * patience, silence may last so many times as long.
+ * Sends bytes and gives what comes back until the server closes the connection or falls silent.
+ * Never rejects. With more patience, silence may last so many times as long.
  */
 export async function exchange(port: number, sending: Sending, patience = 1): Promise<Received> {
   const { bytes, ending, pieceLength } = sending

@@ -8,7 +8,10 @@ import * as sessionScripts from '#lib/session/redis-session-store.ts'
 import { type FakeReply, FakeScripts } from './fake-redis-scripts.ts'
 import { FakeSessionScripts } from './fake-session-scripts.ts'
 
-/** A server for tests on machines without Redis: it speaks the protocol, and has the scripts of the package as functions. */
+/**
+ * A server for tests on machines without Redis: it speaks the protocol, and has the scripts of the
+ * package as functions.
+ */
 export interface FakeRedis {
   readonly url: string
   /** Commands get this error, such as `OOM full`, instead of their answers. */

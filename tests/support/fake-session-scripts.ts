@@ -5,7 +5,9 @@ interface FakeSession {
   readonly expiry: number
 }
 
-/** The scripts of the session store on data in memory, for one prefix. The same cases test them and the real scripts. */
+/**
+ * The scripts of the session store on data in memory, for one prefix. The same cases test them and the real scripts.
+ */
 export class FakeSessionScripts {
   readonly #sessions = new Map<string, FakeSession>()
 

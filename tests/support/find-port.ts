@@ -5,8 +5,9 @@ import { createServer } from 'node:net'
 let looks = 0
 
 /**
- * A port of 127.0.0.1 that no program listens on. It is below the range from which Linux takes the ports of clients, so that the
- * connection of another test does not take it; and each process has ports of its own, so that no other test finds it.
+ * A port of 127.0.0.1 that no program listens on. It is below the range from which Linux takes the
+ * ports of clients, so that the connection of another test does not take it; and each process has
+ * ports of its own, so that no other test finds it.
  */
 export async function findPort(): Promise<number> {
   for (;;) {

@@ -118,7 +118,10 @@ function writeFiles(blocks: readonly GuideBlock[], project: GuideProject): strin
   return named.map(({ file }) => file)
 }
 
-/** Checks blocks that are neither files nor commands with output: parts of files, endless commands, settings of other programs. */
+/**
+ * Checks blocks that are neither files nor commands with output: parts of files, endless commands,
+ * settings of other programs.
+ */
 function checkText(
   t: Test,
   { file, language, text }: GuideBlock,

@@ -91,7 +91,10 @@ export class GuideProject {
     return { code, output: stdout }
   }
 
-  /** Compiles the project for the first time, which the first command would report. Readers of a guide have started theirs before. */
+  /**
+   * Compiles the project for the first time, which the first command would report. Readers of a
+   * guide have started theirs before.
+   */
   async build(): Promise<void> {
     this.#built ??= this.run('bin/console about')
     await this.#built

@@ -101,7 +101,9 @@ function pairsOf(name: keyof typeof weights): [string, string][] {
   return Array.from({ length: count }, (_, n) => [`name-${n}`, text])
 }
 
-/** Sends a body, with as many query values, headers and cookies as a request may have. `fetch` refuses so many headers. */
+/**
+ * Sends a body, with as many query values, headers and cookies as a request may have. `fetch` refuses so many headers.
+ */
 function send(url: string, pairs: readonly [string, string][], { body, type }: { body: string; type: string }) {
   const some = pairs
     .slice(0, 80)

@@ -43,7 +43,10 @@ export function parseTags(html: string): Tag[] {
   return tags
 }
 
-/** Tags with the names of their attributes: what a page is made of, without what it says. A long value has places to break. */
+/**
+ * Tags with the names of their attributes: what a page is made of, without what it says. A long
+ * value has places to break.
+ */
 export function skeletonOf(html: string): string[] {
   const tags = parseTags(html).map(({ attributes, name }) => [name, ...attributes.map(([key]) => key)].join(' '))
   return tags.filter(tag => tag !== 'wbr')

@@ -22,8 +22,8 @@ function unquote(cell: string): string {
 }
 
 /**
- * Writes the blocks of one kind anew: they are between `<!-- begin: kind name -->` and `<!-- end -->`. Each of the names is in
- * one block; a block may have several.
+ * Writes the blocks of one kind anew: they are between `<!-- begin: kind name -->` and
+ * `<!-- end -->`. Each of the names is in one block; a block may have several.
  */
 export async function fillBlocks(
   markdown: string,

@@ -12,7 +12,10 @@ if (print?.name === 'onWarning') {
   process.off('warning', print).prependListener('warning', printOthers)
 }
 
-/** Until the test ends, Node does not print the warnings of a name, such as `MaxListenersExceededWarning`: the test makes them. */
+/**
+ * Until the test ends, Node does not print the warnings of a name, such as
+ * `MaxListenersExceededWarning`: the test makes them.
+ */
 export function muteWarnings(t: Test, name: string): void {
   muted.push(name)
   t.teardown(() => void muted.splice(muted.indexOf(name), 1))

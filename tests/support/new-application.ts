@@ -5,7 +5,10 @@ import type { Test } from 'tap'
 import { createApplication } from '#bin/package/new-application.ts'
 import { createTarball } from './tarball.ts'
 
-/** Creates an application like `sinfonietta new`, where no other project is around it. Its packages are those of this repository. */
+/**
+ * Creates an application like `sinfonietta new`, where no other project is around it. Its packages
+ * are those of this repository.
+ */
 export function makeApplication(t: Test): string {
   const parent = mkdtempSync(path.join(tmpdir(), 'sinfonietta-'))
   t.teardown(() => rmSync(parent, { recursive: true, force: true }))
@@ -20,8 +23,8 @@ export function makeApplication(t: Test): string {
 }
 
 /**
- * Creates an application for `npm install`. Its package sinfonietta has only the manifest, which names the other packages: to make the
- * whole package takes longer.
+ * Creates an application for `npm install`. Its package sinfonietta has only the manifest, which
+ * names the other packages: to make the whole package takes longer.
  */
 export function createInstallable(t: Test): string {
   const parent = mkdtempSync(path.join(tmpdir(), 'installable-'))

@@ -1,6 +1,9 @@
 import type { Page } from 'playwright-core'
 
-/** Lays out the blocks that are out of sight, as scrolling does: until then, the places of what is below them are estimates. */
+/**
+ * Lays out the blocks that are out of sight, as scrolling does: until then, the places of what is
+ * below them are estimates.
+ */
 export const layOut = `{
   const all = new CSSStyleSheet()
   all.replaceSync('* { content-visibility: visible !important }')

@@ -26,7 +26,9 @@ const named: Readonly<Record<string, string>> = {
   summarySchema: 'summary',
 }
 
-/** The named parts that are generated, with their files. `pairs`, and the rows of {@link guards}, are written by hand. */
+/**
+ * The named parts that are generated, with their files. `pairs`, and the rows of {@link guards}, are written by hand.
+ */
 const generated: readonly (readonly [constant: string, file: string])[] = [
   ['treeSchema', `${folder}/profile/schema.ts`],
   ['contentSchema', `${folder}/profile/content.ts`],
@@ -51,7 +53,10 @@ const guards: Readonly<Record<string, Part>> = {
 /** Fields that the profiles of earlier versions do not have: the code reads their default. */
 const later: readonly string[] = ['isDebugAllowed', 'blocks', 'settings']
 
-/** Writes the JSON Schema of a profile: the parts that the code has a schema of are made from its syntax and doc comments. */
+/**
+ * Writes the JSON Schema of a profile: the parts that the code has a schema of are made from its
+ * syntax and doc comments.
+ */
 export function writeProfileSchema(before: string): string {
   const schema = JSON.parse(before) as { readonly $defs: Readonly<Record<string, Part>> }
   const parts = new Map(generated.map(([constant, file]) => [String(named[constant]), describe(constant, file)]))
@@ -106,7 +111,10 @@ function find(name: string, file: string): Place {
   throw new Error(`${file} has no constant ${name}.`)
 }
 
-/** The doc comment of the type that is inferred from a schema, of the type that is its annotation, or of the constant itself. */
+/**
+ * The doc comment of the type that is inferred from a schema, of the type that is its annotation,
+ * or of the constant itself.
+ */
 function docOf(constant: string, file: string): string {
   const source = open(file)
   const textOf = ({ end, start }: AnyNode) => source.text.slice(start, end)

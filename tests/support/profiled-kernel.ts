@@ -145,7 +145,10 @@ export async function profilePage(t: Test, handler: RequestHandler, init: Profil
 
 let shared: Promise<ProfiledKernel> | undefined
 
-/** The kernel of all tests of this process that only show panels: each kernel watches the requests of all tests that run beside it. */
+/**
+ * The kernel of all tests of this process that only show panels: each kernel watches the requests
+ * of all tests that run beside it.
+ */
 export function shareKernel(): Promise<Pick<ProfiledKernel, 'panel' | 'show'>> {
   shared ??= createProfiledKernel(root)
   return shared

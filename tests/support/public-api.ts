@@ -64,8 +64,8 @@ export interface ReportedDeclaration {
 }
 
 /**
- * The declarations of all exported names of a package, and of what they reach: a method of a parameter's type is public, too,
- * even if the name of the type is not exported. The package is in a folder, by default this repository.
+ * The declarations of all exported names of a package, and of what they reach: a method of a parameter's type is
+ * public, too, even if the name of the type is not exported. The package is in a folder, by default this repository.
  */
 export function readReport(directory = '.'): ReportedDeclaration[] {
   const entries = manifestEntries(directory).map(({ name, types }) => ({ name, types, names: exportsOf(types) }))

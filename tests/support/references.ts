@@ -69,7 +69,10 @@ function writeErrors(before: string): Promise<string> {
   })
 }
 
-/** The rows of the errors of a file. The first sentence of a doc comment says when the error occurs, the others what to do. */
+/**
+ * The rows of the errors of a file. The first sentence of a doc comment says when the error
+ * occurs, the others what to do.
+ */
 async function readErrors(file: string): Promise<string[][]> {
   const source = readSource(file)
   // Compiled, this file lies in dist/tests/support.
@@ -92,7 +95,9 @@ const optionsOf: Readonly<Record<string, string>> = {
   'profiler:verify': 'profiler:replay',
 }
 
-/** Each block has the help of a command, without its examples and the options that all commands, or another one, have. */
+/**
+ * Each block has the help of a command, without its examples and the options that all commands, or another one, have.
+ */
 async function writeCommands(before: string): Promise<string> {
   const { stdout } = await runDocumented('--help')
   const commands = Array.from(stdout.matchAll(/^ {2}([a-z]+(?::[a-z-]+)?) +[A-Z]/gm), ([, name]) => String(name))
@@ -112,11 +117,13 @@ async function readHelp(name: string): Promise<string[]> {
   return purpose.split(/\n(?! {10,})/)
 }
 
-/** The limits of the rules: constants with a doc comment such as ``Limit of `many-rows`: rows of a query. Its reason.`` */
+/**
+ * The limits of the rules: constants with a doc comment such as ``Limit of `many-rows`: rows of a query. Its reason.``
+ */
 function writeLimits(): string {
-  const limit = /\/\*\* Limit of ([^:]+): ([^*]+?)\. [^*]+ \*\/\s*(?:(?:export )?const )?\w+(?: =|:) ([\d_]+)/g
+  const limit = /\/\*\* Limit of ([^:]+): ([^*]+?)\. [^*]+ \*\/\s*(?:(?:export )?const )?\w+(?: =|:) ([\d_.]+)/g
   const rows = listSources().flatMap(file => {
-    const text = readFileSync(file, 'utf8')
+    const text = readFileSync(file, 'utf8').replaceAll(/\/\*\*.*?\*\//gs, toLine)
     const found = Array.from(text.matchAll(limit), ([, rules = '', what = '', value = '']) => [
       rules.replaceAll(/`([\w-]+)`/g, '[`$1`](#$1)'),
       `${Number(value.replaceAll('_', '')).toLocaleString('en')} ${what}`,
@@ -130,6 +137,9 @@ function writeLimits(): string {
   })
   return writeTable(['Rule', 'Limit'], rows.toSorted())
 }
+
+/** Writes a doc comment of several lines in one. */
+const toLine = (comment: string) => comment.replaceAll(/\s*\n\s*\*(?!\/)\s*/g, ' ').replace(/\s*\*\/$/, ' */')
 
 /** A table of packages. */
 const writePackages = (kind: string) => (kind === 'optional' ? writeOptional() : writeInstalled(readRunTimePackages()))

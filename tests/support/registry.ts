@@ -22,8 +22,8 @@ export interface Registry {
 }
 
 /**
- * Starts a registry of npm on 127.0.0.1 with the packages of package-lock.json, so that `npm install` runs without a network.
- * Tarballs are made from `node_modules` on demand.
+ * Starts a registry of npm on 127.0.0.1 with the packages of package-lock.json, so that
+ * `npm install` runs without a network. Tarballs are made from `node_modules` on demand.
  */
 export async function startRegistry(t: Test): Promise<Registry> {
   const releases = readReleases()

@@ -22,8 +22,8 @@ import type { Values } from './random-values.ts'
 import { RunLog } from './run-log.ts'
 
 /**
- * How listeners, controllers and arguments are called: as they are; after a pause; or each call by chance as it is, after
- * a pause, or before a pause.
+ * How listeners, controllers and arguments are called: as they are; after a pause; or each call by
+ * chance as it is, after a pause, or before a pause.
  */
 export type Way = 'synchronous' | 'asynchronous' | 'mixed'
 

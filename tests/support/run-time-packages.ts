@@ -19,7 +19,9 @@ interface Manifest {
   readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
-/** Reads the packages that `npm install --omit=dev` installs for the package in a directory, from its `node_modules/`. */
+/**
+ * Reads the packages that `npm install --omit=dev` installs for the package in a directory, from its `node_modules/`.
+ */
 export function readRunTimePackages(directory = '.'): RunTimePackage[] {
   const found = new Map<string, RunTimePackage>()
   function visit(folder: string, parent: string): void {

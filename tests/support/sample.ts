@@ -4,7 +4,10 @@ import fc from 'fast-check'
 import type { Test } from 'tap'
 import { runProcess } from './start-process.ts'
 
-/** The seed of the random tests of this process. The message of a test that fails has it: `FUZZ_SEED=<seed>` repeats the run. */
+/**
+ * The seed of the random tests of this process. The message of a test that fails has it:
+ * `FUZZ_SEED=<seed>` repeats the run.
+ */
 export const seed: number = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
 
 /** Whether this is a proof, which takes whole samples: `SAMPLES=whole` runs a file of tests as its proof does. */

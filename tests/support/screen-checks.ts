@@ -50,8 +50,9 @@ export async function findViolations(page: Page): Promise<string[]> {
 }
 
 /**
- * Tests the addresses of these names, each in two windows: they have both themes and both widths. Every second address has the other
- * two windows, so that what many pages have is tested in all four. The addresses are divided between programs.
+ * Tests the addresses of these names, each in two windows: they have both themes and both widths.
+ * Every second address has the other two windows, so that what many pages have is tested in all
+ * four. The addresses are divided between programs.
  */
 export async function testAccessibility(t: Test, isTested: (name: string) => boolean): Promise<void> {
   const page = await openPage(t)
@@ -130,8 +131,8 @@ export async function findExtraStyles(page: Page): Promise<string[]> {
 const leastTarget = 40
 
 /**
- * In the browser: what a finger hits above and below the middle of each control that is in sight. Links of sentences and places
- * after names stay in their lines, and marks of charts at their time.
+ * In the browser: what a finger hits above and below the middle of each control that is in sight.
+ * Links of sentences and places after names stay in their lines, and marks of charts at their time.
  */
 const listSmallTargets = `(() => {
   const links = 'a[href], [role="link"]'

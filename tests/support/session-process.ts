@@ -20,7 +20,10 @@ export interface SessionWork {
   readonly place: SessionPlace
   readonly id: string
   readonly requests: readonly SessionRequest[]
-  /** A file that this process writes when all of its requests have begun to change the session, and that of the other process. */
+  /**
+   * A file that this process writes when all of its requests have begun to change the session, and
+   * that of the other process.
+   */
   readonly begun: readonly [own: string, other: string]
 }
 
@@ -35,8 +38,8 @@ export function openSessionStore(place: SessionPlace): SessionStore {
 }
 
 /**
- * Runs the requests, each with a session of its own. Returns their results. An update that is the first change ends when the
- * requests of the other process have begun, too: so all changes overlap.
+ * Runs the requests, each with a session of its own. Returns their results. An update that is the
+ * first change ends when the requests of the other process have begun, too: so all changes overlap.
  */
 export async function runRequests({ begun, id, place, requests }: SessionWork): Promise<readonly unknown[]> {
   const [own, other] = begun

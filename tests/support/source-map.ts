@@ -1,6 +1,8 @@
 type Segment = readonly number[]
 
-/** Encodes the segments of each line, such as `[column, source, line, column, name]`, as the mappings of a source map. */
+/**
+ * Encodes the segments of each line, such as `[column, source, line, column, name]`, as the mappings of a source map.
+ */
 export function encodeMappings(lines: readonly (readonly Segment[])[]): string {
   const before = [0, 0, 0, 0, 0]
   return lines

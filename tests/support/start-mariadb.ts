@@ -9,8 +9,8 @@ import { createServerFolder, lacksPrograms, startServer } from './start-server.t
 export const lacksMariadb: string | false = lacksPrograms('MariaDB', 'mariadbd')
 
 /**
- * Starts a MariaDB with an empty database, on a free port and in a temporary folder; it ends with the test. Without tables
- * of users it needs no installation, which takes seconds: every user and password is right.
+ * Starts a MariaDB with an empty database, on a free port and in a temporary folder; it ends with the test.
+ * Without tables of users it needs no installation, which takes seconds: every user and password is right.
  */
 export async function startMariadb(t: Test): Promise<DatabaseServer> {
   const folder = createServerFolder(t)

@@ -4,8 +4,8 @@ import type { Document } from 'mongodb'
 import type { Test } from 'tap'
 
 /**
- * Starts a server that speaks the protocol of MongoDB, and knows as much of it as the tests need: it stands in for MongoDB, which
- * Debian does not have. Filters compare for equality. It ends with the test. Returns its address.
+ * Starts a server that speaks the protocol of MongoDB, and knows as much of it as the tests need: it stands in for
+ * MongoDB, which Debian does not have. Filters compare for equality. It ends with the test. Returns its address.
  */
 export async function startMongodb(t: Test): Promise<string> {
   // Not before: a test may open the channels of the library first.

@@ -25,7 +25,10 @@ function initialize(data: string): void {
   runAsServer('initdb', ['-D', data, '-U', user, ...options])
 }
 
-/** Copies the files of an empty database that the first test of a run of `bin/test` has created: to create them takes a second. */
+/**
+ * Copies the files of an empty database that the first test of a run of `bin/test` has created: to
+ * create them takes a second.
+ */
 function copyFirst(data: string): void {
   const first = path.join(tmpdir(), 'postgres')
   if (!existsSync(first)) {

@@ -7,8 +7,9 @@ import type { Test } from 'tap'
 /** Options of a process. By default its output is piped, and it has no input. */
 export interface ProcessOptions extends SpawnOptions {
   /**
-   * For a server with clients: the signal that ends it, in the order of the teardowns of the test. Its clients are closed before
-   * it, and its folder is removed by an earlier teardown. By default the process is killed before all teardowns.
+   * For a server with clients: the signal that ends it, in the order of the teardowns of the test.
+   * Its clients are closed before it, and its folder is removed by an earlier teardown. By default
+   * the process is killed before all teardowns.
    */
   readonly stop?: NodeJS.Signals
 }
@@ -25,8 +26,8 @@ const stopTime = 10_000
 const longestRun = 300_000
 
 /**
- * Starts a program in a process group of its own: all tests start their processes here. The group is ended with the test, before
- * the folder of `t.testdir()` is removed. It is also ended when the program that runs the tests is killed.
+ * Starts a program in a process group of its own: all tests start their processes here. The group is ended with the
+ * test, before the folder of `t.testdir()` is removed. It is also ended when the program that runs the tests is killed.
  */
 export function startProcess(t: Test, command: readonly string[], options: ProcessOptions = {}): ChildProcess {
   const { stop, ...rest } = options
@@ -63,8 +64,8 @@ export function startProcess(t: Test, command: readonly string[], options: Proce
 }
 
 /**
- * Tap adds a loader to the environment of each process that a test starts. It takes as long as the start of Node itself, and only
- * coverage needs it.
+ * Tap adds a loader to the environment of each process that a test starts. It takes as long as the
+ * start of Node itself, and only coverage needs it.
  */
 function withoutLoader(command: readonly string[], { NODE_OPTIONS = '' } = process.env): readonly string[] {
   if (process.env._TAPJS_PROCESSINFO_COVERAGE_ !== '0') return command
@@ -98,8 +99,9 @@ export function signalGroup(group: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * Calls a function at the end of a test, before its teardowns and before the folder of `t.testdir()` is removed. After the removal,
- * where a teardown is called if the folder is older, a process that still writes would make the removal fail, and with it all teardowns.
+ * Calls a function at the end of a test, before its teardowns and before the folder of
+ * `t.testdir()` is removed. After the removal, where a teardown is called if the folder is older,
+ * a process that still writes would make the removal fail, and with it all teardowns.
  */
 export function endFirst(t: Test, end: () => Promise<unknown>): void {
   const { onEOF } = t

@@ -27,9 +27,9 @@ export interface Output {
 }
 
 /**
- * Starts an application of another framework under the profiler, by default in the folder of the test; with empty `NODE_OPTIONS`, without
- * those of tap, and so without its coverage. It prints the ports of its servers as a line
- * of JSON, and ends with its input.
+ * Starts an application of another framework under the profiler, by default in the folder of the
+ * test; with empty `NODE_OPTIONS`, without those of tap, and so without its coverage. It prints
+ * the ports of its servers as a line of JSON, and ends with its input.
  */
 export async function startProfiled(
   t: Test,

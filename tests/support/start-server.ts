@@ -54,7 +54,10 @@ export function runAsServer(command: string, args: readonly string[]): void {
   execFileSync(String(findProgram(command)), args, { ...unprivileged, cwd: tmpdir(), stdio: 'pipe' })
 }
 
-/** Starts a server, waits until it answers, and ends it with the test. @throws with its output if it does not answer in 30 seconds */
+/**
+ * Starts a server, waits until it answers, and ends it with the test. @throws with its output if
+ * it does not answer in 30 seconds
+ */
 export async function startServer(t: Test, { args, command, ready, stop }: ServerProgram): Promise<ChildProcess> {
   const server = startProcess(t, [String(findProgram(command)), ...args], { ...unprivileged, cwd: tmpdir(), stop })
   let output = ''

@@ -202,7 +202,10 @@ function choosePart(index: number, count: number): Required<PlacesInit>['choose'
   }
 }
 
-/** Tests that texts in a profile do not change the tags of any page. Returns how many places decide what is shown, and how many do not. */
+/**
+ * Tests that texts in a profile do not change the tags of any page. Returns how many places decide
+ * what is shown, and how many do not.
+ */
 export async function checkPlaces(
   t: Test,
   {
@@ -282,8 +285,8 @@ export async function checkPlaces(
       const what = `${manner} ${encodeURIComponent(text.toWellFormed())}`
       found.push(...findDangers(armed).map(danger => `${what}: ${danger}`))
       let left = pages.filter(path => !isDeepStrictEqual(shapeOf(String(armed.get(path))), expected.get(path)))
-      // A text may have a meaning: for example, two cookies, a command with its key behind a blank, a header or a path with a
-      // character that none may have. A harmless text with the same meaning gives the same page.
+      // A text may have a meaning: for example, two cookies, a command with its key behind a blank, a header or
+      // a path with a character that none may have. A harmless text with the same meaning gives the same page.
       for (const tame of [
         disarm(text.replace(/[\r\n\t]/g, ' ')),
         ...['x', 'ж', '\n'].map(letter => disarm(text, letter)),
@@ -323,7 +326,8 @@ const inHeader = (text: string) => text.replace(/[^ -~]/g, '').trim()
 
 /** Tests that texts from a client do not change the tags of any page. */
 export async function checkClientTexts(t: Test, texts: readonly string[] = hostileTexts): Promise<void> {
-  // The timeline has marks for a garbage collection and for work after the response that lasts: here each request has both.
+  // The timeline has marks for a garbage collection and for work after the response that lasts:
+  // here each request has both.
   setFlagsFromString('--expose-gc')
   const collectGarbage: (options: object) => void = runInNewContext('gc')
   const register: Bundle['register'] = ({ dispatcher }) => {
@@ -362,8 +366,8 @@ export async function checkClientTexts(t: Test, texts: readonly string[] = hosti
     return { head, pages }
   }
 
-  // Durations decide the order of a page, so tags are compared without their order. A text may lead to another answer, such as a
-  // 400: its harmless form has the tags of the same answer, or that of another text has.
+  // Durations decide the order of a page, so tags are compared without their order. A text may lead to another
+  // answer, such as a 400: its harmless form has the tags of the same answer, or that of another text has.
   const known = new Map<string, Set<string>>()
   const toTargets = [inTarget, (text: string) => encodeURIComponent(text.toWellFormed())]
   const learned = new Set<string>()

@@ -24,7 +24,9 @@ export interface SupervisedSite extends ChangingSite {
   readonly site: SiteProcess
   /** Waits until the site serves (again). Resolves with its URL. */
   serves(): Promise<string>
-  /** Requests a page over a connection of its own: a replaced process may close an idle one just when it is used again. */
+  /**
+   * Requests a page over a connection of its own: a replaced process may close an idle one just when it is used again.
+   */
   visit(target: string, headers?: Record<string, string>): ReturnType<typeof fetch>
   /** The first page without the toolbar, which names the token: so each response is the same. */
   page(): Promise<string>

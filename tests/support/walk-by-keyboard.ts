@@ -61,7 +61,8 @@ export async function walkByKeyboard(page: Page): Promise<Walk> {
   await page.evaluate(note)
   let all: Stop[] = []
   let again = -1
-  // After the last element the walk begins again. A field for a date has several stops, so there may be more than targets.
+  // After the last element the walk begins again. A field for a date has several stops, so there
+  // may be more than targets.
   for (let round = 0; round < 2 && again === -1; round++) {
     // The keys are sent in order, without an answer to each of them, which would take most of the time.
     await Promise.all(Array.from({ length: targets.length + 10 }, () => page.keyboard.press('Tab')))

@@ -26,8 +26,8 @@ export interface Ran {
 export const noNpm: string | false = spawnSync('npm', ['--version']).status === 0 ? false : 'there is no npm here'
 
 /**
- * An empty folder on a machine without this repository and without a network: `npm` knows only the registry of the test,
- * and its home, cache and settings are in the folder.
+ * An empty folder on a machine without this repository and without a network: `npm` knows only the
+ * registry of the test, and its home, cache and settings are in the folder.
  */
 export class Workplace {
   readonly directory: string
@@ -86,7 +86,9 @@ export class Workplace {
     return new Map(names.sort().map(name => [name, this.read(path.join(folder, name))]))
   }
 
-  /** The parameters of `env` for a shell without the variables of this process. Tap adds its own to each child process. */
+  /**
+   * The parameters of `env` for a shell without the variables of this process. Tap adds its own to each child process.
+   */
   #inShell(line: string, variables: Readonly<Record<string, string>>): string[] {
     const all = {
       PATH: process.env.PATH ?? '',

@@ -1,5 +1,5 @@
-// Writes the references from the code; with `--release` also the report of the public names of the version in package.json. That is
-// refused as long as the changelog has unreleased changes: each changed name has a line there.
+// Writes the references from the code; with `--release` also the report of the public names of the version in
+// package.json. That is refused as long as the changelog has unreleased changes: each changed name has a line there.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { reportFile, writeReport } from './api-report.ts'
 import { readReport } from './public-api.ts'

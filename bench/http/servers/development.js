@@ -18,9 +18,9 @@ import { browserHeaders, greeting, host, targets } from '../work.js'
 /**
  * This kernel as bin/serve starts it in development.
  *
- * @param {string} [feature] `profiled` records every request into separate files; `armed` also waits for a request of an
- *   unused route, to sample it; `queries` makes 20 queries for each request, `profiled-queries` also records them; `json` and
- *   `profiled-json` have the JSON route
+ * @param {string} [feature] `profiled` records every request into separate files; `armed` also
+ *   waits for a request of an unused route, to sample it; `queries` makes 20 queries for each
+ *   request, `profiled-queries` also records them; `json` and `profiled-json` have the JSON route
  */
 export async function start(feature) {
   const app = await boot(feature)
@@ -30,8 +30,8 @@ export async function start(feature) {
 }
 
 /**
- * Creates a function that handles some requests for the page to their ends, without HTTP, until their profiles are written. The
- * event loop turns after four of them: profiles are stored in later turns.
+ * Creates a function that handles some requests for the page to their ends, without HTTP, until their
+ * profiles are written. The event loop turns after four of them: profiles are stored in later turns.
  *
  * @param {string} [feature] as of `start`
  */
@@ -97,7 +97,8 @@ const jsonBundle = {
 function createProfiler(isArmed) {
   const directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))
   process.on('exit', () => rmSync(directory, { recursive: true }))
-  // Load without a pause is no use of a development server: nothing may be dropped here, or the cost would look smaller.
+  // Load without a pause is no use of a development server: nothing may be dropped here, or the
+  // cost would look smaller.
   storage = new FileProfileStorage({ directory, onProblem: console.error, queueLength: 1e9 })
   const armFile = path.join(directory, 'armed.json')
   // Longer than any benchmark: it is not to be disarmed on the way.

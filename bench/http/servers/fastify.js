@@ -20,8 +20,9 @@ const fastest = { routerOptions: { compile: true } }
 /**
  * Fastify with schemas of the JSON that it sends. It logs warnings, as our server does.
  *
- * @param {string} [feature] `protected`: with the header fields that our kernel sends by default; `fastest`: with the compiled
- *   router and without a logger; `next`: the same with Fastify 6; `logs`: it logs each request, as its guide shows
+ * @param {string} [feature] `protected`: with the header fields that our kernel sends by default;
+ *   `fastest`: with the compiled router and without a logger; `next`: the same with Fastify 6;
+ *   `logs`: it logs each request, as its guide shows
  */
 export async function start(feature) {
   const { fastify } = feature === 'next' ? await import('fastify-6') : await import('fastify')

@@ -29,7 +29,8 @@ const protectiveHeaders = {
 /**
  * Hono on its own adapter for Node, with `context.html()` and `context.json()`.
  *
- * @param {string} [feature] `protected`: with the header fields that our kernel sends by default, by the middleware of Hono; `logs`: with its logger; `fastest`: a plain `Response`, which the adapter replaces by its own, is cheaper
+ * @param {string} [feature] `protected`: with the header fields that our kernel sends by default, by the middleware
+ * of Hono; `logs`: with its logger; `fastest`: a plain `Response`, which the adapter replaces by its own, is cheaper
  */
 export async function start(feature) {
   const renderPage = createPage()

@@ -57,8 +57,8 @@ const benchBundle = {
 /**
  * This kernel as bin/serve starts it in production, with source maps.
  *
- * @param {string} [feature] `access` logs each request; `context` follows requests, as a bundle may ask; `traces` has the bundle for traces, which is
- *   off; `traces:` and an endpoint turns it on
+ * @param {string} [feature] `access` logs each request; `context` follows requests, as a bundle may
+ *   ask; `traces` has the bundle for traces, which is off; `traces:` and an endpoint turns it on
  */
 export async function start(feature = '') {
   process.setSourceMapsEnabled(true)

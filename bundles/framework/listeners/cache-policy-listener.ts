@@ -17,8 +17,9 @@ const etagPriority = -100
 const privacyPriority = -1001
 
 /**
- * Applies the cache policies of routes (`_cache`) to successful responses to GET and HEAD. A Cache-Control that a controller has set
- * stays. A response for one client never becomes public: one with a cookie, a used session or a login by Authorization.
+ * Applies the cache policies of routes (`_cache`) to successful responses to GET and HEAD. A
+ * Cache-Control that a controller has set stays. A response for one client never becomes public:
+ * one with a cookie, a used session or a login by Authorization.
  */
 export class CachePolicyListener {
   readonly #logger: Logger

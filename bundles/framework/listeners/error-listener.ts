@@ -127,8 +127,8 @@ function isRefusedInput({ code, status }: HttpError): boolean {
 }
 
 /**
- * Whether the request has no route, no login (401), or a check refused it: scanners and broken clients cause these errors. The codes
- * of checks begin with `HTTP_`; `HTTP_ERROR` is the code of an HttpError without its own code.
+ * Whether the request has no route, no login (401), or a check refused it: scanners and broken clients cause these
+ * errors. The codes of checks begin with `HTTP_`; `HTTP_ERROR` is the code of an HttpError without its own code.
  */
 function isMissOrRefusal({ code, status }: HttpError): boolean {
   if (status === 401 || code === KERNEL_NO_ROUTE.code || code === KERNEL_METHOD_NOT_ALLOWED.code) return true

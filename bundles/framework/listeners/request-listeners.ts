@@ -77,8 +77,8 @@ export class StaticFileListener {
 const bodyPriority = 10
 
 /**
- * Reads JSON, form and text bodies before the controller runs. The defaults of a route can set the limit (`_body_limit`),
- * and leave the body to the controller (`_body_unread`).
+ * Reads JSON, form and text bodies before the controller runs. The defaults of a route can set the
+ * limit (`_body_limit`), and leave the body to the controller (`_body_unread`).
  */
 export class BodyListener {
   subscribe(dispatcher: EventDispatcher): void {

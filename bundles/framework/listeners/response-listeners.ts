@@ -44,9 +44,10 @@ function addId({ headers }: Response, { id }: Request): void {
 const responsePriority = 0
 
 /**
- * Completes a response with a content type, by the format of the request, with the charset of a text, default headers, and a
- * cautious Cache-Control. As in Symfony, a response without Cache-Control becomes `no-cache, private`, or `private, must-revalidate` if it has
- * `last-modified` or `expires`. To a Cache-Control without `public`, `private` and `s-maxage`, `private` is added.
+ * Completes a response with a content type, by the format of the request, with the charset of a
+ * text, default headers, and a cautious Cache-Control. As in Symfony, a response without
+ * Cache-Control becomes `no-cache, private`, or `private, must-revalidate` if it has `last-modified`
+ * or `expires`. To a Cache-Control without `public`, `private` and `s-maxage`, `private` is added.
  */
 export class ResponseListener {
   readonly #defaults: Headers
@@ -127,8 +128,8 @@ export class RemoveCspListener {
 const robotsPriority = -255
 
 /**
- * Keeps the pages of development out of search engines. Registered only in debug mode. Each client gets the header, also one
- * that may not see debug output: a crawler that comes through a tunnel is such a client.
+ * Keeps the pages of development out of search engines. Registered only in debug mode. Each client gets the
+ * header, also one that may not see debug output: a crawler that comes through a tunnel is such a client.
  */
 export class RobotsListener {
   subscribe(dispatcher: EventDispatcher): void {
@@ -157,8 +158,8 @@ export interface AccelRedirect {
 }
 
 /**
- * Lets nginx send the files of controllers, by X-Accel-Redirect: it decides on conditions and ranges. Registered only with
- * the setting ACCEL_REDIRECT.
+ * Lets nginx send the files of controllers, by X-Accel-Redirect: it decides on conditions and
+ * ranges. Registered only with the setting ACCEL_REDIRECT.
  */
 export class AccelRedirectListener {
   readonly #redirects: readonly AccelRedirect[]
@@ -176,7 +177,8 @@ export class AccelRedirectListener {
   }
 
   onResponse({ isMainRequest, request, response }: ResponseEvent): void {
-    // A temporary file would be deleted before nginx has opened it; and nginx would answer a POST as a GET, with 304 and ranges.
+    // A temporary file would be deleted before nginx has opened it; and nginx would answer a POST
+    // as a GET, with 304 and ranges.
     if (!isMainRequest || !(response instanceof FileResponse) || response.isTemporary) return
     if (!isRetrieval(request.method)) return
     const file = toRealPath(response.file)

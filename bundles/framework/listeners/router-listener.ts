@@ -25,8 +25,9 @@ export interface RouterServices extends Pick<Application, 'routes' | 'urls'> {
 }
 
 /**
- * Finds the route of a request and sets its parameters, `_route`, `_route_params` and `_controller` as attributes. A request
- * with a controller (a forward, the error page) keeps it. `OPTIONS *` is for the whole server, and is answered here.
+ * Finds the route of a request and sets its parameters, `_route`, `_route_params` and
+ * `_controller` as attributes. A request with a controller (a forward, the error page) keeps it.
+ * `OPTIONS *` is for the whole server, and is answered here.
  */
 export class RouterListener {
   readonly #routes: RouteCollection

@@ -180,7 +180,10 @@ function keepPrivate({ headers }: Response): void {
 /** Seconds; caches take more for this (RFC 9111, section 1.2.2). */
 const longestLifetime = 2 ** 31
 
-/** The seconds for which the application lets only the client itself keep a response, as in Symfony; 0 if it may be a shared one. */
+/**
+ * The seconds for which the application lets only the client itself keep a response, as in
+ * Symfony; 0 if it may be a shared one.
+ */
 function findPrivateLifetime(directives: readonly string[], expires: string | null): number {
   const isPrivate = directives.includes('private') && !directives.some(directive => notPrivate.test(directive))
   if (!isPrivate) return 0

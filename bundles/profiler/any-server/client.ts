@@ -25,7 +25,10 @@ interface Sent {
   readonly close: () => void
 }
 
-/** Sends a request on a connection of its own, with exactly these fields. The signal ends the wait for the head of the response. */
+/**
+ * Sends a request on a connection of its own, with exactly these fields. The signal ends the wait
+ * for the head of the response.
+ */
 export function sendMessage(message: OutgoingMessage, signal: AbortSignal): Sent {
   return message.httpVersion === '2' ? sendByHttp2(message, signal) : sendByHttp1(message, signal)
 }
@@ -52,7 +55,10 @@ function sendByHttp1({ address, body, headers, method, scheme, target }: Outgoin
   return { head: response.then(({ headers }) => headers), body: () => response, close: () => sent.destroy() }
 }
 
-/** Fields of a connection, which HTTP/2 does not have (RFC 9113, section 8.2.2), and `host`, which is `:authority` there. */
+/**
+ * Fields of a connection, which HTTP/2 does not have (RFC 9113, section 8.2.2), and `host`, which
+ * is `:authority` there.
+ */
 const connectionFields = /^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade|host)$/
 
 function sendByHttp2({ address, body, headers, method, scheme, target }: OutgoingMessage, signal: AbortSignal): Sent {

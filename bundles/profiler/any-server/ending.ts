@@ -22,7 +22,10 @@ interface EndedExchange {
   readonly message: ServerMessage
   readonly reply: ServerReply
   readonly socket: Socket
-  /** Whether the server has closed the stream of HTTP/2, or has ended the connection: the client does it in the same way. */
+  /**
+   * Whether the server has closed the stream of HTTP/2, or has ended the connection: the client
+   * does it in the same way.
+   */
   readonly isClosedByServer: boolean
   /** The stream that is piped to the reply: its error need not be passed on. */
   readonly source: unknown

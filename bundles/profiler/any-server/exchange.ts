@@ -175,7 +175,10 @@ class ServerExchange implements ObservedExchange {
     this.#reading ??= readClock()
   }
 
-  /** The profile is named for clients that may see debug output, as in an application of our own, and for the profiler itself. */
+  /**
+   * The profile is named for clients that may see debug output, as in an application of our own,
+   * and for the profiler itself.
+   */
   fieldsFor(given: readonly string[]): Readonly<Record<string, string>> | undefined {
     const { debugGate, profiler, toServerTiming, viewer } = this.#services
     const { request, trace } = this
@@ -461,7 +464,9 @@ function readFields({ rawHeaders }: ServerMessage): Headers {
   return Headers.fromRaw(fields)
 }
 
-/** The ends of the connections of HTTP/2, by their sessions: Node throws when the socket of an ended session is read. */
+/**
+ * The ends of the connections of HTTP/2, by their sessions: Node throws when the socket of an ended session is read.
+ */
 const connections = new WeakMap<object, Connection>()
 
 function connectionOf(message: ServerMessage): Connection {
@@ -498,7 +503,10 @@ class ObservedBody extends RequestBody {
     return this.#copy.length === 0
   }
 
-  /** Notes a part that the parser passes on; `null` at the end. `reading` is when the application began to read, if it has. */
+  /**
+   * Notes a part that the parser passes on; `null` at the end. `reading` is when the application
+   * began to read, if it has.
+   */
   note(chunk: unknown, reading: number | undefined): void {
     if (chunk === null) {
       this.#isComplete = true

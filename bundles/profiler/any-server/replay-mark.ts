@@ -4,8 +4,8 @@ import type { Headers } from '../../../lib/http/headers.ts'
 import { isToken } from '../profile/json.ts'
 
 /**
- * The header field by which the profiler marks a replay that it sends to an application: a secret, which only the processes of the
- * application know, and the token of the original profile.
+ * The header field by which the profiler marks a replay that it sends to an application: a secret,
+ * which only the processes of the application know, and the token of the original profile.
  */
 export const replayHeader = 'x-profiler-replay'
 
@@ -15,8 +15,9 @@ export function writeReplayMark(secret: string, token: string): string {
 }
 
 /**
- * Takes the mark of a replay away from a message, so that the application does not see it. `headers` are those of the message. Returns the
- * token of the original profile; `undefined` if the message has no mark with the secret, and then nothing is changed.
+ * Takes the mark of a replay away from a message, so that the application does not see it.
+ * `headers` are those of the message. Returns the token of the original profile; `undefined` if
+ * the message has no mark with the secret, and then nothing is changed.
  */
 export function takeReplayMark(message: ServerMessage, headers: Headers, secret: string): string | undefined {
   const mark = headers.get(replayHeader)
@@ -25,7 +26,8 @@ export function takeReplayMark(message: ServerMessage, headers: Headers, secret:
   if (!isEqual(sent, secret) || !isToken(token)) return undefined
   headers.delete(replayHeader)
   const { rawHeaders } = message
-  // Node makes these objects of the raw fields when they are first read. A message of HTTP/2 does not have the second one.
+  // Node makes these objects of the raw fields when they are first read. A message of HTTP/2 does
+  // not have the second one.
   const { headers: joined, headersDistinct } = message as typeof message & { readonly headersDistinct?: object }
   for (const fields of [joined, headersDistinct]) if (fields !== undefined) Reflect.deleteProperty(fields, replayHeader)
   rawHeaders.splice(

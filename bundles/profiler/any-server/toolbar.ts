@@ -2,12 +2,16 @@ import type { ServerResponse } from 'node:http'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 
-/** Inserts the toolbar into the page of a response, which may also get other header fields. It is unchanged if it can have no toolbar. */
+/**
+ * Inserts the toolbar into the page of a response, which may also get other header fields. It is
+ * unchanged if it can have no toolbar.
+ */
 export type AddToolbar = (response: Response, request: Request, token: string) => void
 
 /**
- * Creates a page with the toolbar, and changes the head of its reply; `undefined` if the page stays as it is. `head` is that of the reply.
- * A page is HTML that the application sends as a whole, and without a Content-Security-Policy that would have to be changed.
+ * Creates a page with the toolbar, and changes the head of its reply; `undefined` if the page
+ * stays as it is. `head` is that of the reply. A page is HTML that the application sends as a
+ * whole, and without a Content-Security-Policy that would have to be changed.
  */
 export function insertToolbar(
   reply: ServerResponse,

@@ -192,7 +192,10 @@ function toPlanBlock(rows: readonly object[]): Block {
   return { kind: 'table', table: { columns: titles.map(title => ({ title })), rows: cells } }
 }
 
-/** The kinds of an export, which are options. `--json` and `--md` have no description here: every command has these options. */
+/**
+ * The kinds of an export, which are options. `--json` and `--md` have no description here: every
+ * command has these options.
+ */
 const kinds: readonly { readonly name: ExportKind | DataForm; readonly description: string }[] = [
   { name: 'har', description: 'as an HTTP archive, for developer tools and tests' },
   { name: 'curl', description: 'as a curl command that repeats the request' },

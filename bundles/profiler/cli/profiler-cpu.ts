@@ -82,7 +82,10 @@ function toStatus(arming: Arming | undefined): Document {
   return { blocks: [{ kind: 'text', text }], json: { target, until: iso } }
 }
 
-/** Resolves with the next profile that has samples; with `undefined` if none is stored in time, or if the command is aborted. */
+/**
+ * Resolves with the next profile that has samples; with `undefined` if none is stored in time, or
+ * if the command is aborted.
+ */
 function waitForSamples(
   { until }: Arming,
   storage: CpuServices['storage'],

@@ -309,7 +309,9 @@ export async function findByWord(
   throw new CommandUsageError(`"${word}" is no token: a token is six hexadecimal digits, or "${latest}".`)
 }
 
-/** Finds the profile that an argument of a command names. Prints an error if there is none. @throws CommandUsageError */
+/**
+ * Finds the profile that an argument of a command names. Prints an error if there is none. @throws CommandUsageError
+ */
 export async function findNamed(storage: ProfileStorage, word: string, output: Output) {
   const found = await findByWord(storage, word)
   if (found === undefined) output.error(missing(word))

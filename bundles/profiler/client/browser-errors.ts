@@ -1,6 +1,6 @@
 /*
- * Reports the errors of the page to its profile. It runs before the scripts of the page, so it is a classic script without
- * imports, and defines no global name: the toolbar finds its errors under a symbol.
+ * Reports the errors of the page to its profile. It runs before the scripts of the page, so it is a
+ * classic script without imports, and defines no global name: the toolbar finds its errors under a symbol.
  */
 {
   type PageErrors = import('./toolbar-bar.ts').PageErrors

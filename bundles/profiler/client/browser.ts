@@ -132,7 +132,8 @@ export function showDialog(dialog: HTMLDialogElement, root: Element = document.b
 const updateInterval = 15_000
 
 /**
- * Shows the times of the page in the time zone of the browser. The server writes them in UTC. Relative times are updated.
+ * Shows the times of the page in the time zone of the browser. The server writes them in UTC.
+ * Relative times are updated.
  */
 export function showLocalTimes(): void {
   updateTimes(document)
@@ -145,8 +146,9 @@ export function showLocalTimes(): void {
 }
 
 /**
- * Updates the times of a part of the page. The value of `data-local` is the form of a time: `full` for date, time and age,
- * `clock` for the time alone, `age` for the age or the day, and empty for an element with parts for both. The exact time becomes the title.
+ * Updates the times of a part of the page. The value of `data-local` is the form of a time: `full`
+ * for date, time and age, `clock` for the time alone, `age` for the age or the day, and empty for
+ * an element with parts for both. The exact time becomes the title.
  */
 export function updateTimes(root: ParentNode): void {
   const now = Date.now()

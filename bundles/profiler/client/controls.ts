@@ -34,7 +34,8 @@ function apply(theme: string | null): void {
 }
 
 /**
- * Makes `<details data-menu>` a menu: it closes with the Escape key, by a click elsewhere, and when the focus leaves it.
+ * Makes `<details data-menu>` a menu: it closes with the Escape key, by a click elsewhere, and
+ * when the focus leaves it.
  */
 export function enableMenus(root: ParentNode): void {
   const closeOthers = ({ target }: Event) => {
@@ -66,8 +67,8 @@ export function showCurrentTab(strip: HTMLElement | null): void {
 }
 
 /**
- * Makes `<button data-copy="id" hidden>` copy the text of the element with that id, and `<button data-text="…" hidden>` its
- * own text. The buttons are shown only with scripts.
+ * Makes `<button data-copy="id" hidden>` copy the text of the element with that id, and
+ * `<button data-text="…" hidden>` its own text. The buttons are shown only with scripts.
  */
 export function enableCopying(root: ParentNode): void {
   for (const button of root.querySelectorAll<HTMLButtonElement>('button:is([data-copy], [data-text])')) {
@@ -94,7 +95,8 @@ export function enableScrollers(): void {
         element.removeAttribute('tabindex')
     }
   }
-  // Updates now, and when the size changes, details open or close, or the browser lays out content that is near the window.
+  // Updates now, and when the size changes, details open or close, or the browser lays out content
+  // that is near the window.
   new ResizeObserver(update).observe(document.body)
   for (const name of ['toggle', 'contentvisibilityautostatechange']) document.addEventListener(name, update, true)
 }
@@ -130,7 +132,9 @@ export function enableUnfolding(root: ParentNode): void {
   }
 }
 
-/** Opens the item of the address, such as `#query-4`, or asks for it if the page has other rows or messages than these. */
+/**
+ * Opens the item of the address, such as `#query-4`, or asks for it if the page has other rows or messages than these.
+ */
 export function findRow(): void {
   const id = location.hash.slice(1)
   const item = document.getElementById(id)?.querySelector<HTMLDetailsElement>(':scope.item > details')
@@ -154,8 +158,8 @@ export function unfoldBy(button: HTMLElement, target: HTMLElement): void {
 }
 
 /**
- * Makes a flame graph usable with the arrow keys, as one stop of the Tab key, and shows details of the frame that has the
- * focus or is below the pointer.
+ * Makes a flame graph usable with the arrow keys, as one stop of the Tab key, and shows details of
+ * the frame that has the focus or is below the pointer.
  */
 export function enableFlameGraph(graph: SVGSVGElement | null): void {
   const bars = [...(graph?.querySelectorAll<SVGAElement>('a') ?? [])]

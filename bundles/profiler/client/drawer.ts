@@ -3,8 +3,8 @@ import { enableCopying } from './controls.ts'
 import { enableValueTrees } from './value-tree.ts'
 
 /**
- * Makes links of the timeline and of the trail open their item beside the page. Without scripts, with a key for a new tab, or if the panel
- * has no such item, they lead to the panel.
+ * Makes links of the timeline and of the trail open their item beside the page. Without scripts,
+ * with a key for a new tab, or if the panel has no such item, they lead to the panel.
  */
 export function enableDrawer(): void {
   document.addEventListener('click', event => {

@@ -1,10 +1,10 @@
 import { createStatus, fetchPage, fieldsOf, openAround } from './browser.ts'
 
 /**
- * Makes `<input data-filter="id" hidden>` filter the rows of the element with that id: its table rows, or the children of a
- * list. A radio button with this attribute filters too, by the `data-` attribute of its name:
- * see {@link RowFilter}. Without scripts the form of the controls is submitted; with scripts it has no button, and the URL
- * of the page follows the filter. If the rows need several pages, the server filters.
+ * Makes `<input data-filter="id" hidden>` filter the rows of the element with that id: its table rows, or
+ * the children of a list. A radio button with this attribute filters too, by the `data-` attribute of its
+ * name: see {@link RowFilter}. Without scripts the form of the controls is submitted; with scripts it has no
+ * button, and the URL of the page follows the filter. If the rows need several pages, the server filters.
  */
 export function enableFiltering(root: ParentNode): void {
   const controls = [...root.querySelectorAll<HTMLInputElement>('[data-filter]')]
@@ -71,8 +71,9 @@ interface FilterResult {
 }
 
 /**
- * Hides the rows of a table or list that do not match all controls. All words of a text must occur in the row. The value of
- * a chosen radio button named `level` must be one of the words in `data-level`; an empty value matches all rows.
+ * Hides the rows of a table or list that do not match all controls. All words of a text must occur
+ * in the row. The value of a chosen radio button named `level` must be one of the words in
+ * `data-level`; an empty value matches all rows.
  */
 class RowFilter {
   readonly #controls: readonly HTMLInputElement[]
@@ -173,7 +174,10 @@ function offerSubRequests(tree: Element): void {
   }
 }
 
-/** Loads the event tree of another profile. Its links become absolute, and its ids are removed: this page has the same ids. */
+/**
+ * Loads the event tree of another profile. Its links become absolute, and its ids are removed:
+ * this page has the same ids.
+ */
 async function fetchTree(url: string): Promise<Element> {
   const page = await fetchPage(url)
   const tree = page.document.getElementById('event-tree')

@@ -5,8 +5,8 @@ import { Preview } from './preview.ts'
 const debounce = 200
 
 /**
- * Makes the list of profiles interactive: it is filtered as the user types, shows new profiles, pins without a page load,
- * and has keyboard navigation with a preview.
+ * Makes the list of profiles interactive: it is filtered as the user types, shows new profiles,
+ * pins without a page load, and has keyboard navigation with a preview.
  */
 export function enhanceList(): void {
   const search = document.getElementById('search')
@@ -44,7 +44,10 @@ export function enhanceList(): void {
   })
 }
 
-/** Names the bars of the histogram in the time zone of the browser; the server writes UTC. Their links have the exact times. */
+/**
+ * Names the bars of the histogram in the time zone of the browser; the server writes UTC. Their
+ * links have the exact times.
+ */
 function showLocalSpans(results: HTMLElement): void {
   const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
   for (const link of results.querySelectorAll('.histogram a')) {
@@ -223,8 +226,8 @@ const announcementInterval = 5000
 const retryDelay = { first: 500, longest: 30_000 }
 
 /**
- * Shows new profiles of all server processes while the page is visible. The list does not change while it is in use (below
- * the pointer, with the focus, or with a selection): then a button shows the number of new profiles.
+ * Shows new profiles of all server processes while the page is visible. The list does not change while it is in
+ * use (below the pointer, with the focus, or with a selection): then a button shows the number of new profiles.
  */
 class LiveList {
   readonly #results: HTMLElement
@@ -264,7 +267,9 @@ class LiveList {
     this.#hasMany = false
   }
 
-  /** To be called when results are shown: adds the button and the state to them, and opens the stream for their filters. */
+  /**
+   * To be called when results are shown: adds the button and the state to them, and opens the stream for their filters.
+   */
   onShown(): void {
     for (const token of this.#requested) this.#pending.delete(token)
     this.#button.hidden = true

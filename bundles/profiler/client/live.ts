@@ -18,12 +18,16 @@ interface VerifyAnswer {
 /** Milliseconds before a retry after the stream has ended: doubled with each failure. */
 const retryDelay = { first: 200, longest: 5_000 }
 
-/** The failures after which the application is probably not just restarting, and those after which the page stops waiting. */
+/**
+ * The failures after which the application is probably not just restarting, and those after which
+ * the page stops waiting.
+ */
 const failureLimit = { hint: 5, end: 120 }
 
 /**
- * Makes `<form data-verify="…">` wait until a file was saved and the application uses it, replay the request, and show the
- * verdict. If the flaw is still there, or the page fails, it waits again. The place beside the form opens in the editor.
+ * Makes `<form data-verify="…">` wait until a file was saved and the application uses it, replay
+ * the request, and show the verdict. If the flaw is still there, or the page fails, it waits
+ * again. The place beside the form opens in the editor.
  */
 export function enableVerification(root: ParentNode): void {
   for (const form of root.querySelectorAll<HTMLFormElement>('form[data-verify]')) new Verification(form)
@@ -178,8 +182,9 @@ export function followSample(waiting: HTMLElement | null): void {
 const interval = 1000
 
 /**
- * `<main data-sources="version" data-poll="path">` shows files that cannot be used. Loads the page again when the server answers
- * with another version: there are other mistakes, or the application runs. While it restarts there is no answer.
+ * `<main data-sources="version" data-poll="path">` shows files that cannot be used. Loads the page
+ * again when the server answers with another version: there are other mistakes, or the application
+ * runs. While it restarts there is no answer.
  */
 export function followSources(main: HTMLElement | null): void {
   if (main === null) return

@@ -180,7 +180,10 @@ export interface PaletteEntry {
   /** Further text that is searched, such as a value. */
   readonly hint?: string
   readonly link: string
-  /** `post` sends a form to the link, `copy` copies the text at the link, `theme` applies one. By default the link is opened. */
+  /**
+   * `post` sends a form to the link, `copy` copies the text at the link, `theme` applies one. By
+   * default the link is opened.
+   */
   readonly act?: 'post' | 'copy' | 'theme'
 }
 
@@ -259,9 +262,9 @@ interface FuzzyMatch {
 }
 
 /**
- * Matches a query with a text, without regard to capitals. Every word of the query must occur in the text. In the first
- * `labelLength` characters its letters may also be apart, such as `rr` in `Request / Response`. Words in the label, at the
- * beginning of a word, and early in the text count more.
+ * Matches a query with a text, without regard to capitals. Every word of the query must occur in the
+ * text. In the first `labelLength` characters its letters may also be apart, such as `rr` in
+ * `Request / Response`. Words in the label, at the beginning of a word, and early in the text count more.
  */
 export function matchFuzzily(query: string, text: string, labelLength: number = text.length): FuzzyMatch | undefined {
   const lower = text.toLowerCase()

@@ -7,7 +7,10 @@ interface EditorChoice {
   readonly link: string
 }
 
-/** The answer of the server: it has opened the place, has the link of the chosen editor, or has the links of all editors. */
+/**
+ * The answer of the server: it has opened the place, has the link of the chosen editor, or has the
+ * links of all editors.
+ */
 interface OpenAnswer {
   readonly isOpened?: boolean
   readonly link?: string
@@ -19,9 +22,9 @@ interface OpenAnswer {
 const places = '.place[data-at], a.place'
 
 /**
- * Places in the code open in the editor: `<span class="place" data-at="column">file:line</span>`. The server opens it, or the
- * page asks once which editor to use. The pointer or the focus on a place also offers to copy it. Places that are added to
- * `root` later open, too.
+ * Places in the code open in the editor: `<span class="place" data-at="column">file:line</span>`.
+ * The server opens it, or the page asks once which editor to use. The pointer or the focus on a
+ * place also offers to copy it. Places that are added to `root` later open, too.
  */
 export function enablePlaces(root: HTMLElement): void {
   prepare(root)

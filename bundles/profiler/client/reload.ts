@@ -3,7 +3,10 @@ const key = 'profiler-fields'
 /** The value of a field, and whether it is checked. */
 type Kept = readonly [value: string, checked: boolean | undefined]
 
-/** Loads the page again. The browser keeps its position; the values of its fields are kept here, but for passwords and files. */
+/**
+ * Loads the page again. The browser keeps its position; the values of its fields are kept here,
+ * but for passwords and files.
+ */
 export function reload(): void {
   const kept: Record<string, Kept[]> = {}
   for (const [name, { checked, value }] of listFields()) kept[name] = [...(kept[name] ?? []), [value, checked]]
@@ -15,7 +18,10 @@ export function reload(): void {
   location.reload()
 }
 
-/** Gives the fields of a page that was loaded again their values, by name or id. @throws if the page has no access to storage */
+/**
+ * Gives the fields of a page that was loaded again their values, by name or id. @throws if the
+ * page has no access to storage
+ */
 export function restoreFields(): void {
   const [url, kept] = JSON.parse(sessionStorage.getItem(key) ?? '[]') as [string?, Record<string, Kept[]>?]
   sessionStorage.removeItem(key)

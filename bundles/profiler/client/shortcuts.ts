@@ -1,6 +1,9 @@
 import { createElement, showDialog } from './browser.ts'
 
-/** Makes the keys of the table {@link shortcuts} work. In text fields only those with a modifier do. `?` lists those of the page. */
+/**
+ * Makes the keys of the table {@link shortcuts} work. In text fields only those with a modifier
+ * do. `?` lists those of the page.
+ */
 export function enableShortcuts(root: ParentNode): void {
   const find = ({ key }: Shortcut) => [...root.querySelectorAll<HTMLElement>(`[data-key="${key}"]`)].find(isReachable)
   document.addEventListener('keydown', event => {
@@ -29,7 +32,9 @@ function isOnPage(shortcut: Shortcut, find: (shortcut: Shortcut) => HTMLElement 
   return selector === undefined ? find(shortcut) !== undefined : document.querySelector(selector) !== null
 }
 
-/** An element with a shortcut may be hidden: by a filter, or because it needs a script. A closed menu does not count. */
+/**
+ * An element with a shortcut may be hidden: by a filter, or because it needs a script. A closed menu does not count.
+ */
 function isReachable(element: HTMLElement): boolean {
   const visible = element.closest<HTMLElement>('[data-menu]') ?? element
   return visible.checkVisibility() && !element.matches(':disabled')

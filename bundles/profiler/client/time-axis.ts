@@ -1,4 +1,6 @@
-/** The time axis of a timeline. Moments are microseconds since the request began, positions are percents of the width. */
+/**
+ * The time axis of a timeline. Moments are microseconds since the request began, positions are percents of the width.
+ */
 export interface TimeAxis {
   /** The end of the response. */
   readonly handled: number
@@ -72,7 +74,9 @@ export function fitWindow(axis: TimeAxis, { from, to }: TimeWindow): TimeWindow 
 /** More lines would have overlapping labels in a narrow window. */
 const tickLimit = 6
 
-/** In percent: a label further to the right could leave the chart, or overlap the label of the part after the response. */
+/**
+ * In percent: a label further to the right could leave the chart, or overlap the label of the part after the response.
+ */
 const labelLimit = 86
 const compressedLabelLimit = 58
 

@@ -14,8 +14,9 @@ import {
 const debounce = 200
 
 /**
- * Makes a timeline interactive: it is filtered without a request, zoomed with the pointer, the wheel and the keyboard, and
- * shows details of the row that has the focus or is below the pointer. The URL follows, so a shared link shows the same.
+ * Makes a timeline interactive: it is filtered without a request, zoomed with the pointer, the
+ * wheel and the keyboard, and shows details of the row that has the focus or is below the pointer.
+ * The URL follows, so a shared link shows the same.
  */
 export function enableTimeline(form: HTMLFormElement | null): void {
   const chart = form?.querySelector<HTMLElement>('.chart')
@@ -227,8 +228,9 @@ const leastDrag = 4
 const wheelSpeed = 0.002
 
 /**
- * Zooms the pictures of a chart, which have percents as coordinates: by dragging over the ruler or the bars, and by the wheel
- * with Ctrl, as pinching on a touchpad reports it. The ruler follows, and a line shows the time below the pointer.
+ * Zooms the pictures of a chart, which have percents as coordinates: by dragging over the ruler or
+ * the bars, and by the wheel with Ctrl, as pinching on a touchpad reports it. The ruler follows,
+ * and a line shows the time below the pointer.
  */
 class TimelineZoom {
   readonly #chart: HTMLElement

@@ -9,8 +9,8 @@ const shortcut = 'Alt+Shift+P'
 const attachLimit = 50
 
 /**
- * The toolbar: an element beside the body, so that it survives a replaced body, and the text of the page does not include
- * it. Its shadow root separates its styles from those of the page.
+ * The toolbar: an element beside the body, so that it survives a replaced body, and the text of
+ * the page does not include it. Its shadow root separates its styles from those of the page.
  */
 export class Bar {
   readonly #host = document.createElement('profiler-toolbar')
@@ -171,8 +171,8 @@ const retryDelays: readonly number[] = [300, 600, 1200, 2400, 4800, 9600, 9600, 
 const unknownRetries = 2
 
 /**
- * Loads the toolbar of a profile, with retries while the server does not respond. Gives `undefined` when all retries fail,
- * or when `isWanted` becomes false.
+ * Loads the toolbar of a profile, with retries while the server does not respond. Gives
+ * `undefined` when all retries fail, or when `isWanted` becomes false.
  */
 export async function loadToolbar(path: string, isWanted: () => boolean): Promise<HTMLElement | undefined> {
   for (let attempt = 0; isWanted(); attempt++) {
@@ -244,8 +244,8 @@ const callLimit = 100
 const scriptInitiators: readonly string[] = ['fetch', 'xmlhttprequest', 'beacon']
 
 /**
- * Collects the calls of a page from the resource timing of the browser, so that no function of the page is replaced. The
- * Server-Timing header of a response contains the token of its profile.
+ * Collects the calls of a page from the resource timing of the browser, so that no function of the
+ * page is replaced. The Server-Timing header of a response contains the token of its profile.
  */
 export class CallList {
   readonly #onCall: (call: Call) => void
@@ -261,8 +261,8 @@ export class CallList {
   }
 
   /**
-   * Finds the call that has loaded a page: that of its URL, or else a later one than `last` with its path. Libraries add
-   * parameters when they load a part of a page.
+   * Finds the call that has loaded a page: that of its URL, or else a later one than `last` with
+   * its path. Libraries add parameters when they load a part of a page.
    */
   findPage(url: string, last: Call | undefined): Call | undefined {
     const profiled = this.#calls.filter(({ token }) => token !== undefined)

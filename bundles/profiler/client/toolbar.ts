@@ -103,8 +103,9 @@ async function start(): Promise<void> {
 }
 
 /**
- * Calls a function when the code of the application or the mistakes in its sources have changed, with whether code newer than the page is in
- * use: another worker may have older code. A page that is not visible keeps no connection, because browsers open only six to each host.
+ * Calls a function when the code of the application or the mistakes in its sources have changed,
+ * with whether code newer than the page is in use: another worker may have older code. A page that
+ * is not visible keeps no connection, because browsers open only six to each host.
  */
 function followState(onChange: (isEdited: boolean) => void): void {
   let known: string | undefined

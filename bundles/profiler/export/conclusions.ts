@@ -42,8 +42,8 @@ export function writeFindingPrompt(finding: Finding, profile: Profile): string {
 }
 
 /**
- * Writes a question for a coding agent about the exception of a request, as Markdown. `token` is that of the stored profile
- * with the request; empty if none will be stored.
+ * Writes a question for a coding agent about the exception of a request, as Markdown. `token` is
+ * that of the stored profile with the request; empty if none will be stored.
  */
 export function writeErrorPrompt(profile: Profile, token: string): string {
   const { status } = profile.summary

@@ -52,7 +52,10 @@ export function choose<item>(items: readonly item[], limit: number, rankOf: (ite
   return items.filter(item => chosen.has(item))
 }
 
-/** Writes a list with one item per line. Items beyond the limit are only counted: those of the highest rank, else the last ones. */
+/**
+ * Writes a list with one item per line. Items beyond the limit are only counted: those of the
+ * highest rank, else the last ones.
+ */
 export function toList<item>(
   items: readonly item[],
   limit: number,

@@ -24,9 +24,9 @@ function writePart({ isValue, link, text }: OverviewPart): string {
 const limits = { profile: 100, panel: 1000 } as const
 
 /**
- * Writes a profile, or one panel of it, as Markdown for people and coding agents. It begins with the sentence of the
- * overview. Recorded texts are in code spans and code blocks, so they cannot become headings, links or HTML. Long texts and
- * lists are cut, and marked as such.
+ * Writes a profile, or one panel of it, as Markdown for people and coding agents. It begins with
+ * the sentence of the overview. Recorded texts are in code spans and code blocks, so they cannot
+ * become headings, links or HTML. Long texts and lists are cut, and marked as such.
  */
 export function toMarkdown(shown: ShownProfile, panel?: string): string {
   const parts = panel === undefined ? writeProfile(shown) : writePanel(shown, panel)

@@ -17,8 +17,8 @@ export function createCurl({ collectors, summary }: Pick<Profile, 'collectors' |
 }
 
 /**
- * Writes a curl command for an HTTP client call, with its headers and its body as far as they were recorded. Comments before
- * the command list the parts that it does not send.
+ * Writes a curl command for an HTTP client call, with its headers and its body as far as they were
+ * recorded. Comments before the command list the parts that it does not send.
  */
 export function createCallCurl({ method, request, url }: Pick<HttpCall, 'method' | 'request' | 'url'>): string {
   if (request === undefined)

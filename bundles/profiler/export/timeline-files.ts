@@ -15,8 +15,8 @@ interface TraceFile {
 }
 
 /**
- * An event of the trace. `ts` is in microseconds since 1970, `dur` in microseconds. An event without arguments has no `args`:
- * speedscope would show `{}`.
+ * An event of the trace. `ts` is in microseconds since 1970, `dur` in microseconds. An event
+ * without arguments has no `args`: speedscope would show `{}`.
  */
 type TraceEvent = {
   readonly name: string
@@ -36,8 +36,8 @@ interface TimelineContent {
 }
 
 /**
- * One process. Its first thread shows the request, further threads what ran at the same time, and the last one the garbage
- * collector.
+ * One process. Its first thread shows the request, further threads what ran at the same time, and
+ * the last one the garbage collector.
  */
 const pid = 1
 
@@ -45,8 +45,8 @@ const pid = 1
 const spanLimit = 20_000
 
 /**
- * Creates the trace file of a profile: its timeline with the spans of sub-requests, the log messages of level warning and
- * above, and the runs of the garbage collector. Masked values stay masked.
+ * Creates the trace file of a profile: its timeline with the spans of sub-requests, the log messages
+ * of level warning and above, and the runs of the garbage collector. Masked values stay masked.
  */
 export function toTraceEvents(profile: Profile, { logs, root }: TimelineContent): TraceFile {
   const { summary } = profile
@@ -110,8 +110,8 @@ interface Occurrence {
 }
 
 /**
- * Puts spans into threads. Events of one thread must lie within each other or apart, and an event appears to be a part of
- * the event around it. So a span is in the thread of its parent only if it lies within it.
+ * Puts spans into threads. Events of one thread must lie within each other or apart, and an event appears
+ * to be a part of the event around it. So a span is in the thread of its parent only if it lies within it.
  */
 function layOut(
   root: TimelineSpan,
@@ -147,7 +147,9 @@ function isInside({ parent }: Place, span: TimelineSpan): boolean {
   return false
 }
 
-/** Lists the periods of all spans in the order in which they began, a parent before its children. Times become whole. */
+/**
+ * Lists the periods of all spans in the order in which they began, a parent before its children. Times become whole.
+ */
 function listOccurrences(root: TimelineSpan): Occurrence[] {
   const found: Occurrence[] = []
   const waiting: Place[] = [{ span: root, parent: undefined }]
@@ -200,9 +202,9 @@ const idleId = 3
 const firstId = 4
 
 /**
- * Creates the file of a CPU profile; `undefined` for a request that was not sampled. The stored profile has the calls and
- * their times, not the single samples: calls of one function by another are one call, each caller before its calls. The
- * time of calls that were too short to be stored belongs to their callers.
+ * Creates the file of a CPU profile; `undefined` for a request that was not sampled. The stored profile has
+ * the calls and their times, not the single samples: calls of one function by another are one call, each
+ * caller before its calls. The time of calls that were too short to be stored belongs to their callers.
  */
 export function toCpuProfileFile(profile: Profile): CpuProfileFile | undefined {
   const cpu = readCpu(profile)

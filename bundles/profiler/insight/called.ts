@@ -14,8 +14,9 @@ const margin = 2000
 const readCount = 30
 
 /**
- * Finds the requests that a profile has made, and that these have made: those whose tokens their responses name. Any server may send any
- * token: the method, the path and the time must be those of the call. The longest chain of calls is read first, then errors.
+ * Finds the requests that a profile has made, and that these have made: those whose tokens their
+ * responses name. Any server may send any token: the method, the path and the time must be those
+ * of the call. The longest chain of calls is read first, then errors.
  */
 export async function findCalled(
   storage: Pick<ProfileStorage, 'find'>,
@@ -84,7 +85,9 @@ export async function addCalled<Profiles extends readonly Profile[] | readonly [
   return (await Promise.all(added)) as unknown as Profiles
 }
 
-/** The profiles with the tokens that responses have named. Lists search in the same summaries for each of their rows. */
+/**
+ * The profiles with the tokens that responses have named. Lists search in the same summaries for each of their rows.
+ */
 function listMade(profile: Profile, summaries: readonly ProfileSummary[]): readonly ProfileSummary[] {
   const bySent = indexes.get(summaries) ?? groupBy(summaries, ({ token }) => toSent(token))
   indexes.set(summaries, bySent)

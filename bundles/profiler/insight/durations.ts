@@ -25,7 +25,10 @@ export function findMedian(values: readonly number[]): number {
   return percentile(Float64Array.from(values).sort(), 50)
 }
 
-/** Returns a percentile of sorted values by the nearest-rank method: the result is always one of the values; 0 without values. */
+/**
+ * Returns a percentile of sorted values by the nearest-rank method: the result is always one of
+ * the values; 0 without values.
+ */
 export function percentile(sorted: Float64Array, percent: number): number {
   return sorted[Math.ceil((percent / 100) * sorted.length) - 1] ?? 0
 }
@@ -46,7 +49,9 @@ const leastFactor = 1.5
 /** The least difference in milliseconds: clocks and caches cause smaller ones. */
 const leastUsual = 5
 
-/** Compares a duration with the median of earlier requests; `undefined` if there are too few, or no great difference. */
+/**
+ * Compares a duration with the median of earlier requests; `undefined` if there are too few, or no great difference.
+ */
 export function compareWithUsual(
   duration: number,
   { count, median }: Pick<Durations, 'count' | 'median'>,
@@ -56,7 +61,10 @@ export function compareWithUsual(
   return { factor: more / less, isSlower: duration > median }
 }
 
-/** The usual difference of durations, in milliseconds: between their 10th and their 90th percentile; 0 if they are too few. */
+/**
+ * The usual difference of durations, in milliseconds: between their 10th and their 90th
+ * percentile; 0 if they are too few.
+ */
 export function measureSpread(summaries: readonly ProfileSummary[]): number {
   if (summaries.length < leastForMedian) return 0
   const sorted = sortDurations(summaries)
@@ -115,7 +123,10 @@ function toSpread(warm: readonly number[], requests: readonly TimedRequest[]): S
   }
 }
 
-/** Durations have changed if nine in ten of one version are longer than nine in ten of the other, and the medians differ enough. */
+/**
+ * Durations have changed if nine in ten of one version are longer than nine in ten of the other,
+ * and the medians differ enough.
+ */
 function findChange(before: readonly number[], now: readonly number[]): ComparedTimes['change'] {
   if (before.length < leastForMedian || now.length < leastNow) return 'unknown'
   const [old, current] = [findMedian(before), findMedian(now)]

@@ -52,7 +52,9 @@ export const sortableFields = [
 /** The order of a sort without the parameter `order`. */
 export const defaultOrder = 'desc'
 
-/** What the parameter `type` selects: by default all profiles but the probes of browsers. Requests include sub-requests. */
+/**
+ * What the parameter `type` selects: by default all profiles but the probes of browsers. Requests include sub-requests.
+ */
 export const profileTypes = [...unitTypes, 'sub-request', 'probe'] as const
 
 /** The names of the parameters: those of Symfony's profiler in its order, then additional ones. */
@@ -245,8 +247,8 @@ function readSort({ sort, order = defaultOrder }: Parameters, notes: string[]): 
 export type Range = readonly [first: number | undefined, last: number | undefined]
 
 /**
- * Parses a range of whole numbers to its first and last number: `10`, `10..`, `..20`, `5..20`. Returns `undefined` for any
- * other text.
+ * Parses a range of whole numbers to its first and last number: `10`, `10..`, `..20`, `5..20`.
+ * Returns `undefined` for any other text.
  */
 export function parseCountRange(text: string): Range | undefined {
   const [, first = '', dots = '', last = ''] = /^(\d{0,9})(?:(\.\.)(\d{0,9}))?$/.exec(text) ?? []
@@ -259,8 +261,9 @@ export function parseCountRange(text: string): Range | undefined {
 export const rangeHint = 'a number such as 10, or a range such as 10.. or 5..20'
 
 /**
- * Parses a status: `4xx` and `500..599` to the first and last status, and `0` to that of requests without a response; any
- * other number is a part of the status in decimal digits, such as `404` or `40`. Returns `undefined` for any other text.
+ * Parses a status: `4xx` and `500..599` to the first and last status, and `0` to that of requests
+ * without a response; any other number is a part of the status in decimal digits, such as `404` or
+ * `40`. Returns `undefined` for any other text.
  */
 export function parseStatus(text: string): Range | string | undefined {
   const [, digit] = /^([1-5])xx$/i.exec(text) ?? []

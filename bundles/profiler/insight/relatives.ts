@@ -44,7 +44,10 @@ export async function showProfile(
 
 /** The stored profiles that the page of a profile links to, and those in which it searches for others. */
 export interface Relatives {
-  /** All stored profiles when the profile was read, the newest first. Its panels search here: a search of the store reads its files again. */
+  /**
+   * All stored profiles when the profile was read, the newest first. Its panels search here: a
+   * search of the store reads its files again.
+   */
   readonly summaries: readonly ProfileSummary[]
   readonly parent: ProfileSummary | undefined
   /** In the order of `children` in the profile. */
@@ -64,7 +67,10 @@ export interface Relatives {
 /** The number of later requests in which main requests are counted. */
 const newerLimit = 200
 
-/** Finds the relatives of a profile. They are searched: `storage.find` would wait a second for each profile that was deleted. */
+/**
+ * Finds the relatives of a profile. They are searched: `storage.find` would wait a second for each
+ * profile that was deleted.
+ */
 export function findRelatives(summaries: readonly ProfileSummary[], { children, summary }: Profile): Relatives {
   const { parent, token } = summary
   const found = children.length === 0 ? [] : summaries.filter(other => other.parent === token)
@@ -102,7 +108,10 @@ export interface LinkedUnits {
   readonly attempts: readonly ProfileSummary[]
 }
 
-/** Finds what has caused a unit, what it has caused, and the other attempts of its job; `summaries` are those of all stored profiles. */
+/**
+ * Finds what has caused a unit, what it has caused, and the other attempts of its job; `summaries`
+ * are those of all stored profiles.
+ */
 export function findLinked(summaries: readonly ProfileSummary[], summary: ProfileSummary): LinkedUnits {
   const { cause, enqueued = [], job, token } = summary
   const causes: ProfileSummary[] = []
@@ -120,7 +129,10 @@ export function findLinked(summaries: readonly ProfileSummary[], summary: Profil
   return { causes, caused, attempts }
 }
 
-/** Finds the last main request before another request, and all requests since, in one pass: there may be 100,000 summaries. */
+/**
+ * Finds the last main request before another request, and all requests since, in one pass: there
+ * may be 100,000 summaries.
+ */
 function lookAround(summaries: readonly ProfileSummary[], summary: ProfileSummary) {
   const since: ProfileSummary[] = []
   let older: ProfileSummary | undefined
@@ -153,7 +165,9 @@ function take(
   return taken
 }
 
-/** Compares the times of two requests. The token orders requests of the same millisecond, so that the order is stable. */
+/**
+ * Compares the times of two requests. The token orders requests of the same millisecond, so that the order is stable.
+ */
 function compareTime(a: ProfileSummary, b: ProfileSummary): number {
   return a.time - b.time || (a.token < b.token ? -1 : Number(a.token > b.token))
 }
@@ -177,8 +191,9 @@ export async function findChildren(
 const similarLimit = 200
 
 /**
- * Finds the requests before a request with the same method, route (without a route, the same path) and operation, the newest first. They are
- * the profiles that were stored last: in the order of their times, all would have to be compared.
+ * Finds the requests before a request with the same method, route (without a route, the same path)
+ * and operation, the newest first. They are the profiles that were stored last: in the order of
+ * their times, all would have to be compared.
  */
 function findEarlier(summaries: readonly ProfileSummary[], summary: ProfileSummary): ProfileSummary[] {
   const isSimilar = (other: ProfileSummary) => other.time <= summary.time && isSameRequest(other, summary)
@@ -227,7 +242,9 @@ export function likenessOf(one: ProfileSummary, other: ProfileSummary): string {
 
 /** The earlier requests with which a request can be compared. */
 interface Predecessors {
-  /** The most similar request: the latest one of the same URL, otherwise of the same path, otherwise of the same route. */
+  /**
+   * The most similar request: the latest one of the same URL, otherwise of the same path, otherwise of the same route.
+   */
   readonly previous: ProfileSummary | undefined
   /** The profiles to compare with, the most similar first, at most eight. */
   readonly candidates: readonly ProfileSummary[]
@@ -238,7 +255,10 @@ interface Predecessors {
 const candidateLimit = 8
 const sameLimit = 50
 
-/** Finds the earlier requests with which a request can be compared; `summaries` are those of all stored profiles, the newest first. */
+/**
+ * Finds the earlier requests with which a request can be compared; `summaries` are those of all
+ * stored profiles, the newest first.
+ */
 export function findPredecessors(summaries: readonly ProfileSummary[], summary: ProfileSummary): Predecessors {
   const earlier = findEarlier(summaries, summary)
   // The limit may have left out the requests of this URL.

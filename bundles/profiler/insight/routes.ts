@@ -75,7 +75,10 @@ export function measureStatistics(statistics: RouteStatistics, field: StatisticF
   return field === 'worst' ? statistics.worst.duration : statistics[field]
 }
 
-/** Writes the statistics of a route for people: pages, Markdown, the console and MCP choose from these texts. A number of 0 is empty. */
+/**
+ * Writes the statistics of a route for people: pages, Markdown, the console and MCP choose from
+ * these texts. A number of 0 is empty.
+ */
 export function describeStatistics(statistics: RouteStatistics) {
   const { clientErrors, count, errorRate, errors, mostQueries, queries, total, worst } = statistics
   const p50 = formatDuration(statistics.p50)
@@ -101,8 +104,8 @@ export function describeStatistics(statistics: RouteStatistics) {
 }
 
 /**
- * Groups summaries of main requests by route and operation, without the probes of browsers and the profiler's own pages.
- * The group with the most requests is first.
+ * Groups summaries of main requests by route and operation, without the probes of browsers and the
+ * profiler's own pages. The group with the most requests is first.
  */
 export function gatherStatistics(summaries: Iterable<ProfileSummary>): RouteStatistics[] {
   const groups = groupBy(Array.from(summaries).filter(isOfApplication), workOf)
@@ -162,7 +165,9 @@ export interface RoutesReport {
 
 /** Statistics of one route, with a comparison of before and after the last restart. */
 export interface RouteReport extends RouteStatistics {
-  /** The numbers of its requests by duration, in equal steps of {@link RoutesReport.durations} on a logarithmic scale. */
+  /**
+   * The numbers of its requests by duration, in equal steps of {@link RoutesReport.durations} on a logarithmic scale.
+   */
   readonly distribution: readonly number[]
   /** The numbers of requests before and since the restart. */
   readonly counts: { readonly before: number; readonly since: number }
@@ -191,8 +196,8 @@ const leastCounts: Readonly<Record<ComparedField, number>> = {
 export const leastForP99 = 100
 
 /**
- * Computes the statistics of routes. Sub-requests do not count, also those whose main request is not stored. Of programs that have not
- * restarted at that moment, nothing is compared.
+ * Computes the statistics of routes. Sub-requests do not count, also those whose main request is
+ * not stored. Of programs that have not restarted at that moment, nothing is compared.
  */
 export function gatherRoutes(
   found: readonly ProfileSummary[],

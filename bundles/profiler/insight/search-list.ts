@@ -44,7 +44,10 @@ export interface ListResult {
   readonly notes: readonly string[]
 }
 
-/** The words for the number of profiles on a page of the list, and on all pages; the latter are empty if there is one page. */
+/**
+ * The words for the number of profiles on a page of the list, and on all pages; the latter are
+ * empty if there is one page.
+ */
 export function describeCount(count: number, total: number): { readonly found: string; readonly inAll: string } {
   return {
     found: `${count === 0 ? 'No' : formatNumber(count)} results found`,
@@ -60,7 +63,10 @@ export interface ListContext {
   readonly facts?: RowFacts
 }
 
-/** Milliseconds in which a search reads profiles for their findings: if it looks for findings, and if it only counts them. */
+/**
+ * Milliseconds in which a search reads profiles for their findings: if it looks for findings, and
+ * if it only counts them.
+ */
 const patience = { wanted: 1000, counted: 100 } as const
 
 /** Searches the requested page of the list: main requests and sub-requests that match by themselves. */
@@ -111,8 +117,8 @@ function isMain({ parent }: ProfileSummary): boolean {
 }
 
 /**
- * Searches all main requests that match, the newest first, or sub-requests if these are wanted; `context` is needed by some
- * marks. `mains` has the others, too.
+ * Searches all main requests that match, the newest first, or sub-requests if these are wanted;
+ * `context` is needed by some marks. `mains` has the others, too.
  */
 export async function searchMains(
   storage: Pick<ProfileStorage, 'pinned' | 'search'>,
@@ -136,8 +142,8 @@ export async function searchProfiles(
 }
 
 /**
- * Creates the filter of new profiles for a list. Whether a new request is slow or has findings is not known: it counts as slow, and as
- * one with findings.
+ * Creates the filter of new profiles for a list. Whether a new request is slow or has findings is
+ * not known: it counts as slow, and as one with findings.
  */
 export function createFilter(
   { isOfProbes, marks, matches }: ListRequest,
@@ -224,8 +230,8 @@ const leastDuration = 50
 const slowFactor = 3
 
 /**
- * Creates the function that recognises slow main requests: they took half a second, or at least 50 ms and three times the
- * median of their route and operation. A stream of events is open for as long as its client likes.
+ * Creates the function that recognises slow main requests: they took half a second, or at least 50 ms and three
+ * times the median of their route and operation. A stream of events is open for as long as its client likes.
  */
 export function recognizeSlow(mains: readonly ProfileSummary[]): MarkContext['isSlow'] {
   const bounds = new Map<string, number>()
@@ -297,8 +303,8 @@ export function listMembers({ main, members }: Family): FamilyMember[] {
 }
 
 /**
- * Pins or unpins a profile with all profiles of its family, so that no page of a pinned profile leads to a profile that was
- * removed. False if the profile is not known, or cannot be written.
+ * Pins or unpins a profile with all profiles of its family, so that no page of a pinned profile
+ * leads to a profile that was removed. False if the profile is not known, or cannot be written.
  */
 export async function pinFamily(
   storage: Pick<ProfileStorage, 'pin' | 'search'>,
@@ -353,7 +359,9 @@ const steps = [
   ...[1, 2, 3, 6, 12, 24].map(count => count * hour),
 ]
 
-/** Counts requests in buckets of equal length, the oldest first. None for a few requests, or if all are in one bucket. */
+/**
+ * Counts requests in buckets of equal length, the oldest first. None for a few requests, or if all are in one bucket.
+ */
 export function createHistogram(entries: readonly Entry[]): Bucket[] {
   if (entries.length < leastEntries) return []
   let first = Number.POSITIVE_INFINITY
@@ -397,8 +405,9 @@ export interface RowFact {
 const atOnce = 20
 
 /**
- * Reads the facts of profiles. Lists read summaries only, but findings and places need the whole profile: it is read when a list first
- * needs it. Each version of a profile has a summary of its own, so its facts are forgotten with it: when it is saved again or removed.
+ * Reads the facts of profiles. Lists read summaries only, but findings and places need the whole
+ * profile: it is read when a list first needs it. Each version of a profile has a summary of its
+ * own, so its facts are forgotten with it: when it is saved again or removed.
  */
 export class RowFacts {
   readonly #services: FactServices

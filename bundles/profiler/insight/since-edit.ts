@@ -54,8 +54,8 @@ interface SinceEditServices {
 }
 
 /**
- * Compares a request with similar requests before the last edit of files; `undefined` without an edit, or without such a
- * request. `earlier` are the similar requests before it, the newest first.
+ * Compares a request with similar requests before the last edit of files; `undefined` without an
+ * edit, or without such a request. `earlier` are the similar requests before it, the newest first.
  */
 export async function findSinceEdit(
   profile: Profile,
@@ -154,7 +154,10 @@ export interface EditChange {
   readonly tone: Tone
 }
 
-/** The requests of two versions of the code, the newest first: all of them, and the profiles of some that the same client has made. */
+/**
+ * The requests of two versions of the code, the newest first: all of them, and the profiles of
+ * some that the same client has made.
+ */
 interface ComparedVersions {
   readonly before: readonly ProfileSummary[]
   readonly now: readonly ProfileSummary[]
@@ -164,7 +167,10 @@ interface ComparedVersions {
   readonly files: readonly string[]
 }
 
-/** Lists the changes between two versions, the most important first. A value that requests before had, too, is no change. */
+/**
+ * Lists the changes between two versions, the most important first. A value that requests before
+ * had, too, is no change.
+ */
 function listChanges(versions: ComparedVersions, judge: Judge): readonly EditChange[] {
   return [
     ...compareEndings(versions),
@@ -210,7 +216,10 @@ const ends: Readonly<Partial<Record<FixVerdict['state'], readonly [word: string,
   fixed: ['fixed', 'ok'],
 }
 
-/** Lists the rules with findings that are new, then those with findings that the code has no longer, if all profiles before have them. */
+/**
+ * Lists the rules with findings that are new, then those with findings that the code has no
+ * longer, if all profiles before have them.
+ */
 function compareFindings({ current, files, profiles }: ComparedVersions, judge: Judge): EditChange[] {
   const [last] = profiles
   const [warmBefore, warmNow] = [profiles, current].map(takeWarm)
@@ -286,7 +295,10 @@ const headerLimit = 8
 /** Not compared: a cookie depends on the client, as a new browser gets one. */
 const ofClient = 'set-cookie'
 
-/** The profiles before whose requests have asked for the same, so that a difference of their responses is one of the code. */
+/**
+ * The profiles before whose requests have asked for the same, so that a difference of their
+ * responses is one of the code.
+ */
 function findAlike({ current: [profile], profiles }: ComparedVersions): readonly Profile[] {
   return profiles.filter(other => isAlikeRequest(other, profile))
 }
@@ -351,8 +363,8 @@ function filesOf(edits: readonly FileEdit[]): readonly string[] {
 }
 
 /**
- * Reads when the server that recorded a profile has started, in milliseconds since 1970; `undefined` if it is not known. The console replays a
- * request in its own process, while the server goes on.
+ * Reads when the server that recorded a profile has started, in milliseconds since 1970; `undefined`
+ * if it is not known. The console replays a request in its own process, while the server goes on.
  */
 export function readProcessStart({ process }: Profile): number | undefined {
   const { started = '', 'command line': line = '' } = process.server?.process ?? {}

@@ -47,7 +47,10 @@ export interface SummaryView {
   readonly method: string
   /** The URL. */
   readonly address: string
-  /** The path and query of the URL, decoded for reading, and what is done there: `/graphql · query Books`. Of other work its kind and name. */
+  /**
+   * The path and query of the URL, decoded for reading, and what is done there:
+   * `/graphql · query Books`. Of other work its kind and name.
+   */
   readonly target: string
   /** Whether a link to the URL repeats the request. */
   readonly canBeVisited: boolean
@@ -209,7 +212,10 @@ export function isBrowserProbe({ route, status, url }: ProfileSummary): boolean 
   return probePath.test(toTarget(url).replace(/\?.*/, ''))
 }
 
-/** Whether a request failed on the server: a status of 500 or more, a failed stream or a crash. Other work counts if it failed. */
+/**
+ * Whether a request failed on the server: a status of 500 or more, a failed stream or a crash.
+ * Other work counts if it failed.
+ */
 export function isError({ outcome, status }: ProfileSummary): boolean {
   return status >= 500 || outcome === 'crashed' || outcome === 'failed' || outcome === 'stream-failed'
 }

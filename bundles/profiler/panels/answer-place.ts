@@ -19,7 +19,10 @@ export function findAnswerPlace(profile: Profile, editor: EditorLinks): string {
   )
 }
 
-/** The view of the place that answered; `false` if it is not known, or if it is the definition of the controller or of the route. */
+/**
+ * The view of the place that answered; `false` if it is not known, or if it is the definition of
+ * the controller or of the route.
+ */
 export function viewAnswer(profile: Profile, editor: EditorLinks): PlaceView | false {
   const place = findAnswerPlace(profile, editor)
   return place !== editor.findDefinition(profile.summary) && editor.viewFile(place)

@@ -54,8 +54,8 @@ export interface PlaceView {
   /** Opens the place in the editor; empty without a pattern for links. */
   readonly link: string
   /**
-   * For the script that opens the place without a link: the column, `0` if the text contains it, or else the whole place.
-   * Empty with a link, and for a place that is no file.
+   * For the script that opens the place without a link: the column, `0` if the text contains it,
+   * or else the whole place. Empty with a link, and for a place that is no file.
    */
   readonly at: string
   /** Whether the text names the function that ran, because the line is not known. */
@@ -75,14 +75,19 @@ export class EditorLinks {
     this.#options = options
   }
 
-  /** The links to places of another program. The declarations of this application are not its. Without its directory, there are none. */
+  /**
+   * The links to places of another program. The declarations of this application are not its.
+   * Without its directory, there are none.
+   */
   in(directory: string | undefined): EditorLinks {
     const { editorPaths = [], editorUrl } = this.#options
     if (directory === undefined) return new EditorLinks({ directory: '', isUnknown: true })
     return new EditorLinks({ editorPaths, editorUrl, directory, isOther: true })
   }
 
-  /** The link to a place; empty without a pattern, and for names that are not files (`node:fs`, a name that was cut). */
+  /**
+   * The link to a place; empty without a pattern, and for names that are not files (`node:fs`, a name that was cut).
+   */
   link(file = '', line = 1, column = 1): string {
     const { editorUrl } = this.#options
     return editorUrl === undefined || !isFile(file) ? '' : this.#fill(editorUrl, { file, line, column })
@@ -93,7 +98,10 @@ export class EditorLinks {
     return knownEditors.map(({ label, name, pattern }) => ({ name, label, link: this.#fill(pattern, place) }))
   }
 
-  /** The view of a place whose text is its file and line. With helpers, or without a line, the text is its function and line. */
+  /**
+   * The view of a place whose text is its file and line. With helpers, or without a line, the text
+   * is its function and line.
+   */
   view(caller: CallerPlace): PlaceView {
     const { callers = [], isIn = false, via = [] } = caller
     const views = (places: readonly Caller[]) => places.map(place => this.#viewFrame(place))

@@ -43,9 +43,9 @@ interface SourceLine {
 }
 
 /**
- * Creates the view of the exceptions of a profile. The first frame with a source is open; foreign frames are folded. An error of a
- * template names the place, and its cause the reason: both are open. `crumbs` lead from the root cause to the exception; they are empty
- * for a single exception.
+ * Creates the view of the exceptions of a profile. The first frame with a source is open; foreign
+ * frames are folded. An error of a template names the place, and its cause the reason: both are
+ * open. `crumbs` lead from the root cause to the exception; they are empty for a single exception.
  */
 export function viewExceptions(profile: Profile, editor: EditorLinks) {
   const exceptions = readExceptions(profile)

@@ -105,7 +105,10 @@ export const overviewView: SubjectView = {
 /** More profiles of each relation are not listed: a socket may have thousands of messages. */
 const linkedLimit = 25
 
-/** The profiles that lead to this one, and those to which it leads; without sub-requests. Of many, those with errors come first. */
+/**
+ * The profiles that lead to this one, and those to which it leads; without sub-requests. Of many,
+ * those with errors come first.
+ */
 function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel[] {
   const { attempts, caused, causes } = findLinked(profile)
   const groups = [

@@ -158,13 +158,15 @@ interface VerificationView {
   readonly flaw: string
   /** When the request began: code that came into use later may have the fix. */
   readonly time: number
-  /** Whether it runs in another server, which uses a changed file only after a start that may be left to the developer. */
+  /**
+   * Whether it runs in another server, which uses a changed file only after a start that may be left to the developer.
+   */
   readonly isElsewhere: boolean
 }
 
 /**
- * Creates the view of the button that verifies a fix; `false` for a request that cannot be replayed, or for an exception without a
- * place that could be changed, such as that of a missing page.
+ * Creates the view of the button that verifies a fix; `false` for a request that cannot be replayed,
+ * or for an exception without a place that could be changed, such as that of a missing page.
  */
 export function viewVerification(profile: Profile, flaw: string): VerificationView | false {
   const { time, token } = profile.summary
@@ -184,7 +186,9 @@ export interface Bar {
 const pictureWidth = 1000
 const leastWidth = 4
 
-/** Draws a period in a picture that shows `whole`: wide enough to be seen, and never beyond the edges. Any unit of time. */
+/**
+ * Draws a period in a picture that shows `whole`: wide enough to be seen, and never beyond the edges. Any unit of time.
+ */
 export function toBar({ start, duration }: Period, whole: Period): Bar {
   const width = clamp(pictureWidth * shareOf(duration, whole), leastWidth, pictureWidth)
   const x = clamp(pictureWidth * shareOf(start - whole.start, whole), 0, pictureWidth - width)

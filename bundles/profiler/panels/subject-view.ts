@@ -34,9 +34,9 @@ export interface PanelServices
 }
 
 /**
- * All that is shown of a subject: its panel, and what it says in the other places. Profiles are read from the disk: damaged
- * parts of `collectors` and `process` are `undefined`, other data has any shape. If a panel throws nevertheless, the page
- * says that the panel cannot be shown.
+ * All that is shown of a subject: its panel, and what it says in the other places. Profiles are
+ * read from the disk: damaged parts of `collectors` and `process` are `undefined`, other data has
+ * any shape. If a panel throws nevertheless, the page says that the panel cannot be shown.
  */
 export interface SubjectView {
   /** In the address: `?panel=request`. */
@@ -52,8 +52,8 @@ export interface SubjectView {
   badge?(shown: Inspected): { readonly text: string; readonly level: 'plain' | 'warning' | 'error' }
   toView(shown: PanelProfile, app: PanelServices): PanelModel | Promise<PanelModel>
   /**
-   * Returns blocks of Markdown with their headings (from level 2); none without data. `limit` is the maximal length of a list.
-   * Without this method, the stored data is written.
+   * Returns blocks of Markdown with their headings (from level 2); none without data. `limit` is
+   * the maximal length of a list. Without this method, the stored data is written.
    */
   toMarkdown?(shown: ShownProfile, limit: number): readonly string[]
   /** The text instead of Markdown without blocks, if it differs from the default text. */

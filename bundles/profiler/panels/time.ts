@@ -164,9 +164,9 @@ function toDuration(milliseconds: number): string {
 }
 
 /**
- * Creates the function that finds the place in the code of a row, by the link of the row: where a listener was registered or a
- * controller is defined, the caller of a query or an HTTP client, the file of a template, or the controller of a sub-request.
- * `false` for other rows.
+ * Creates the function that finds the place in the code of a row, by the link of the row: where a
+ * listener was registered or a controller is defined, the caller of a query or an HTTP client, the
+ * file of a template, or the controller of a sub-request. `false` for other rows.
  */
 function createRowPlaces(profiles: readonly Profile[], editor: EditorLinks): (link: string) => PlaceView | false {
   const places = new Map(profiles.flatMap(profile => listPlaces(profile, editor)))

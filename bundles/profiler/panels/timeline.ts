@@ -192,8 +192,8 @@ function toSlow({ category, index, name, ownTime }: TimelineRow, longest: number
 }
 
 /**
- * Chooses the longest rows, in their order. The request, the slowest rows, and the rows that pass the filter and are in the
- * visible part come before others.
+ * Chooses the longest rows, in their order. The request, the slowest rows, and the rows that pass
+ * the filter and are in the visible part come before others.
  */
 function choose(
   rows: readonly TimelineRow[],
@@ -325,7 +325,10 @@ export interface TimelineRow extends TimelineSpan {
   readonly duration: number
   /** Its periods in order, without overlaps. */
   readonly covered: readonly Period[]
-  /** Its periods without those of the spans within it: of a measurement of the stopwatch, of those that run at the same time. */
+  /**
+   * Its periods without those of the spans within it: of a measurement of the stopwatch, of those
+   * that run at the same time.
+   */
   readonly own: readonly Period[]
   /** The sum of these. */
   readonly ownTime: number
@@ -386,8 +389,8 @@ export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
 const measuring: ReadonlySet<Category> = new Set(['stopwatch', 'field'])
 
 /**
- * Whether a span beside a measurement belongs to it. Of two measurements, the longer one contains the other. The fields of GraphQL wait for
- * queries and calls.
+ * Whether a span beside a measurement belongs to it. Of two measurements, the longer one contains
+ * the other. The fields of GraphQL wait for queries and calls.
  */
 function isWithin(other: TimelineSpan, measured: TimelineSpan): boolean {
   if (other === measured) return false

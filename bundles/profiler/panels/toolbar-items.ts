@@ -25,7 +25,9 @@ export interface ToolbarItem {
   readonly id: string
   /** Its name for screen readers. */
   readonly title: string
-  /** Items are in the order of this number. Those of other bundles have 160; what is less than 80 is about the answer. */
+  /**
+   * Items are in the order of this number. Those of other bundles have 160; what is less than 80 is about the answer.
+   */
   readonly order: number
   /** A highlighted value such as the status; may be empty. */
   readonly pill: string

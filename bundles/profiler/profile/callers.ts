@@ -4,7 +4,10 @@ import type { CodePlace } from '../../../lib/stack/stack-frames.ts'
 import { formatPlace } from './format.ts'
 import { isObject, type JsonObject } from './json.ts'
 
-/** Writes the place of a caller in words: `shop/list.ts:12`, `list:223 via q:219`, or `in list:12`; empty if it is not known. */
+/**
+ * Writes the place of a caller in words: `shop/list.ts:12`, `list:223 via q:219`, or `in list:12`;
+ * empty if it is not known.
+ */
 export function formatCaller(caller: CallerPlace): string {
   const { isIn, via = [] } = caller
   if (isIn) return `in ${nameFrame(caller)}`
@@ -32,8 +35,9 @@ const lists: readonly (readonly [collector: string, list: string, field: string]
 ]
 
 /**
- * Packs the callers of collected data for the store: each frame stands once among the `places` of its collector, and a
- * caller is the list of the indices of its frames, the nearest first. A caller that is no frame of a stack stays as it is.
+ * Packs the callers of collected data for the store: each frame stands once among the `places` of
+ * its collector, and a caller is the list of the indices of its frames, the nearest first. A
+ * caller that is no frame of a stack stays as it is.
  */
 export function packCallers(data: JsonObject): JsonObject {
   let packed = data
@@ -50,8 +54,8 @@ export function packCallers(data: JsonObject): JsonObject {
 }
 
 /**
- * Reverts {@link packCallers}. The callers of earlier versions are not packed: they have one frame, and stay as they are. In a profile
- * that this process has recorded, at the time `recorded`, places call helpers that were found since.
+ * Reverts {@link packCallers}. The callers of earlier versions are not packed: they have one frame, and stay as they
+ * are. In a profile that this process has recorded, at the time `recorded`, places call helpers that were found since.
  */
 export function unpackCallers(data: JsonObject, recorded: number): JsonObject {
   const unpacked: Record<string, unknown> = { ...data }

@@ -18,8 +18,8 @@ export const summarySchema = v.object({
   parent: v.nullable(token),
   type: v.picklist(unitTypes),
   /**
-   * The response was sent, the client has left, the stream has failed, the process has ended, or none of these so far. Work that is no
-   * request is complete, or it has failed.
+   * The response was sent, the client has left, the stream has failed, the process has ended, or
+   * none of these so far. Work that is no request is complete, or it has failed.
    */
   outcome: v.picklist(['complete', 'failed', 'aborted', 'stream-failed', 'crashed', 'unfinished']),
   /** 0 when there was no response. */
@@ -29,16 +29,25 @@ export const summarySchema = v.object({
   method: v.string(),
   /** Secrets in it are masked. */
   url: v.string(),
-  /** The name of the route; of work that is no request, its kind and its name: `job mail ship`. Profiles with the same one are compared. */
+  /**
+   * The name of the route; of work that is no request, its kind and its name: `job mail ship`.
+   * Profiles with the same one are compared.
+   */
   route: v.nullable(v.string()),
   controller: v.nullable(v.string()),
-  /** What the request does inside of its protocol, such as `query Books` of GraphQL; `null` if it is of none that is known. Masked. */
+  /**
+   * What the request does inside of its protocol, such as `query Books` of GraphQL; `null` if it
+   * is of none that is known. Masked.
+   */
   operation: laterText,
   /** The response's content type. */
   contentType: v.nullable(v.string()),
   /** Bytes of the response's body; `null` if they are not known. */
   size: v.optional(v.nullable(check.amount), null),
-  /** The same for each request of a client, by its IP and user agent: eight hexadecimal digits; `null` in older profiles. */
+  /**
+   * The same for each request of a client, by its IP and user agent: eight hexadecimal digits;
+   * `null` in older profiles.
+   */
   client: laterText,
   /** The use of the response in a browser, such as `document` or `empty`: `Sec-Fetch-Dest` (W3C Fetch Metadata). */
   destination: laterText,
@@ -53,8 +62,8 @@ export const summarySchema = v.object({
    */
   duration: check.amount,
   /**
-   * Whether it was the first request of its route in the process, or one of the first three of the process: code and caches
-   * were cold, so its duration says little about others. `false` in older profiles.
+   * Whether it was the first request of its route in the process, or one of the first three of the process:
+   * code and caches were cold, so its duration says little about others. `false` in older profiles.
    */
   isCold: v.optional(v.boolean(), false),
   /** Bytes of the heap of the process in use when the request ended. */

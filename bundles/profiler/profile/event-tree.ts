@@ -66,8 +66,8 @@ export const readEventTree: (profile: Profile) => EventTree = oncePerProfile(col
 })
 
 /**
- * The time of a span outside of its children and of delays, in microseconds; overlapping children count once. `more` are times of it that are
- * not between its start and its end. Delays and `more` are in milliseconds.
+ * The time of a span outside of its children and of delays, in microseconds; overlapping children count once.
+ * `more` are times of it that are not between its start and its end. Delays and `more` are in milliseconds.
  */
 export function ownTime(
   { children, duration = 0, start }: EventNode,
@@ -171,8 +171,8 @@ interface Draft extends OutlineNode {
 }
 
 /**
- * Lists what happened in a request, in its order: the event tree, and the controller, which stands for the gap between the
- * kernel's events, with what it has dispatched itself.
+ * Lists what happened in a request, in its order: the event tree, and the controller, which stands
+ * for the gap between the kernel's events, with what it has dispatched itself.
  */
 export function outlineEvents({ nodes, roots }: EventTree, controller: string): OutlineNode[] {
   const drafts = new Map<EventNode, Draft>()
@@ -242,7 +242,10 @@ function toDraft(node: EventNode): Draft {
   }
 }
 
-/** The skipped listeners. An event that was stopped before its dispatch has no calls: its dispatch has skipped all listeners. */
+/**
+ * The skipped listeners. An event that was stopped before its dispatch has no calls: its dispatch
+ * has skipped all listeners.
+ */
 function skippedBy({ children, details, hasThrown, isStopped, kind, parent }: EventNode): readonly string[] {
   if (kind === 'dispatch') return children.length === 0 ? details : []
   return (isStopped || hasThrown ? parent?.details : undefined) ?? []
@@ -318,7 +321,10 @@ const names: ReadonlyMap<string, KernelGap['name']> = new Map([
   ['kernel.finish_request kernel.terminate', 'response.send'],
 ])
 
-/** Finds the work between the events of the kernel, in their order. The controller runs after the event of its arguments. */
+/**
+ * Finds the work between the events of the kernel, in their order. The controller runs after the
+ * event of its arguments.
+ */
 export function findKernelGaps(roots: readonly EventNode[]): KernelGap[] {
   const events = roots.filter(isKernelDispatch)
   return events.flatMap((after, at) => {
@@ -354,8 +360,8 @@ export function nameHandler(profile: Profile): string {
 }
 
 /**
- * The milliseconds until the response was ready to be sent: until the last `kernel.finish_request` was over. The rest of the
- * total is spent on sending. Another server sends a stream after its last function. Otherwise it is the total.
+ * The milliseconds until the response was ready to be sent: until the last `kernel.finish_request` was over. The rest
+ * of the total is spent on sending. Another server sends a stream after its last function. Otherwise it is the total.
  */
 export function readHandledTime(profile: Profile): number {
   const { duration: total } = profile.summary

@@ -5,7 +5,10 @@ import type { Excerpt } from './schema.ts'
 
 /** One exception of a profile, on its own. */
 export interface StoredException extends Pick<RecordedException, 'name' | 'message' | 'frames'> {
-  /** Why it is in the list: empty for the first, else `Thrown later`, `Caused by`, or `Error 1 of 2` of an AggregateError. */
+  /**
+   * Why it is in the list: empty for the first, else `Thrown later`, `Caused by`, or
+   * `Error 1 of 2` of an AggregateError.
+   */
   readonly relation: string
   /** The code of the error; empty if it has none, or if the code is its name. */
   readonly code: string

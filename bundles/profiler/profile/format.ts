@@ -2,7 +2,9 @@ import type { ValueEntry, ValueTree } from '../../../lib/redact/value-tree.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
 import type { Pairs } from './schema.ts'
 
-/** Writes a whole number for people: `12,345`. What `toLocaleString` does costs a hundredth of a second the first time. */
+/**
+ * Writes a whole number for people: `12,345`. What `toLocaleString` does costs a hundredth of a second the first time.
+ */
 export function formatNumber(number: number): string {
   return String(number).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
@@ -17,7 +19,10 @@ export function capitalize(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
 
-/** Writes a measured number in two significant digits, to compare it at a glance, and from 10 on as a whole number: `0.042`, `8.2`, `236`. */
+/**
+ * Writes a measured number in two significant digits, to compare it at a glance, and from 10 on as
+ * a whole number: `0.042`, `8.2`, `236`.
+ */
 function formatMeasured(number: number): string {
   const size = Math.abs(number)
   return number.toFixed(size === 0 ? 0 : size < 0.0995 ? 3 : size < 0.995 ? 2 : size < 9.95 ? 1 : 0)
@@ -116,8 +121,8 @@ export function formatPlace({ file, line }: Pick<Caller, 'file' | 'line'>): stri
 const unreadable = /[\p{C}\p{Z}%;/?:@&=+$,#]/u
 
 /**
- * Decodes a URL for people: `/日本` instead of `/%E6%97%A5%E6%9C%AC`. Sequences that are no text, invisible characters, and
- * those with a meaning in a URL stay encoded. The result is for reading only.
+ * Decodes a URL for people: `/日本` instead of `/%E6%97%A5%E6%9C%AC`. Sequences that are no text,
+ * invisible characters, and those with a meaning in a URL stay encoded. The result is for reading only.
  */
 export function toReadableUrl(url: string): string {
   if (!url.includes('%')) return url
@@ -290,7 +295,9 @@ export class TreeViewer {
   #left: number
   readonly #isWhole: boolean
 
-  /** `isWhole`: the entries after the limit are text. Otherwise they are only counted, because another page has them. */
+  /**
+   * `isWhole`: the entries after the limit are text. Otherwise they are only counted, because another page has them.
+   */
   constructor(limit: number = entryLimit, isWhole = true) {
     this.#left = limit
     this.#isWhole = isWhole

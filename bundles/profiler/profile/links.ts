@@ -72,7 +72,10 @@ export const exportKinds = ['har', 'curl', 'trace', 'cpuprofile', 'html', 'json'
 /** A kind of export. */
 export type ExportKind = (typeof exportKinds)[number]
 
-/** Lists the kinds of files that a profile can be exported as: without samples of the CPU, there is no CPU profile, and only of a request there are forms that repeat it. */
+/**
+ * Lists the kinds of files that a profile can be exported as: without samples of the CPU, there is
+ * no CPU profile, and only of a request there are forms that repeat it.
+ */
 export function exportKindsOf({ collectors, summary }: Profile): readonly ExportKind[] {
   const { isExchange } = unitOf(summary)
   return exportKinds.filter(kind => {
@@ -91,7 +94,10 @@ export function toolbarLink(token: string): string {
   return `/_wdt/${encode(token)}`
 }
 
-/** Takes the errors of a page in the browser. Below the path of the toolbar, which the policy of the page allows already. */
+/**
+ * Takes the errors of a page in the browser. Below the path of the toolbar, which the policy of
+ * the page allows already.
+ */
 export function browserErrorsLink(token: string): string {
   return `${toolbarLink(token)}/browser-errors`
 }

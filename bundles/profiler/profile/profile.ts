@@ -14,7 +14,10 @@ declare module '../../../lib/signals.ts' {
 /** The fields of a profile that the list shows, and by which profiles are searched and sorted. Masked. */
 export type ProfileSummary = Readonly<v.InferOutput<typeof summarySchema>>
 
-/** How a request ended: the response was sent, the client has left, the stream failed, the process ended, or it has not ended. */
+/**
+ * How a request ended: the response was sent, the client has left, the stream failed, the process
+ * ended, or it has not ended.
+ */
 export type Outcome = ProfileSummary['outcome']
 
 /** One request as it is stored, as plain JSON. `docs/reference/profile.md` describes the parts of `data`. */
@@ -194,8 +197,8 @@ interface Derived {
 }
 
 /**
- * Wraps a function that derives data from the recorded data of a profile, so that it runs once per profile: a panel, the
- * menu and the rules need the same data.
+ * Wraps a function that derives data from the recorded data of a profile, so that it runs once per
+ * profile: a panel, the menu and the rules need the same data.
  */
 export function oncePerProfile<result extends object>(
   derive: (collectors: CollectorData) => result,

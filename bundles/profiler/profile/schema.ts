@@ -108,7 +108,10 @@ export function section<Entries extends v.ObjectEntries>(entries: Entries): v.Ob
   return v.fallback(schema, () => v.parse(schema, {}))
 }
 
-/** Work of one kind over the limit of what is recorded in detail: its numbers are of all of it. Times are in milliseconds. */
+/**
+ * Work of one kind over the limit of what is recorded in detail: its numbers are of all of it.
+ * Times are in milliseconds.
+ */
 export type MoreWorkData = v.InferOutput<typeof moreWorkSchema>
 
 export const moreWorkSchema = v.object({
@@ -122,7 +125,9 @@ export const moreWorkSchema = v.object({
   periods: list(v.tuple([check.amount, check.amount])),
 })
 
-/** The schema of a tree. Trees are at most as deep as their writer made them, and a profile has its own limit of depth. */
+/**
+ * The schema of a tree. Trees are at most as deep as their writer made them, and a profile has its own limit of depth.
+ */
 export const treeSchema: Schema<ValueTree> = v.object({
   /** `text`: a string. `value`: a number, a boolean, a date. `object`: an object. `note`: a value that is not shown. */
   kind: oneOf(['note', 'text', 'value', 'object']),

@@ -4,8 +4,8 @@ import { check, count, flag, indexedList, list, maybe, number, text } from './sc
 import type { SpanRow } from './span-rows.ts'
 
 /**
- * A header of the response that a listener, the controller or the kernel has changed or removed: the index of the span that has the
- * change, the name in lower case, and the values before, masked, each a line.
+ * A header of the response that a listener, the controller or the kernel has changed or removed: the index
+ * of the span that has the change, the name in lower case, and the values before, masked, each a line.
  */
 export type OldHeaderRow = [span: number, name: string, value: string]
 
@@ -43,7 +43,10 @@ export const eventsSchema = v.object({
     v.object({
       /** The event (empty for all others together), how often it was dispatched, and how often with a listener. */
       dispatches: list(v.tuple([check.text, check.amount, check.amount])),
-      /** The event, the priority and the name of a listener (all others together have no name), its calls, and their microseconds. */
+      /**
+       * The event, the priority and the name of a listener (all others together have no name), its
+       * calls, and their microseconds.
+       */
       calls: list(v.tuple([check.text, check.number, check.text, check.amount, check.amount])),
       /** The times in which at least one of these listeners ran: start and duration in milliseconds. */
       periods: list(v.tuple([check.amount, check.amount])),
@@ -51,20 +54,26 @@ export const eventsSchema = v.object({
   ),
   /** In their order. Between them, the request was at work without a pause. */
   waits: list(v.tuple([check.amount, check.amount, check.amount])),
-  /** When the application waited for the body of the request: start and duration in microseconds. Absent below a millisecond. */
+  /**
+   * When the application waited for the body of the request: start and duration in microseconds.
+   * Absent below a millisecond.
+   */
   received: maybe(v.tuple([check.amount, check.amount])),
-  /** When the response waited for its client to read: starts and durations in microseconds. Absent without such a time of a millisecond. */
+  /**
+   * When the response waited for its client to read: starts and durations in microseconds. Absent
+   * without such a time of a millisecond.
+   */
   drains: maybe(list(v.tuple([check.amount, check.amount]))),
   /** Whether the process handled other main requests at the same time. */
   isShared: flag,
   /**
-   * Where the functions of another framework were registered, by the index of their span: file, as seen from the application, and
-   * line. Present if a framework was seen.
+   * Where the functions of another framework were registered, by the index of their span: file, as
+   * seen from the application, and line. Present if a framework was seen.
    */
   places: maybe(list(v.tuple([check.amount, check.text]))),
   /**
-   * The headers of the response that were changed or removed, in the order of the changes: the index of the span with the change, the
-   * name, and the values before, masked, each a line. Absent without any.
+   * The headers of the response that were changed or removed, in the order of the changes: the index of
+   * the span with the change, the name, and the values before, masked, each a line. Absent without any.
    */
   oldHeaders: maybe(list(v.tuple([check.amount, check.text, check.text]))),
 })
@@ -77,7 +86,10 @@ export const eventsProcessSchema = v.object({
       priority: number,
       /** Where it was registered: file, as seen from the application, and line. */
       site: maybe(check.text),
-      /** The bundle of this package that has registered it, such as `framework`; absent of a listener of the application. */
+      /**
+       * The bundle of this package that has registered it, such as `framework`; absent of a
+       * listener of the application.
+       */
       bundle: maybe(check.text),
     }),
   ),

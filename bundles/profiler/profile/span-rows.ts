@@ -7,8 +7,8 @@ export const SpanFlag = { Stopped: 1, Threw: 2 } as const
  */
 export type SpanRow = [
   /**
-   * `null` for a dispatch; for a call, the listener's priority; `request` for a sub-request. Of another framework, `phase` stands for
-   * a dispatch, and `function` for a call.
+   * `null` for a dispatch; for a call, the listener's priority; `request` for a sub-request. Of
+   * another framework, `phase` stands for a dispatch, and `function` for a call.
    */
   mark: null | number | 'request' | 'phase' | 'function',
   /** The event; the listener; the token of the sub-request; the phase; the function. */
@@ -30,7 +30,7 @@ export type SpanRow = [
 ]
 
 /**
- * A time between two recorded moments of a request in which the event loop has turned, and how long the loop has waited in
- * it: for timers, sockets and other threads. Whole microseconds, the start from that of the request.
+ * A time between two recorded moments of a request in which the event loop has turned, and how long the loop has
+ * waited in it: for timers, sockets and other threads. Whole microseconds, the start from that of the request.
  */
 export type WaitRow = [start: number, duration: number, idle: number]

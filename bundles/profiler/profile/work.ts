@@ -6,8 +6,8 @@ import type { MoreWorkData } from './schema.ts'
 export const syncCallLimit = 200
 
 /**
- * A piece of work that a request has started, such as a query, an HTTP client call or the rendering of a template. Times are in
- * milliseconds since the request began.
+ * A piece of work that a request has started, such as a query, an HTTP client call or the
+ * rendering of a template. Times are in milliseconds since the request began.
  */
 export interface Work {
   /** The line of it on the timeline. */
@@ -78,7 +78,10 @@ function sumCalled({ called, profile, summary }: CalledRequest, field: WorkField
 
 type WorkField = (typeof workFields)[number]
 
-/** The queries and calls of a request and its sub-requests, whatever they are for: a loop may ask a cache or an API instead. */
+/**
+ * The queries and calls of a request and its sub-requests, whatever they are for: a loop may ask a
+ * cache or an API instead.
+ */
 export function countAllCalls(profile: Profile): number {
   return workFields.reduce((sum, field) => (field === 'queryTime' ? sum : sum + sumWithin(profile, field)), 0)
 }
@@ -138,8 +141,8 @@ interface WorkTimes {
 }
 
 /**
- * The periods in which the event loop ran no callback, in milliseconds since the request began: it was blocked, or garbage was collected.
- * When awaited work ended within one of them is not known.
+ * The periods in which the event loop ran no callback, in milliseconds since the request began: it
+ * was blocked, or garbage was collected. When awaited work ended within one of them is not known.
  */
 export const readStops: (profile: Pick<Profile, 'collectors'>) => readonly Period[] = oncePerProfile(({ memory }) =>
   stopsOf(memory),
@@ -172,7 +175,9 @@ export function stoppedTime(work: WorkTimes, stops: readonly Period[]): number {
   return stops.length === 0 ? 0 : totalOf(overlapPeriods([periodOf(work)], stops))
 }
 
-/** Its own milliseconds: those in which a piece of work was at work, or waited for an answer. 0 while it is not over. */
+/**
+ * Its own milliseconds: those in which a piece of work was at work, or waited for an answer. 0 while it is not over.
+ */
 export function workTime({ end, start, stopped = 0 }: WorkTimes): number {
   return end === undefined ? 0 : Math.max(0, end - start - stopped)
 }

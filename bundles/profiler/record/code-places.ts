@@ -65,8 +65,9 @@ export class ListenerSites {
 export type FindRunning = (trace: Trace) => Caller | undefined
 
 /**
- * Creates the search for the callers that no stack names: a library that works with timers, events or promises of its own is called
- * by the function of another framework or the listener that runs for the request, or else by its controller.
+ * Creates the search for the callers that no stack names: a library that works with timers, events
+ * or promises of its own is called by the function of another framework or the listener that runs
+ * for the request, or else by its controller.
  */
 export function createRunningSearch(
   thrown: Pick<ThrownFrames, 'findDefinition'>,

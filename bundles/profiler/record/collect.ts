@@ -39,7 +39,9 @@ export interface ProfileCollector extends Collector<Trace> {
   hasWorked?(trace: Trace, since: number): boolean
   /** The times of a main request, known so far, in which the event loop ran no callback. */
   findStops?(trace: Trace): readonly Period[]
-  /** The times of a request and its sub-requests for the header `server-timing`, without the stops of the event loop. */
+  /**
+   * The times of a request and its sub-requests for the header `server-timing`, without the stops of the event loop.
+   */
   measure?(traces: readonly Trace[], stopsOf: (trace: Trace) => readonly Period[]): readonly Metric[]
 }
 
@@ -171,8 +173,8 @@ export function routeNameOf(trace: Trace, redactor: Redactor): string | null {
 }
 
 /**
- * Texts that many summaries have. A summary stays in memory as long as its profile is stored, and a text that is a part of another one, such
- * as that of a head, keeps all of it.
+ * Texts that many summaries have. A summary stays in memory as long as its profile is stored, and
+ * a text that is a part of another one, such as that of a head, keeps all of it.
  */
 const repeated = new TextMemo<string>(500, 500)
 
@@ -260,9 +262,9 @@ function serialize(profile: ProfileDocument, redactor: Redactor): SerializedProf
 }
 
 /**
- * Writes the Server-Timing header (W3C Server Timing): where the time of a request went, in milliseconds, as far as it
- * is known when the response is built. The time of the controller includes its templates, queries and HTTP client calls.
- * `profile` is the token: scripts of the same origin can read it without a patch of `fetch`.
+ * Writes the Server-Timing header (W3C Server Timing): where the time of a request went, in milliseconds, as
+ * far as it is known when the response is built. The time of the controller includes its templates, queries and
+ * HTTP client calls. `profile` is the token: scripts of the same origin can read it without a patch of `fetch`.
  */
 export function toServerTiming(trace: Trace, collectors: readonly ProfileCollector[]): string {
   const total = trace.elapsed()

@@ -38,7 +38,10 @@ export function createCopier(redactor: Redactor): MaskingCopier {
 const ownTiming =
   /^profile;desc="(?:[\da-f]{6}){1,2}"(?:, method;desc="[A-Z]{1,20}"|, (?:total|kernel|ctrl|tpl|http);desc="[A-Z][A-Za-z ]{1,30}";dur=[\d.]{1,16})+$/
 
-/** The id that a request gets by default. It has no form of a secret, and the values of variables are looked for in the whole profile. */
+/**
+ * The id that a request gets by default. It has no form of a secret, and the values of variables
+ * are looked for in the whole profile.
+ */
 const ownId = /^[\da-f]{32}$/
 
 /**
@@ -146,9 +149,9 @@ const fieldLimit = 1000
 const contentBounds: CopyBounds = { depth: 20, entries: 5000, text: 16_384, total: contentLimit }
 
 /**
- * Copies contents of responses and of HTTP client calls for profiles, masked and within bounds. Masking a page takes
- * longer than recording all the rest of a request, so it may take 2 % of the time: a load test gets the types and sizes of
- * most contents, a developer gets all contents.
+ * Copies contents of responses and of HTTP client calls for profiles, masked and within bounds.
+ * Masking a page takes longer than recording all the rest of a request, so it may take 2 % of the
+ * time: a load test gets the types and sizes of most contents, a developer gets all contents.
  */
 export class ContentCopier {
   readonly #redactor: Redactor
@@ -252,7 +255,10 @@ export function isText(type: string): boolean {
   return isOther || isStream(type) || isJsonType(type) || isForm(type)
 }
 
-/** Whether content of a media type has values of JSON, line by line: events, the parts of a GraphQL result, or JSON lines. */
+/**
+ * Whether content of a media type has values of JSON, line by line: events, the parts of a GraphQL
+ * result, or JSON lines.
+ */
 function isStream(type: string): boolean {
   return /^(?:text\/event-stream|multipart\/mixed|application\/(?:x-ndjson|jsonl))$/.test(type)
 }

@@ -148,7 +148,10 @@ export class EventTrace {
     return this.#toMicroseconds(now)
   }
 
-  /** Records activity of the request at a time by `performance.now()`. Since its activity before, the loop may have waited. */
+  /**
+   * Records activity of the request at a time by `performance.now()`. Since its activity before,
+   * the loop may have waited.
+   */
   note(now: number): void {
     noteActivity(now, this.#actor)
     if (now - this.#latest >= leastPause && this.#turn !== eventLoop.turn) this.#addWait(now)
@@ -512,7 +515,8 @@ export class AttributeWatch {
     const attributes = this.#attributes
     if (attributes.size > attributeLimit) return undefined
     this.#same = 0
-    // Reads no attribute by its name: that would be a read of the application. An iterator costs an array for each attribute.
+    // Reads no attribute by its name: that would be a read of the application. An iterator costs
+    // an array for each attribute.
     attributes.forEach(this.#compare)
     const [same, names, values] = [this.#same, this.#names, this.#values]
     if (same === attributes.size && same === names.length) return undefined

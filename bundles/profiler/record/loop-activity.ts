@@ -15,7 +15,10 @@ export interface Gap {
   readonly end: number
   /** Milliseconds in which the event loop has waited. */
   readonly idle: number
-  /** The token of the main request that was active before and after it, which blocked the event loop; empty when it is not known. */
+  /**
+   * The token of the main request that was active before and after it, which blocked the event
+   * loop; empty when it is not known.
+   */
   readonly by: string
   /** Whether both were in the same turn of the event loop: all of the time is its own work. */
   readonly isOwn: boolean
@@ -31,8 +34,8 @@ export interface Actor {
 }
 
 /**
- * What is known of the event loop at the latest activity. There is one event loop in the process. The numbers of the loop
- * are read after a pause only: in a shorter time the loop cannot have waited for long.
+ * What is known of the event loop at the latest activity. There is one event loop in the process. The
+ * numbers of the loop are read after a pause only: in a shorter time the loop cannot have waited for long.
  */
 export const eventLoop = {
   /** Milliseconds that it has waited since it started: for timers, sockets and other threads. */
@@ -49,7 +52,10 @@ const gaps: Gap[] = []
 let latest = 0
 let latestToken = ''
 
-/** The functions of frameworks, as contexts of what they start. While callbacks are not followed, there is none: it makes each `await` slower on Node 20. */
+/**
+ * The functions of frameworks, as contexts of what they start. While callbacks are not followed,
+ * there is none: it makes each `await` slower on Node 20.
+ */
 const functions = new AsyncLocalStorage<object | undefined>()
 const findFunction = () => functions.getStore()
 
@@ -99,8 +105,8 @@ function noteEnd(): void {
 }
 
 /**
- * The begins and ends of so many callbacks are activity of the request in whose context they run: of the first callbacks of a process, and
- * of those after a block without a known owner. It would be a cost of each callback.
+ * The begins and ends of so many callbacks are activity of the request in whose context they run: of the first
+ * callbacks of a process, and of those after a block without a known owner. It would be a cost of each callback.
  */
 const callbackLimit = 10_000
 
@@ -139,7 +145,10 @@ export function ignoreCallbacks(): void {
   functions.disable()
 }
 
-/** The rest of the running code is that of a function of a framework, until the returned function is called; `undefined` if callbacks are not followed. */
+/**
+ * The rest of the running code is that of a function of a framework, until the returned function
+ * is called; `undefined` if callbacks are not followed.
+ */
 export function enterFunction(code: object): (() => void) | undefined {
   if (!isFollowing) return undefined
   const outer = functions.getStore()
@@ -189,8 +198,8 @@ export function readIdleTime(): number {
 }
 
 /**
- * Finds the gaps between a time and now in which the event loop was blocked; since that time it has waited for `idle` milliseconds.
- * A callback mostly follows a wait, so that a gap with both begins with the wait.
+ * Finds the gaps between a time and now in which the event loop was blocked; since that time it has waited
+ * for `idle` milliseconds. A callback mostly follows a wait, so that a gap with both begins with the wait.
  */
 export function findBlocks(from: number, now: number, idle: number): Gap[] {
   if (ended !== undefined) noteEnd()

@@ -12,15 +12,18 @@ import { RegistrationLines } from './registration-lines.ts'
 import { type Trace, TracePart } from './trace.ts'
 
 /**
- * The pattern by which a request is counted. Without a route, or where a wildcard is all of its pattern, it is the path: paths that
- * differ in numbers and ids only are one.
+ * The pattern by which a request is counted. Without a route, or where a wildcard is all of its
+ * pattern, it is the path: paths that differ in numbers and ids only are one.
  */
 export function routePatternOf(route: Pick<FrameworkRoute, 'pattern'> | undefined, path: string): string {
   if (route !== undefined && !isWildcard(route.pattern)) return route.pattern
   return path.replace(/\/(?:\d+|[\da-f]{8}-[\da-f-]{27}|[\da-f]{24,})(?=\/|$)/gi, '/*')
 }
 
-/** Whether a pattern matches all paths: `*`, `/{*splat}`, `/{rest*}`, `/**:name`, `(.*)`, `/:page(.*)`, or `/^\/(?!api).+$/i`. */
+/**
+ * Whether a pattern matches all paths: `*`, `/{*splat}`, `/{rest*}`, `/**:name`, `(.*)`,
+ * `/:page(.*)`, or `/^\/(?!api).+$/i`.
+ */
 function isWildcard(pattern: string): boolean {
   if (!/\*|\.\+/.test(pattern)) return false
   const rest = pattern.replace(
@@ -53,9 +56,9 @@ const rowLimit = 1000
 const handlerLimit = 1100
 
 /**
- * Records the route of a framework, and the functions that it calls, as events record their listeners: a phase stands for an event. A
- * call lasts until the next one begins, so that each moment belongs to one function. What a function does after those behind it is a second call;
- * if these are not done, so is what they do after it.
+ * Records the route of a framework, and the functions that it calls, as events record their listeners: a phase
+ * stands for an event. A call lasts until the next one begins, so that each moment belongs to one function. What
+ * a function does after those behind it is a second call; if these are not done, so is what they do after it.
  */
 export class MiddlewareTrace implements FrameworkWork {
   readonly #trace: Trace
@@ -78,7 +81,9 @@ export class MiddlewareTrace implements FrameworkWork {
   #endMore: (() => void) | undefined
   /** The route; `undefined` if the framework has none. */
   route: FrameworkRoute | undefined
-  /** The parameters of the path that any function has seen: a router that is mounted below a path does not pass them on. */
+  /**
+   * The parameters of the path that any function has seen: a router that is mounted below a path does not pass them on.
+   */
   readonly parameters: Record<string, unknown> = {}
   /** The name of the handler, if the function of the route is that of the framework. */
   handler = ''

@@ -9,7 +9,10 @@ const counterLimit = 500
 /** The span of a dispatch that is not recorded. */
 export const ignoredSpan: TraceSpan = { end() {} }
 
-/** Counts and times the dispatches without room, and the calls of their listeners. Times are in milliseconds since the request began. */
+/**
+ * Counts and times the dispatches without room, and the calls of their listeners. Times are in
+ * milliseconds since the request began.
+ */
 export class MoreEvents {
   readonly #now: () => number
   readonly #time = new MoreWorkCounter()

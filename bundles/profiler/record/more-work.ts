@@ -5,7 +5,10 @@ import type { Period } from '../profile/work.ts'
 /** More periods are added to the last one: their sum stays right. */
 const periodLimit = 5000
 
-/** Counts and times work over the limit of what is recorded in detail. Times are in milliseconds since the request began. */
+/**
+ * Counts and times work over the limit of what is recorded in detail. Times are in milliseconds
+ * since the request began.
+ */
 export class MoreWorkCounter {
   /** When the last piece of work ended. */
   latest = Number.NEGATIVE_INFINITY

@@ -28,13 +28,11 @@ import {
 /*
  * The way of a profile to the disk. Each step has one verb:
  *
- * begin, finish, terminate   RequestRecorder → Profiler     the trace of a request, which subjects fill
- * collect                    Profiler → ProfileMaker        the collectors make the data of the profile
- * schedule, store            ProfileMaker                   later, when other requests are answered: the profile as text
- * append                     ProfileMaker → ProfileStorage  from now on, `find` and `search` know it
- * add                        BaseProfileStorage → queue     the profiles that wait, and the index in memory
- * write                      queue → segment, or Redis      in groups
- * settle                     queue → index                  the place in the file replaces the text in memory
+ * begin, finish, terminate RequestRecorder → Profiler the trace of a request, which subjects fill collect
+ * Profiler → ProfileMaker the collectors make the data of the profile schedule, store ProfileMaker later, when
+ * other requests are answered: the profile as text append ProfileMaker → ProfileStorage from now on, `find`
+ * and `search` know it add BaseProfileStorage → queue the profiles that wait, and the index in memory write
+ * queue → segment, or Redis in groups settle queue → index the place in the file replaces the text in memory
  *
  * Late work and errors of the page amend a profile: it is found, changed, and appended again.
  */
@@ -57,8 +55,8 @@ interface ProfilerServices extends ProfileMakerServices {
 }
 
 /**
- * Called before a main request is traced, with its token and the number of other requests in flight. If the request is sampled,
- * returns a function that is called with its trace.
+ * Called before a main request is traced, with its token and the number of other requests in
+ * flight. If the request is sampled, returns a function that is called with its trace.
  */
 export type SampleStart = (request: Request, token: string, others: number) => ((trace: Trace) => void) | undefined
 
@@ -71,13 +69,16 @@ interface ExchangeEnd extends ResponseEnd {
 /** The first main requests of a process load code that all share. */
 const coldRequests = 3
 
-/** Milliseconds from an uncaught exception that the application takes to the exit that it may cause: open requests are answered first. */
+/**
+ * Milliseconds from an uncaught exception that the application takes to the exit that it may
+ * cause: open requests are answered first.
+ */
 const exitLimit = 30_000
 
 /**
- * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `terminate` it when the response
- * was sent. The `ProfileMaker` then stores the profiles of the traces. `RequestRecorder` makes these calls; listeners and
- * watches add to the trace that `find` gives them.
+ * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `terminate`
+ * it when the response was sent. The `ProfileMaker` then stores the profiles of the traces.
+ * `RequestRecorder` makes these calls; listeners and watches add to the trace that `find` gives them.
  */
 export class Profiler {
   readonly #services: ProfilerServices
@@ -177,8 +178,8 @@ export class Profiler {
   }
 
   /**
-   * Called when a request is handled. A sub-request is complete: it is collected now, while its response exists. A stream
-   * of events may stay open for hours: its profile is stored now, and again at the end.
+   * Called when a request is handled. A sub-request is complete: it is collected now, while its response
+   * exists. A stream of events may stay open for hours: its profile is stored now, and again at the end.
    */
   finish(trace: Trace): void {
     trace.duration = trace.elapsed()
@@ -217,7 +218,10 @@ export class Profiler {
     this.#maker.forget(trace.token)
   }
 
-  /** Called when work that is no request has ended. Its profile is stored in the background, also if a crash has stored it already. */
+  /**
+   * Called when work that is no request has ended. Its profile is stored in the background, also
+   * if a crash has stored it already.
+   */
   end(trace: Trace, outcome: 'complete' | 'failed'): void {
     removeFrom(this.#inFlight, trace)
     if (this.#culprits.includes(trace)) this.#culprits = []
@@ -256,8 +260,9 @@ export class Profiler {
   }
 
   /**
-   * Called for an uncaught exception or an unhandled rejection in the work of `culprit`, whose response may have been sent. If the
-   * application does not take it, the process ends now: stores all requests in flight before it returns. Never throws.
+   * Called for an uncaught exception or an unhandled rejection in the work of `culprit`, whose
+   * response may have been sent. If the application does not take it, the process ends now: stores
+   * all requests in flight before it returns. Never throws.
    */
   crash(error: unknown, culprit: Request | undefined, isTaken: boolean): void {
     this.#culprits = withAncestors(this.find(culprit))
@@ -269,7 +274,10 @@ export class Profiler {
     this.#services.storage.flushNow()
   }
 
-  /** Called when the process exits. Stores the requests that are not stored yet, also those in flight, before it returns. Never throws. */
+  /**
+   * Called when the process exits. Stores the requests that are not stored yet, also those in
+   * flight, before it returns. Never throws.
+   */
   exit(code: number): void {
     if (code !== 0) this.#storeCulprits()
     for (const main of this.unstored) if (!main.isStored) this.#maker.storeCrashed(main, [])
@@ -382,8 +390,8 @@ class ProfileMaker {
   }
 
   /**
-   * Stores an ended main request with its sub-requests two turns of the event loop later: other requests are answered first,
-   * and by then Node has reported the runs of the garbage collector.
+   * Stores an ended main request with its sub-requests two turns of the event loop later: other
+   * requests are answered first, and by then Node has reported the runs of the garbage collector.
    */
   schedule(main: Trace): void {
     this.#ended.push(main)
@@ -446,7 +454,9 @@ class ProfileMaker {
     void this.#update(trace)
   })
 
-  /** Resolves when the profile of a token is stored, at once when none is expected, and after one second in any case. */
+  /**
+   * Resolves when the profile of a token is stored, at once when none is expected, and after one second in any case.
+   */
   whenStored(token: string): Promise<void> {
     return this.#pending.wait(token, waitLimit)
   }

@@ -33,17 +33,20 @@ export type RecordedProcess = Pick<
 export type RecordedApplication = RecordedProcess & Declaring
 
 /**
- * What a subject records, in the order in which its functions are called. They are called once for each application. A function
- * that starts to observe returns the functions that stop it. `subjects/recorded.ts` lists the subjects.
+ * What a subject records, in the order in which its functions are called. They are called once for each application.
+ * A function that starts to observe returns the functions that stop it. `subjects/recorded.ts` lists the subjects.
  */
 export interface RecordedSubject {
-  /** Called when the process starts: for what no request starts, and for what bundles log or print while they are registered. */
+  /**
+   * Called when the process starts: for what no request starts, and for what bundles log or print
+   * while they are registered.
+   */
   observeProcess?(process: RecordedProcess, services: ProcessServices): readonly Stop[]
   /** Returns a view that renders as this one does, and records it. */
   traceView?(view: View, findTrace: FindTrace): View
   /**
-   * Creates its collectors: they make the parts of a profile, counts of its summary, and entries of the header `server-timing`.
-   * The names of the parts are those of `subjects/schemas.ts`.
+   * Creates its collectors: they make the parts of a profile, counts of its summary, and entries
+   * of the header `server-timing`. The names of the parts are those of `subjects/schemas.ts`.
    */
   createCollectors(app: RecordedApplication, services: CollectorServices): readonly ProfileCollector[]
   /** Called when the bundle is registered: for what requests do. */

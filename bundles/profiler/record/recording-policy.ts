@@ -77,7 +77,10 @@ export class RecordingPolicy {
   }
 }
 
-/** Whether the server made a mistake. An exception of status 404 is one of the client; a stream may fail after status 200. */
+/**
+ * Whether the server made a mistake. An exception of status 404 is one of the client; a stream may
+ * fail after status 200.
+ */
 function hasError({ response, thrown }: Trace): boolean {
   const status = response?.status ?? 0
   return status >= 500 || (thrown.length > 0 && status < 400)

@@ -41,8 +41,8 @@ interface RecordingParts {
 }
 
 /**
- * Assembles everything that records the requests of any server: the profiler, the watches of the process, and the collectors
- * that read the traces. `traceKernel` and `recordServers` report the requests.
+ * Assembles everything that records the requests of any server: the profiler, the watches of the process,
+ * and the collectors that read the traces. `traceKernel` and `recordServers` report the requests.
  */
 export class Recording {
   readonly profiler: Profiler
@@ -120,8 +120,8 @@ export class Recording {
   }
 
   /**
-   * Adds the profiler's collectors, and the watches that run while requests are handled. `more` are collectors that the bundle has
-   * created. The returned function adds the watches of libraries, when the application has started.
+   * Adds the profiler's collectors, and the watches that run while requests are handled. `more` are collectors that
+   * the bundle has created. The returned function adds the watches of libraries, when the application has started.
    */
   register(app: RecordedApplication): () => void {
     const { profiler, findTrace, sites } = this

@@ -11,9 +11,9 @@ import {
 export type RegistrationFrame = FrameLocation & Pick<CodePlace, 'line' | 'column'>
 
 /**
- * Knows the lines by which functions are registered. A line is that of a helper if several lines have called it, and none of them has
- * called another one: each call of `get(path, handler)` leads to its one line. What registers several routes, such as a function that creates
- * a router, is called once for all of them.
+ * Knows the lines by which functions are registered. A line is that of a helper if several lines have called
+ * it, and none of them has called another one: each call of `get(path, handler)` leads to its one line. What
+ * registers several routes, such as a function that creates a router, is called once for all of them.
  */
 export class RegistrationLines {
   readonly #take: () => readonly object[]

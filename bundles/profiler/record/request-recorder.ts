@@ -33,7 +33,10 @@ import type { Profiler } from './profiler.ts'
 import type { Recording } from './recording.ts'
 import type { Trace } from './trace.ts'
 
-/** Lets a kernel report its events and renders to a recording: returns its services with a dispatcher and a view that do so. */
+/**
+ * Lets a kernel report its events and renders to a recording: returns its services with a
+ * dispatcher and a view that do so.
+ */
 export function traceKernel(foundation: Foundation, { findTrace, profiler, sites }: Recording): Foundation {
   const { context, directory } = foundation
   const recorder = new RequestRecorder({ profiler, context, sites, directory })

@@ -7,7 +7,10 @@ import type { Outcome, ProfileSummary } from '../profile/profile.ts'
 import type { UnitType } from '../profile/units.ts'
 import { EventTrace } from './event-trace.ts'
 
-/** The most errors of one request that are recorded. If listeners replace an error, each of its replacements is recorded, too. */
+/**
+ * The most errors of one request that are recorded. If listeners replace an error, each of its
+ * replacements is recorded, too.
+ */
 const thrownLimit = 10
 
 /** Microseconds: a shorter time is that of the system. */
@@ -71,11 +74,14 @@ export class Trace implements CollectedRequest {
   readonly skipped: unknown[] = []
   /** Whether its profile was stored; later work updates it. */
   isStored = false
-  /** Milliseconds until `kernel.terminate`, or the last function of another framework, was over; later work is late work. Only of a main request. */
+  /**
+   * Milliseconds until `kernel.terminate`, or the last function of another framework, was over;
+   * later work is late work. Only of a main request.
+   */
   endedAt: number | undefined
   /**
-   * Milliseconds until the first recorded moment after the client had left, while the request was handled or answered. If the response was
-   * sent, it is no fact. Only of a main request.
+   * Milliseconds until the first recorded moment after the client had left, while the request was
+   * handled or answered. If the response was sent, it is no fact. Only of a main request.
    */
   leftAt: number | undefined
   /** Called for each recorded piece of late work; only of a main request. */
@@ -118,7 +124,10 @@ export class Trace implements CollectedRequest {
     return this.thrown.at(-1)
   }
 
-  /** Records a thrown value, once. After the end of the request it is late work: but what ends because its client has left mostly fails. */
+  /**
+   * Records a thrown value, once. After the end of the request it is late work: but what ends
+   * because its client has left mostly fails.
+   */
   addThrown(error: unknown, isLate = this.main.endedAt !== undefined && this.main.outcome !== 'aborted'): void {
     if (this.thrown.length === thrownLimit || this.thrown.includes(error)) return
     this.thrown.push(error)
@@ -149,7 +158,10 @@ export class Trace implements CollectedRequest {
     this.main.onLate?.(this)
   }
 
-  /** Milliseconds since its start. Only the request's own work calls it: the call is recorded as activity of the request. */
+  /**
+   * Milliseconds since its start. Only the request's own work calls it: the call is recorded as
+   * activity of the request.
+   */
   elapsed(): number {
     const now = readClock()
     this.events.note(now)

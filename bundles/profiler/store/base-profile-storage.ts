@@ -97,8 +97,8 @@ const tailInterval = 200
 const changeLimit = 20
 
 /**
- * What all storages have in common: the order of changes and of pins, the wait for another process, the search in the known
- * summaries, the listeners, and the bounds of each wait.
+ * What all storages have in common: the order of changes and of pins, the wait for another
+ * process, the search in the known summaries, the listeners, and the bounds of each wait.
  */
 export abstract class BaseProfileStorage<Found extends FoundProfile> implements ProfileStorage {
   protected readonly report: ReportProblem
@@ -218,7 +218,9 @@ export abstract class BaseProfileStorage<Found extends FoundProfile> implements 
     await this.#closed
   }
 
-  /** A new listener gets no profiles of other processes that were appended before this time, in milliseconds since 1970. */
+  /**
+   * A new listener gets no profiles of other processes that were appended before this time, in milliseconds since 1970.
+   */
   protected get tailStart(): number {
     return 0
   }
@@ -380,7 +382,9 @@ function compareBy({ direction, field }: NonNullable<ProfileQuery['sort']>): Com
   }
 }
 
-/** Selects the first items in the order of their summaries. Sorting all of 100,000 would take longer than a search may. */
+/**
+ * Selects the first items in the order of their summaries. Sorting all of 100,000 would take longer than a search may.
+ */
 export function selectSorted<item>(
   items: readonly item[],
   summaryOf: (item: item) => ProfileSummary,

@@ -284,7 +284,10 @@ interface WriteQueueOptions {
   readonly onDrop: (reason: string, error: unknown) => void
 }
 
-/** Milliseconds between two groups, and until the next attempt after a write failed. Under load, one write takes all profiles of a pause. */
+/**
+ * Milliseconds between two groups, and until the next attempt after a write failed. Under load,
+ * one write takes all profiles of a pause.
+ */
 const pauses = { group: 50, failure: 1000 } as const
 
 /**
@@ -348,7 +351,10 @@ class WriteQueue extends ProfileQueue {
     }
   }
 
-  /** Drops the profiles that wait, and ends the current segments. Returns the latest time at which a segment of this process was begun. */
+  /**
+   * Drops the profiles that wait, and ends the current segments. Returns the latest time at which
+   * a segment of this process was begun.
+   */
   discard(): number {
     for (const item of this.#waiting.splice(0)) this.#settle(item)
     const end = Math.max(...this.#options.writers.map(writer => writer.leave()))
@@ -404,7 +410,10 @@ class WriteQueue extends ProfileQueue {
     }
   }
 
-  /** Settles an item, once: flushNow() does not wait for a write that has begun, so two writes may end with the same item. */
+  /**
+   * Settles an item, once: flushNow() does not wait for a write that has begun, so two writes may
+   * end with the same item.
+   */
   #settle(item: QueueItem | undefined, place?: Place): void {
     if (item === undefined || item.isSettled) return
     item.isSettled = true

@@ -59,9 +59,9 @@ export async function writeAll(file: OpenFile, bytes: Buffer): Promise<void> {
 }
 
 /**
- * Whether the store reads a file: a regular one of this user. Files of root, and of the owner of their folder, are read if other users
- * cannot write them: root looks into the store of a service, and some file systems give all files one owner. Without users, as on
- * Windows, each file is read.
+ * Whether the store reads a file: a regular one of this user. Files of root, and of the owner of
+ * their folder, are read if other users cannot write them: root looks into the store of a service,
+ * and some file systems give all files one owner. Without users, as on Windows, each file is read.
  */
 export async function isTrusted(fileSystem: Pick<FileSystem, 'lstat'>, file: string, state: Stats): Promise<boolean> {
   if (!state.isFile()) return false

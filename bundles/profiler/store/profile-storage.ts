@@ -15,7 +15,9 @@ export interface StoredProfile {
   readonly isPinned: boolean
 }
 
-/** Makes the newer version of a stored profile; `undefined` when nothing changes. It must not change the profile itself. */
+/**
+ * Makes the newer version of a stored profile; `undefined` when nothing changes. It must not change the profile itself.
+ */
 export type ProfileChange = (profile: Profile) => SerializedProfile | undefined
 
 /** The fields of a summary that all profiles have. */
@@ -76,7 +78,10 @@ export interface StoreLimits {
   readonly age: number
 }
 
-/** Messages may take a tenth of what is stored, so that chatty sockets push out no requests. `limits` are those of a storage, or of a part of it. */
+/**
+ * Messages may take a tenth of what is stored, so that chatty sockets push out no requests.
+ * `limits` are those of a storage, or of a part of it.
+ */
 export function limitMessages<Limits extends { readonly bytes: number }>(limits: Limits): Limits {
   const tenths = Object.entries(limits).map(([name, limit]) => [name, name === 'age' ? limit : Math.ceil(limit / 10)])
   // The same fields with other numbers.
@@ -90,11 +95,14 @@ export const defaultLimits: StoreLimits = { bytes: 200_000_000, count: 10_000, a
 export const readLimit = 100_000
 
 /**
- * Stores profiles within limits. No method throws or rejects because of the state of the disk: a damaged profile is treated
- * as missing. Processes that use the same storage see one list.
+ * Stores profiles within limits. No method throws or rejects because of the state of the disk: a
+ * damaged profile is treated as missing. Processes that use the same storage see one list.
  */
 export interface ProfileStorage {
-  /** Whether several machines use it: then tokens have 12 digits instead of 6, and profiles have the name of their machine. */
+  /**
+   * Whether several machines use it: then tokens have 12 digits instead of 6, and profiles have
+   * the name of their machine.
+   */
   readonly isShared?: boolean
   /**
    * Stores a profile, or a newer version of a profile that this process has appended: the newer version takes the

@@ -16,9 +16,10 @@ import {
 } from './file-system.ts'
 
 /*
- * A segment is two files that one process appends to: `<time>-<pid>-<random>.jsonl` has a line for each profile, and a line
- * for the facts of the process wherever they differ from the facts before. `….index` has a line for each profile: its summary,
- * and where the profile and its facts are. Messages are in segments of their own, `<time>-<pid>-<random>-messages.jsonl`.
+ * A segment is two files that one process appends to: `<time>-<pid>-<random>.jsonl` has a line for
+ * each profile, and a line for the facts of the process wherever they differ from the facts
+ * before. `….index` has a line for each profile: its summary, and where the profile and its facts
+ * are. Messages are in segments of their own, `<time>-<pid>-<random>-messages.jsonl`.
  */
 
 /** The functions that parse stored profiles. */
@@ -112,11 +113,16 @@ export interface IndexLine {
   readonly profile: Span
   readonly facts: Span
   readonly summary: ProfileSummary
-  /** The id of the store that appended the first version of the profile; absent if it is the store that writes the segment. */
+  /**
+   * The id of the store that appended the first version of the profile; absent if it is the store
+   * that writes the segment.
+   */
   readonly writer?: string | undefined
 }
 
-/** Formats a line of an index, with its end. Two names in the file differ: `kept` is `time`, and `record` is `profile`. */
+/**
+ * Formats a line of an index, with its end. Two names in the file differ: `kept` is `time`, and `record` is `profile`.
+ */
 function formatIndexLine(
   { facts, profile, time, writer }: Omit<IndexLine, 'summary'>,
   version: WaitingProfile,
@@ -320,8 +326,8 @@ export class SegmentWriter {
   }
 
   /**
-   * Ends the current segment: further items go to a new segment, which is begun after the time `until`. Returns the latest time at which a segment was
-   * begun.
+   * Ends the current segment: further items go to a new segment, which is begun after the time
+   * `until`. Returns the latest time at which a segment was begun.
    */
   leave(until: number = this.#lastTime + 1): number {
     this.#lastTime = Math.max(this.#lastTime, until)

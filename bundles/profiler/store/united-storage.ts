@@ -47,11 +47,12 @@ const lookInterval = 1000
 const newLimit = 100
 
 /**
- * The profiles of several programs as one list. What this program records goes to its own storage; a pin goes to the storage that
- * has the profile.
+ * The profiles of several programs as one list. What this program records goes to its own storage;
+ * a pin goes to the storage that has the profile.
  *
- * Two storages may have a token of six digits. Only the first one shows it as it is: the others show the id of the program before it,
- * so that each link leads to one profile. A profile that two storages have is shown once: folders of programs are copied.
+ * Two storages may have a token of six digits. Only the first one shows it as it is: the others
+ * show the id of the program before it, so that each link leads to one profile. A profile that two
+ * storages have is shown once: folders of programs are copied.
  */
 export class UnitedStorage implements ProfileStorage, OtherPrograms {
   readonly #own: ProfileStorage
@@ -231,7 +232,9 @@ interface Listed {
   readonly time: number
 }
 
-/** Merges lists, each with the newest first, to one list in which each profile is once. The order within a list stays. */
+/**
+ * Merges lists, each with the newest first, to one list in which each profile is once. The order within a list stays.
+ */
 function mergeByTime(
   lists: readonly (readonly ProfileSummary[])[],
   namerOf: (index: number) => NameToken,

@@ -19,9 +19,9 @@ import { unitSchema } from './unit/data.ts'
 import { validationsSchema } from './validation/data.ts'
 
 /**
- * The schemas of the parts that the profiler's collectors record of a request. The names are stored and public; the import says which
- * subject a part belongs to. Panels have the same names, except that `request` shows all parts of `exchange/`, and `database` and
- * `cache` show `queries`. `late`, `within` and `missing` have no panel.
+ * The schemas of the parts that the profiler's collectors record of a request. The names are stored and public;
+ * the import says which subject a part belongs to. Panels have the same names, except that `request` shows all
+ * parts of `exchange/`, and `database` and `cache` show `queries`. `late`, `within` and `missing` have no panel.
  */
 export const collectorSchemas = {
   request: requestSchema,

@@ -48,8 +48,8 @@ export const subjectViews: readonly SubjectView[] = [
 ]
 
 /**
- * Lists the profiler's own views, then those of the collectors of other bundles, which may be added at any time. If two have
- * the same name, the first one is used.
+ * Lists the profiler's own views, then those of the collectors of other bundles, which may be
+ * added at any time. If two have the same name, the first one is used.
  */
 export function listViews(collectors: readonly Collector[]): SubjectView[] {
   const byName = new Map<string, SubjectView>()

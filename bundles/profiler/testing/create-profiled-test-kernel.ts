@@ -38,8 +38,8 @@ export interface ProfiledTestKernel extends TestKernel {
 }
 
 /**
- * Boots a kernel with the given bundles, such as that of the framework, and the profiler. The profiler writes nothing to
- * the disk.
+ * Boots a kernel with the given bundles, such as that of the framework, and the profiler. The
+ * profiler writes nothing to the disk.
  */
 export async function createProfiledTestKernel(options: ProfiledTestKernelOptions): Promise<ProfiledTestKernel> {
   checkObject('createProfiledTestKernel()', options, { bundles: true })

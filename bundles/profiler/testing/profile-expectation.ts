@@ -42,7 +42,9 @@ export class ProfileExpectation {
   readonly #affirmed: ProfileExpectation | undefined
   readonly #rules: readonly string[]
 
-  /** `affirmed` is the expectation that this one negates; `rules` are the names of the rules that the findings are of. */
+  /**
+   * `affirmed` is the expectation that this one negates; `rules` are the names of the rules that the findings are of.
+   */
   constructor(
     subject: ShownProfile,
     subRequests: readonly ProfileExpectation[],
@@ -122,8 +124,8 @@ export class ProfileExpectation {
   }
 
   /**
-   * The request ran queries: by default at least one of a database, with a number exactly so many, or as described. Queries
-   * of sub-requests belong to their own expectations.
+   * The request ran queries: by default at least one of a database, with a number exactly so many,
+   * or as described. Queries of sub-requests belong to their own expectations.
    */
   ran(queries: number | RanQueries = {}): ProfileExpectation {
     return this.#hold(checkRan(typeof queries === 'number' ? { count: queries } : queries), this.ran)
@@ -147,7 +149,10 @@ export class ProfileExpectation {
     return this.#hold(checkDuration(milliseconds, part), this.tookAtMost)
   }
 
-  /** The request has findings, by default at least one: of any rule, or of the given one. @throws ARGUMENT_INVALID for an unknown rule */
+  /**
+   * The request has findings, by default at least one: of any rule, or of the given one. @throws
+   * ARGUMENT_INVALID for an unknown rule
+   */
   hadFindings(rule?: string, count?: number): ProfileExpectation {
     if (rule !== undefined && !this.#rules.includes(rule)) {
       const right = suggestNames(rule, this.#rules) || `: use ${this.#rules.join(', ')}`

@@ -26,9 +26,9 @@ const mark = '<circle cx="29" cy="29" r="10" fill="#e5484d" stroke="#15171a" str
 const firstStyles: readonly string[] = ['tokens.css', 'base.css', 'parts.css']
 
 /**
- * The profiler's one stylesheet, its scripts and its icon, below a path that changes with their content. They are not
- * among the application's static files, which are public. They are read once, with the first request for one of them. The path of
- * a file on the disk contains no part of a request.
+ * The profiler's one stylesheet, its scripts and its icon, below a path that changes with their
+ * content. They are not among the application's static files, which are public. They are read once,
+ * with the first request for one of them. The path of a file on the disk contains no part of a request.
  */
 export class Assets {
   readonly #folder: string
@@ -101,9 +101,9 @@ const exportWord = /^export (?=(?:async function|function|class|const) ([\w$]+))
 const noExports = /^export \{\};\n/gm
 
 /**
- * Joins a module with all modules that it imports, directly or not, to one script without imports. The imported modules
- * become functions that return their exports. Only the forms that the compiler writes for the code of browsers are known:
- * named imports from files of the same folder, and exported declarations.
+ * Joins a module with all modules that it imports, directly or not, to one script without imports. The
+ * imported modules become functions that return their exports. Only the forms that the compiler writes for
+ * the code of browsers are known: named imports from files of the same folder, and exported declarations.
  *
  * @throws when a module has another import or export
  */

@@ -61,8 +61,9 @@ async function formatTrace({ profile, summaries }: ExportedProfile, storage: Pro
 }
 
 /**
- * Creates one HTML file of a profile, with all its panels and the stylesheet. It can be stored or sent. It has no scripts and loads
- * nothing, which its content security policy ensures; its links lead within it. Control characters are written as escapes.
+ * Creates one HTML file of a profile, with all its panels and the stylesheet. It can be stored or
+ * sent. It has no scripts and loads nothing, which its content security policy ensures; its links
+ * lead within it. Control characters are written as escapes.
  */
 async function toHtmlFile(shown: ExportedProfile, services: ExportServices): Promise<string> {
   const { assets, storage, view } = services

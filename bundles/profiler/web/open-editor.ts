@@ -12,9 +12,9 @@ import type { FilePlace } from '../panels/editor-links.ts'
 import { type ProfilerApplication, protect } from './page.ts'
 
 /**
- * Opens a place in the editor: the field `at` of the form is a file, and optionally its line and column. For a client on this
- * machine, `launch` opens the editor of this machine. If that fails, or if the field `editor` names an editor, the answer has links that
- * open the place on the machine of the client.
+ * Opens a place in the editor: the field `at` of the form is a file, and optionally its line and column.
+ * For a client on this machine, `launch` opens the editor of this machine. If that fails, or if the
+ * field `editor` names an editor, the answer has links that open the place on the machine of the client.
  */
 export async function openEditor(
   request: Request,
@@ -39,8 +39,8 @@ function answer(data: object, status = 200): Response {
 }
 
 /**
- * Finds the file of a place such as `bundles/shop/shop-bundle.ts:12:5`, in the first of the directories; `undefined` if it may not be
- * opened. Places of other programs have the whole path.
+ * Finds the file of a place such as `bundles/shop/shop-bundle.ts:12:5`, in the first of the
+ * directories; `undefined` if it may not be opened. Places of other programs have the whole path.
  */
 function findPlace(text: string, directories: readonly string[]): FilePlace | undefined {
   const [, file = '', line = '1', column = '1'] = /^([^:\0]+)(?::(\d{1,7}))?(?::(\d{1,7}))?$/.exec(text) ?? []
@@ -52,8 +52,8 @@ function findPlace(text: string, directories: readonly string[]): FilePlace | un
 }
 
 /**
- * Whether a path is that of a regular file of the application, of one of its packages, or of this package. A symbolic link
- * may lead nowhere else; only the folder of a package in `node_modules` may itself be a link, as npm makes it.
+ * Whether a path is that of a regular file of the application, of one of its packages, or of this package. A symbolic
+ * link may lead nowhere else; only the folder of a package in `node_modules` may itself be a link, as npm makes it.
  */
 function mayBeOpened(file: string, directory: string): boolean {
   try {
@@ -83,7 +83,10 @@ const goTo: Editor['toArguments'] = ({ column, file, line }) => ['-r', '-g', `${
 const plain: Editor['toArguments'] = ({ column, file, line }) => [`${file}:${line}:${column}`]
 const named: Editor['toArguments'] = ({ column, file, line }) => ['--line', `${line}`, '--column', `${column}`, file]
 
-/** Editors with a window of their own, by their commands. An editor in the terminal would take the terminal of the server. */
+/**
+ * Editors with a window of their own, by their commands. An editor in the terminal would take the
+ * terminal of the server.
+ */
 const editors: ReadonlyMap<string, Editor> = new Map(
   Object.entries({
     cursor: { processes: ['cursor', 'Cursor.app'], toArguments: goTo },
@@ -117,9 +120,10 @@ const thisSystem: LauncherSystem = {
 const startTime = 1500
 
 /**
- * Opens a place in the editor of this machine: that of `LAUNCH_EDITOR`, of `VISUAL` or of `EDITOR`, or else the first known
- * editor that runs. Gives `false` if there is none, and if it does not start. No shell is used, so nothing of the path is
- * interpreted. On Windows the commands of most editors are scripts, which need a shell: there the answer is `false`.
+ * Opens a place in the editor of this machine: that of `LAUNCH_EDITOR`, of `VISUAL` or of
+ * `EDITOR`, or else the first known editor that runs. Gives `false` if there is none, and if it
+ * does not start. No shell is used, so nothing of the path is interpreted. On Windows the commands
+ * of most editors are scripts, which need a shell: there the answer is `false`.
  */
 export async function launchEditor(place: FilePlace, given: Partial<LauncherSystem> = {}): Promise<boolean> {
   const system = { ...thisSystem, ...given }

@@ -75,7 +75,8 @@ export async function renderPage(
   { assets, view }: Pick<ProfilerApplication, 'assets' | 'view'>,
   status = 200,
 ): Promise<Response> {
-  // Node 20 gives each object whose literal begins with a spread a new hidden class, if more properties follow: 20 µs here.
+  // Node 20 gives each object whose literal begins with a spread a new hidden class, if more
+  // properties follow: 20 µs here.
   const links = { home, latestLink: latestLink(), routesLink: routesLink(), mailsLink, ...filesOf(assets), ...model }
   return protect(Response.html(await view.render(template, links, request), { status }))
 }
@@ -101,8 +102,8 @@ const headers = {
 }
 
 /**
- * Adds the headers that isolate a page of the profiler: no recorded text can run or load anything. In JSON, which programs print to
- * terminals, invisible characters become escapes, which mean the same.
+ * Adds the headers that isolate a page of the profiler: no recorded text can run or load anything. In
+ * JSON, which programs print to terminals, invisible characters become escapes, which mean the same.
  */
 export function protect(response: Response): Response {
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
@@ -158,15 +159,16 @@ const valueLimit = 1000
 const shortLine = 30
 
 /**
- * Adds the helpers that keep the pages of the profiler small, whatever was recorded. Their names are long, because an application
- * may have helpers of its own.
+ * Adds the helpers that keep the pages of the profiler small, whatever was recorded. Their names
+ * are long, because an application may have helpers of its own.
  *
- * `(profilerPage lines 'logs' 'log-')` has the rows of the page that the query names, `?logs=2`, as `rows`, and the links to the other
- * pages, for the template `profiler/row-pages`. `logs` is the id of the table. The optional `log-` is the beginning of the ids of its
- * rows: `?find=log-4` asks for the page with that row. If the rows need several pages, those that a filter hides are left out, because
- * a script does not see all rows.
+ * `(profilerPage lines 'logs' 'log-')` has the rows of the page that the query names, `?logs=2`, as `rows`,
+ * and the links to the other pages, for the template `profiler/row-pages`. `logs` is the id of the table. The
+ * optional `log-` is the beginning of the ids of its rows: `?find=log-4` asks for the page with that row. If
+ * the rows need several pages, those that a filter hides are left out, because a script does not see all rows.
  *
- * `(profilerParts text)` has the parts of a long line, which breaks between them first: after commas, semicolons and slashes.
+ * `(profilerParts text)` has the parts of a long line, which breaks between them first: after
+ * commas, semicolons and slashes.
  *
  * `(profilerFrame link)` is the address of a frame: none where nothing can be loaded.
  *
@@ -189,7 +191,10 @@ export function addSizeHelpers(view: Pick<View, 'addHelper'>): void {
   view.addHelper('profilerFrame', ({ positional: [link], request }) => (hasAddress(request) ? link : ''))
 }
 
-/** Whether a page is at an address of the profiler. An error page and a standalone file have nothing else to link to: they are whole. */
+/**
+ * Whether a page is at an address of the profiler. An error page and a standalone file have
+ * nothing else to link to: they are whole.
+ */
 function hasAddress(request: Request | undefined): request is Request {
   return request?.path.startsWith(home) ?? false
 }

@@ -145,8 +145,8 @@ function respondAsset({ attributes }: Request, assets: Assets): Response {
 type Fetch = Pick<Request, 'headers' | 'method' | 'origin'>
 
 /**
- * Whether the profiler answers a fetch, by the headers that browsers send about the page that made it (Fetch Metadata, and
- * the Origin of RFC 6454). Another site can neither read a profile nor change anything. It can link to a page: the
+ * Whether the profiler answers a fetch, by the headers that browsers send about the page that made it (Fetch Metadata,
+ * and the Origin of RFC 6454). Another site can neither read a profile nor change anything. It can link to a page: the
  * developer who follows the link sees the page, the site does not. Programs without these headers may read only.
  */
 export function acceptsFetch(request: Fetch): boolean {
@@ -166,14 +166,16 @@ function isTopLevelNavigation(headers: Fetch['headers']): boolean {
 }
 
 /**
- * Whether a request can be that of a program: its headers name no page of another site. A site that has the address of this
- * server under its own name (DNS rebinding) is of the same origin: the debug gate refuses that name.
+ * Whether a request can be that of a program: its headers name no page of another site. A site that has the address
+ * of this server under its own name (DNS rebinding) is of the same origin: the debug gate refuses that name.
  */
 export function isProgram(request: Pick<Fetch, 'headers' | 'origin'>): boolean {
   return hasOwnOrigin(request) && findCrossOrigin(request) === undefined
 }
 
-/** Whether the Origin is absent or that of this server. Sandboxed pages and some redirects send `null`, another origin. */
+/**
+ * Whether the Origin is absent or that of this server. Sandboxed pages and some redirects send `null`, another origin.
+ */
 function hasOwnOrigin({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): boolean {
   const from = headers.get('origin')
   return from === null || from === origin
@@ -193,8 +195,8 @@ export function seesProfiler(request: Request, debugGate: Pick<DebugGate, 'allow
 export type FindOwnPage = (request: Request) => 'match' | 'redirect' | undefined
 
 /**
- * Creates the function that finds the pages of the profiler by their controllers. These pages are not recorded, and are shown
- * without the listeners of the application, because a listener may be the error that the developer looks for.
+ * Creates the function that finds the pages of the profiler by their controllers. These pages are not recorded, and are
+ * shown without the listeners of the application, because a listener may be the error that the developer looks for.
  */
 export function createFindOwnPage(routes: RouteCollection, controllers: ReadonlySet<unknown>): FindOwnPage {
   let matcher: RouteMatcher | undefined
@@ -208,7 +210,9 @@ export function createFindOwnPage(routes: RouteCollection, controllers: Readonly
 }
 
 interface ApplicationState {
-  /** When its code came into use, in milliseconds since 1970: the start of the process, or its last read of templates. */
+  /**
+   * When its code came into use, in milliseconds since 1970: the start of the process, or its last read of templates.
+   */
   readonly version: number
   /** The first mistake in changed files that cannot be used, such as `shop.ts:12: …`; empty without one. */
   readonly problem: string

@@ -24,8 +24,8 @@ type WelcomeServices = Pick<
 }
 
 /**
- * Answers `/` with a welcome page if the application has no route for it. The page is a 404 that lists the routes. It has no
- * toolbar, which would show an error.
+ * Answers `/` with a welcome page if the application has no route for it. The page is a 404 that
+ * lists the routes. It has no toolbar, which would show an error.
  */
 export class WelcomeListener {
   readonly #services: WelcomeServices

@@ -11,7 +11,9 @@ type Session = Request['session']
 
 const get = async (session: Session, name = 'cart'): Promise<Value> => session.get(name)
 
-/** What a controller does with the session, which has a cart, a user and a number; and the names of which the log warns. */
+/**
+ * What a controller does with the session, which has a cart, a user and a number; and the names of which the log warns.
+ */
 const cases: Record<string, [does: (session: Session) => Promise<unknown>, warns?: string]> = {
   'a list that grows': [async session => (await get(session)).items.push('c'), 'cart of session.get()'],
   'a property': [async session => ((await get(session, 'user')).name = 'Eve'), 'user of session.get()'],

@@ -239,6 +239,7 @@ t.test('a busy server that closes answers what was sent on the connections that 
     for (const [name, count] of Object.entries(await counted)) sums[name as keyof typeof sums] += count
   }
   t.match(sums, { refused: 80, silent: 0 })
-  // The system may open a connection between the last look and the end of the socket. On a busy machine, that takes milliseconds.
+  // The system may open a connection between the last look and the end of the socket. On a busy
+  // machine, that takes milliseconds.
   t.ok(sums.reset < 20, `${sums.reset} requests were reset`)
 })

@@ -4,7 +4,9 @@ import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
 import { runProcess } from '#tests/support/start-process.ts'
 
-/** Beside the tests of this folder, those of handlers that get the messages themselves, and of requests byte by byte. */
+/**
+ * Beside the tests of this folder, those of handlers that get the messages themselves, and of requests byte by byte.
+ */
 const others = [
   '../../application/mount-fetch-handler.test.js',
   '../../application/mount-node-handler.test.js',

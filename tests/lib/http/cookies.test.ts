@@ -58,8 +58,8 @@ const longPath = `/${'p'.repeat(1024)}`
 const longHost = 'label.'.repeat(171).slice(0, -1)
 
 /**
- * Cookies that browsers ignore, or of which they ignore an attribute, with the option and the reason that the message names. The sections
- * are those of RFC 6265bis, and for `__Http-` of its successor, Layered Cookies.
+ * Cookies that browsers ignore, or of which they ignore an attribute, with the option and the reason that the
+ * message names. The sections are those of RFC 6265bis, and for `__Http-` of its successor, Layered Cookies.
  */
 const refused: [section: string, name: string, options: object, reason: string][] = [
   ['4.1.1', '', {}, '"name" is "": use letters, digits and "-", "_" or "."'],

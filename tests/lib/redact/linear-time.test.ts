@@ -146,8 +146,8 @@ function measure(work: () => unknown): number {
 }
 
 /**
- * How much longer one long text takes than its 32 parts: as long in linear time, 32 times in quadratic time. No text comes twice, and a
- * disturbance makes the least of three figures no greater.
+ * How much longer one long text takes than its 32 parts: as long in linear time, 32 times in
+ * quadratic time. No text comes twice, and a disturbance makes the least of three figures no greater.
  */
 function findGrowth(call: (text: string) => unknown, make: (length: number) => string): number {
   let count = 0

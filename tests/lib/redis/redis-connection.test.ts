@@ -49,7 +49,10 @@ const program = String.raw`
   server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))
 `
 
-/** Starts a server that answers while the thread of the test is busy. `block` makes it busy until the server has counted once more. */
+/**
+ * Starts a server that answers while the thread of the test is busy. `block` makes it busy until
+ * the server has counted once more.
+ */
 async function startThread(t: Test) {
   const counts = new Int32Array(new SharedArrayBuffer(8))
   const worker = new Worker(program, { eval: true, workerData: counts, execArgv: [] })

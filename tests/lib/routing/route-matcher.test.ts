@@ -180,7 +180,8 @@ t.test('slashes at the end are corrected in decoded and sent paths alike', async
   t.equal(applySlash('/a%2f', '/a/'), '/a/')
 })
 
-// --- The fast matcher gives the same result as the slow one ------------------------------------------------------------
+// --- The fast matcher gives the same result as the slow one
+// ------------------------------------------------------------
 
 /** A route table as data, so that the slow matcher below needs neither patterns nor regular expressions. */
 interface Model {

@@ -27,7 +27,8 @@ export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy' | 'cpu
   }
   const { PROFILER_MCP, PROFILER_MCP_REPLAY } = app.settings.of(profilerSettings)
   const replayer = PROFILER_MCP_REPLAY ? app.replayer : undefined
-  // Without replay: a command runs the code of its start, and only a server can show the effect of a change. Another server does.
+  // Without replay: a command runs the code of its start, and only a server can show the effect of
+  // a change. Another server does.
   app.commands.push(async () => [createMcpCommand(app, () => load(app.isViewer ? replayer : undefined))])
   const route = createMcpRoute(app, PROFILER_MCP, () => load(replayer))
   app.routes.add(route)
@@ -150,7 +151,8 @@ Secrets were masked (******) before anything was stored: they cannot be read her
 export async function openServer({ McpServer, z }: McpSdk, services: ToolServices, logger: Logger) {
   const { addTools, ToolError } = await import('./tools.ts')
   const toContent = (texts: readonly string[]) => texts.map(text => ({ type: 'text' as const, text }))
-  // A mistake of the agent is a result that it can read. Any other error is logged, and its message stays on the server.
+  // A mistake of the agent is a result that it can read. Any other error is logged, and its
+  // message stays on the server.
   const toResult = async (tool: string, answer: ToolAnswer) => {
     try {
       return { content: toContent(await answer) }

@@ -6,8 +6,8 @@ import type { Compared } from './differences.ts'
 import { findAdded, isFixed, type Judge, judgeFix, listFlaws } from './judge-fix.ts'
 
 /**
- * Compares the findings of two profiles by the verdicts of a fix: one is gone only where *Fix and verify* says so. Where its work is done in
- * another form, or it is not known, the text of the second profile is that verdict.
+ * Compares the findings of two profiles by the verdicts of a fix: one is gone only where *Fix and verify* says
+ * so. Where its work is done in another form, or it is not known, the text of the second profile is that verdict.
  */
 export async function compareFindings(
   first: Profile,

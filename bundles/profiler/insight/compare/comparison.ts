@@ -58,8 +58,8 @@ export const neverCompared: readonly string[] = [
 const lengthHeader = 'content-length'
 
 /**
- * Compares two profiles, part by part. Times that differ by less than 5 %, than 2 ms, or than the usual `spread` of such
- * requests in milliseconds count as equal.
+ * Compares two profiles, part by part. Times that differ by less than 5 %, than 2 ms, or than the
+ * usual `spread` of such requests in milliseconds count as equal.
  */
 export function compareProfiles(first: Profile, second: Profile, spread = 0): Comparison {
   const compare = <value>(
@@ -149,8 +149,9 @@ const negotiating = [
 ]
 
 /**
- * Whether two requests have asked for the same: their negotiating fields, and those that `Vary` of a response names, have equal values, and
- * so has the version of HTTP. Otherwise a difference of the responses may be that of the clients.
+ * Whether two requests have asked for the same: their negotiating fields, and those that `Vary` of
+ * a response names, have equal values, and so has the version of HTTP. Otherwise a difference of
+ * the responses may be that of the clients.
  */
 export function isAlikeRequest(first: Profile, second: Profile): boolean {
   const both = [first, second].map(({ collectors }) => collectors)
@@ -179,7 +180,10 @@ function readSummary(profile: Profile): Map<string, string | number> {
   ])
 }
 
-/** Whether a count of a summary is known: errors of an operation are read from the response, of which only a part may be stored. */
+/**
+ * Whether a count of a summary is known: errors of an operation are read from the response, of
+ * which only a part may be stored.
+ */
 export function isCountKnown(profile: Profile, field: keyof ProfileSummary): boolean {
   return field !== 'operationErrors' || readOperation(profile)?.areErrorsKnown !== false
 }
@@ -330,8 +334,8 @@ export interface ExceptionUse {
 const valueInMessage = /\b(?=[a-f-]*\d)[a-f\d-]{6,}\b|\d+/gi
 
 /**
- * Counts the exceptions of a profile, whatever values their messages contain: by class, code and the innermost place in the
- * application, or by the message without numbers if there is no such place.
+ * Counts the exceptions of a profile, whatever values their messages contain: by class, code and the
+ * innermost place in the application, or by the message without numbers if there is no such place.
  */
 function readExceptionUses(profile: Profile): Map<string, ExceptionUse> {
   const uses = new Map<string, ExceptionUse>()

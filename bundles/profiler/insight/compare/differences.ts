@@ -56,8 +56,8 @@ const valueLimit = 5000
 const cellLimit = 4_000_000
 
 /**
- * Finds the differences of two contents, at most 100: of JSON by the paths of its values (`$.items[0].name`), of forms by
- * fields, of other text by lines. None without two contents that are stored.
+ * Finds the differences of two contents, at most 100: of JSON by the paths of its values (`$.items[0].name`),
+ * of forms by fields, of other text by lines. None without two contents that are stored.
  */
 export function compareContents(
   first: ContentData | undefined,

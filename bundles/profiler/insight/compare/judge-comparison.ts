@@ -101,7 +101,9 @@ export interface PreviousComparison {
   readonly verdict: Verdict
 }
 
-/** Compares a profile with the closest previous one of the stored ones, the newest first; `undefined` if there is none. */
+/**
+ * Compares a profile with the closest previous one of the stored ones, the newest first; `undefined` if there is none.
+ */
 export async function compareWithPrevious(
   storage: Pick<ProfileStorage, 'find'>,
   summaries: readonly ProfileSummary[],
@@ -115,7 +117,10 @@ export async function compareWithPrevious(
   return { previous, likeness: likenessOf(previous, summary), verdict }
 }
 
-/** The fields of the summary, without those whose difference is among those of another part: each difference counts once. */
+/**
+ * The fields of the summary, without those whose difference is among those of another part: each
+ * difference counts once.
+ */
 export function listOwnFields(comparison: Comparison): Comparison['summary'] {
   const covered = [exceptionNoun, ...partNouns].flatMap(({ fields = [], part }) =>
     comparison[part].some(isDifferent) ? fields : [],

@@ -32,8 +32,9 @@ export interface Flaw {
 /** The verdict on a flaw in another version of the code. */
 export interface FixVerdict {
   /**
-   * `doubtful`: fixed, but the text names a difference that may be the reason. `moved`: its work is done after the response. `changed`: its
-   * work is done in another form, or there is a new finding. `failing`: the page fails in another way than before. `unsure`: it is not known,
+   * `doubtful`: fixed, but the text names a difference that may be the reason. `moved`: its work
+   * is done after the response. `changed`: its work is done in another form, or there is a new
+   * finding. `failing`: the page fails in another way than before. `unsure`: it is not known,
    * because the replay had no cookie or no credentials, or because a replay does not show it.
    */
   readonly state: 'fixed' | 'doubtful' | 'moved' | 'changed' | 'present' | 'failing' | 'unsure'
@@ -83,9 +84,10 @@ export function hasFinding(finding: Finding, profile: Profile, judge: Judge): bo
 }
 
 /**
- * Judges whether a flaw of `before` is gone in `after`: in replays, or in requests since an edit. A page that now fails is never fixed. An
- * exception is fixed if the page succeeds. A finding is fixed if in each profile its rule no longer finds it, its amount is clearly less than
- * before, all work of its kind is less by as much, and no other finding is new.
+ * Judges whether a flaw of `before` is gone in `after`: in replays, or in requests since an edit.
+ * A page that now fails is never fixed. An exception is fixed if the page succeeds. A finding is
+ * fixed if in each profile its rule no longer finds it, its amount is clearly less than before,
+ * all work of its kind is less by as much, and no other finding is new.
  */
 export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, judge: Judge): FixVerdict {
   const [original] = before
@@ -113,7 +115,8 @@ export interface Verification {
 }
 
 /**
- * Replays a request and judges its flaws: three times, or once if the request may change data. A page that fails is not replayed again.
+ * Replays a request and judges its flaws: three times, or once if the request may change data. A
+ * page that fails is not replayed again.
  */
 export async function verifyFlaws(
   original: Profile,
@@ -142,7 +145,10 @@ export async function verifyFlaws(
   }
 }
 
-/** Writes what a verdict is about: a line for the original and for each replay, with the amount of exactly this flaw and the duration. */
+/**
+ * Writes what a verdict is about: a line for the original and for each replay, with the amount of
+ * exactly this flaw and the duration.
+ */
 export function writeProof({ finding }: Flaw, original: Profile, replays: Versions, judge: Judge): string {
   const inOrder = [original, ...replays.toReversed()]
   const rows = inOrder.map((profile, index) => {
@@ -165,7 +171,10 @@ function toFixed(cautions: readonly string[], facts: string): FixVerdict {
     : { state: 'doubtful', text: `Fixed, but ${cautions.join(', and ')}: ${facts}` }
 }
 
-/** Judges an exception; each replay has ended as before, or without a failure. The exception is still there if one of them fails. */
+/**
+ * Judges an exception; each replay has ended as before, or without a failure. The exception is
+ * still there if one of them fails.
+ */
 function judgeEnding(original: Profile, after: Versions, judge: Judge): FixVerdict {
   const failed = after.find(({ summary }) => isFailure(summary))
   const facts = describeChanges([original], [failed ?? after[0]]).join(', ')
@@ -175,7 +184,10 @@ function judgeEnding(original: Profile, after: Versions, judge: Judge): FixVerdi
   return toFixed(listCautions(original, after), facts)
 }
 
-/** Outcomes of requests that have failed after their status was sent, and of other work. A client that has left is no failure. */
+/**
+ * Outcomes of requests that have failed after their status was sent, and of other work. A client
+ * that has left is no failure.
+ */
 const failures: Readonly<Partial<Record<Outcome, string>>> = {
   failed: 'failed',
   'stream-failed': 'the stream broke off',
@@ -194,8 +206,8 @@ function classOf({ summary: { status } }: Profile): number {
 }
 
 /**
- * The verdict that a page fails otherwise than before, or may have refused a replay without the cookie or the credentials;
- * `undefined` if it ended as before, or succeeds after a failure.
+ * The verdict that a page fails otherwise than before, or may have refused a replay without the
+ * cookie or the credentials; `undefined` if it ended as before, or succeeds after a failure.
  */
 function findFailure(original: Profile, replay: Profile): FixVerdict | undefined {
   const [old, now] = [original.summary, replay.summary]
@@ -246,7 +258,10 @@ function listMissing({ collectors: original }: Profile, { collectors: replay }: 
   return ['cookie', 'authorization'].filter(name => has(original, name) && !has(replay, name)).join(' and ')
 }
 
-/** Lists the differences of a page that succeeds from the original; of several replays, those of the replay with the most. */
+/**
+ * Lists the differences of a page that succeeds from the original; of several replays, those of
+ * the replay with the most.
+ */
 function listCautions(original: Profile, after: Versions): readonly string[] {
   const all = after.map(replay => listDifferences(original, replay))
   return all.reduce((worst, cautions) => (cautions.length > worst.length ? cautions : worst))
@@ -386,8 +401,8 @@ function isLateWork({ rule }: Finding): boolean {
 }
 
 /**
- * The findings of `after` that no profile of `before` has, not even in another form. A time differs in each request: it counts if it is clearly
- * more in each of at least three.
+ * The findings of `after` that no profile of `before` has, not even in another form. A time
+ * differs in each request: it counts if it is clearly more in each of at least three.
  */
 export function findAdded(before: Versions, after: Versions, judge: Judge): readonly Finding[] {
   const isNew = (finding: Finding, profile: Profile) => {
@@ -408,8 +423,8 @@ function findOfRule({ rule }: Finding, profile: Profile, judge: Judge): readonly
 }
 
 /**
- * The recorded values in the problem of a finding; without any, the problem without its numbers. Other values are in the advice. Those of
- * called requests are left out: their profiles may be missing.
+ * The recorded values in the problem of a finding; without any, the problem without its numbers. Other
+ * values are in the advice. Those of called requests are left out: their profiles may be missing.
  */
 function nameOf(finding: Finding): string {
   const values = Object.entries(finding.values ?? {}).filter(([name]) => !name.startsWith('called-'))

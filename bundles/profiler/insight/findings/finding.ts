@@ -135,8 +135,8 @@ interface Started {
 }
 
 /**
- * Splits work into runs of one listener or controller without overlap: the next item of a run starts after the end of the
- * previous one. `endOf` gives the end of an item in milliseconds.
+ * Splits work into runs of one listener or controller without overlap: the next item of a run
+ * starts after the end of the previous one. `endOf` gives the end of an item in milliseconds.
  */
 export function findRuns<item extends Started>(
   profile: Profile,
@@ -149,8 +149,8 @@ export function findRuns<item extends Started>(
 }
 
 /**
- * Returns the index of the innermost listener that was running when the work began; -1 for the controller. The innermost
- * listener is the last one that had started.
+ * Returns the index of the innermost listener that was running when the work began; -1 for the
+ * controller. The innermost listener is the last one that had started.
  */
 function findListener({ start }: Started, listeners: readonly EventNode[]): number {
   const at = start * 1000

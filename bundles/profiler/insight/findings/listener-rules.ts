@@ -38,7 +38,10 @@ export const slowListenerRule: FindingRule<Profile> = {
   },
 }
 
-/** The calls of listeners that delay the response, with their own milliseconds, without blocks that have a finding of their own. */
+/**
+ * The calls of listeners that delay the response, with their own milliseconds, without blocks that
+ * have a finding of their own.
+ */
 function readListenerTimes(profile: Profile): { readonly node: EventNode; readonly time: number }[] {
   const blocks = findLongBlocks(profile)
   return readEventTree(profile)

@@ -53,7 +53,10 @@ export const templateQueriesRule: FindingRule<Profile> = {
   },
 }
 
-/** Finds work that continued after the response was sent, because its promise was not awaited, or that began for a client who had left. */
+/**
+ * Finds work that continued after the response was sent, because its promise was not awaited, or
+ * that began for a client who had left.
+ */
 export const lateWorkRule: FindingRule<Profile> = {
   name: 'late-work',
   title: 'Work after the response',
@@ -68,7 +71,8 @@ export const lateWorkRule: FindingRule<Profile> = {
 function describeLateWork(profile: Profile, { hasClientLeft: isAbout, since }: CollectorTypes['late']): RuleFinding[] {
   const hasLeft = hasClientLeft(profile)
   const hasAnswered = profile.summary.outcome === 'complete' && !hasLeft
-  // Work that is under way cannot end when the client leaves. The first recorded moment after that may be the beginning of work.
+  // Work that is under way cannot end when the client leaves. The first recorded moment after that
+  // may be the beginning of work.
   const isAfter = ({ start }: { readonly start: number }) => hasAnswered || start >= since
   const calls = readCalls(profile).calls.filter(call => isLate(call, since) && isAfter(call))
   const mails = readMails(profile).mails.filter(mail => isLateMail(mail, since) && isAfter(mail))
@@ -160,8 +164,8 @@ export const pendingWorkRule: FindingRule<Profile> = {
 type Work = Pick<StoredQuery, 'caller' | 'end' | 'error' | 'index'> & { readonly code?: string | undefined }
 
 /**
- * Finds queries whose error was caught and not reported. A write that a constraint of the database refuses, and a command that
- * a client library repeats in another form, are expected to fail.
+ * Finds queries whose error was caught and not reported. A write that a constraint of the database
+ * refuses, and a command that a client library repeats in another form, are expected to fail.
  */
 export const failedQueryRule: FindingRule<Profile> = {
   name: 'failed-query',
@@ -225,8 +229,9 @@ function countHeld(profile: Profile, work: readonly HeldWork[]): number {
 }
 
 /**
- * The transactions that waited for work. Between two queries of a transaction its connection was idle: if the work was in progress for
- * most of this time, and began and ended in it, it waited for it. Other branches of the request are seldom so exact.
+ * The transactions that waited for work. Between two queries of a transaction its connection was
+ * idle: if the work was in progress for most of this time, and began and ended in it, it waited
+ * for it. Other branches of the request are seldom so exact.
  */
 function findHeldTransactions<work extends HeldWork>(profile: Profile, work: readonly work[]) {
   const transactions = groupBy(readQueries(profile).database.queries, ({ transaction }) => transaction)
@@ -244,10 +249,16 @@ function findHeldTransactions<work extends HeldWork>(profile: Profile, work: rea
   })
 }
 
-/** Limit of `idle-transaction`: ms without a query, a call, a mail or a block of the event loop. As long as users notice. */
+/**
+ * Limit of `idle-transaction`: ms without a query, a call, a mail or a block of the event loop. As
+ * long as users notice.
+ */
 const leastIdle = 100
 
-/** Finds transactions that waited for what is neither a query, nor a call, nor a mail: their connections and their locks are held meanwhile. */
+/**
+ * Finds transactions that waited for what is neither a query, nor a call, nor a mail: their
+ * connections and their locks are held meanwhile.
+ */
 export const idleTransactionRule: FindingRule<Profile> = {
   name: 'idle-transaction',
   title: 'Idle in a transaction',
@@ -268,7 +279,10 @@ export const idleTransactionRule: FindingRule<Profile> = {
   measure: { unit: 'ms', read: (_, profile) => Math.max(0, ...findIdleTransactions(profile).map(({ idle }) => idle)) },
 }
 
-/** The idle time of each transaction, and the query before the longest part of it. An omitted query may be one of the transaction. */
+/**
+ * The idle time of each transaction, and the query before the longest part of it. An omitted query
+ * may be one of the transaction.
+ */
 function findIdleTransactions(profile: Profile): { readonly before: StoredQuery; readonly idle: number }[] {
   const { database, omitted, queries } = readQueries(profile)
   if (omitted > 0) return []
@@ -292,8 +306,8 @@ function sumOfTimes(work: readonly HeldWork[]): number {
 }
 
 /**
- * The queries and cache calls that have failed, were not expected to, and have not succeeded later. Of a failure in a transaction,
- * ROLLBACK TO a savepoint is the answer.
+ * The queries and cache calls that have failed, were not expected to, and have not succeeded
+ * later. Of a failure in a transaction, ROLLBACK TO a savepoint is the answer.
  */
 export function findUnexpected(profile: Profile): StoredQuery[] {
   const { queries } = readQueries(profile)
@@ -339,8 +353,8 @@ function isExpected({ code = '', error, kind, text }: StoredQuery): boolean {
 }
 
 /**
- * Finds HTTP client calls without a response whose error was caught and not reported. A response with an error status is a
- * response, and a call that the application itself has aborted is no failure.
+ * Finds HTTP client calls without a response whose error was caught and not reported. A response with
+ * an error status is a response, and a call that the application itself has aborted is no failure.
  */
 export const failedCallRule: FindingRule<Profile> = {
   name: 'failed-call',
@@ -361,8 +375,8 @@ export const failedCallRule: FindingRule<Profile> = {
 }
 
 /**
- * Finds mails that were not sent, and whose error was caught and not reported: the recipient waits for a mail that never comes. Another
- * attempt that succeeded is an answer to the failure.
+ * Finds mails that were not sent, and whose error was caught and not reported: the recipient waits
+ * for a mail that never comes. Another attempt that succeeded is an answer to the failure.
  */
 export const failedMailRule: FindingRule<Profile> = {
   name: 'failed-mail',
@@ -383,8 +397,9 @@ export const failedMailRule: FindingRule<Profile> = {
 const textLength = 120
 
 /**
- * The work that failed before the response was sent, in a request that was answered without an error of the server. Work is left out
- * if its error was thrown on, a warning or an error was logged after it, or it was printed: the profile shows such a failure already.
+ * The work that failed before the response was sent, in a request that was answered without an
+ * error of the server. Work is left out if its error was thrown on, a warning or an error was
+ * logged after it, or it was printed: the profile shows such a failure already.
  */
 function findSwallowed<work extends Work>(profile: Profile, work: readonly work[]): work[] {
   const { duration, outcome, status } = profile.summary
@@ -417,7 +432,10 @@ function listTexts({ entries = [], text }: ValueTree): string[] {
 /** The only message of an error of `fetch`; that of its call is the cause. */
 const messageOfFetch = 'fetch failed'
 
-/** Whether a text has the code or the message of an error: what is masked or cut in one of them may be there in the other. */
+/**
+ * Whether a text has the code or the message of an error: what is masked or cut in one of them may
+ * be there in the other.
+ */
 function names(text: string, { code = '', error }: Work): boolean {
   const parts = error.split(mask).flatMap(part => part.split(/[…\n]/))
   return (

@@ -29,8 +29,8 @@ export interface Reason {
 }
 
 /**
- * Finds the reason of a request that has failed: the refused fields, the methods or the nearest route of its path, or the exception.
- * `undefined` if the request has not failed, or its reason is not certain.
+ * Finds the reason of a request that has failed: the refused fields, the methods or the nearest route of
+ * its path, or the exception. `undefined` if the request has not failed, or its reason is not certain.
  */
 export function findReason(profile: Profile): Reason | undefined {
   const { outcome, status } = profile.summary
@@ -45,7 +45,10 @@ export function findReason(profile: Profile): Reason | undefined {
   return known && { words: known, details: known, panel: words === undefined ? 'request' : 'router' }
 }
 
-/** The reason of a failed request as a text, for places with little room; empty without one. `exception` is put before its message. */
+/**
+ * The reason of a failed request as a text, for places with little room; empty without one.
+ * `exception` is put before its message.
+ */
 export function writeReason(reason: Reason | undefined, exception: string | null = null): string {
   const text = reason === undefined ? '' : toPlainText(toParts(reason.words))
   return reason?.panel === 'exception' && exception !== null && text !== exception ? `${exception}: ${text}` : text
@@ -79,7 +82,10 @@ function withGuard(profile: Profile, words: Sentence): Sentence | undefined {
   return words.length === 0 ? [...name, ' refused it'] : [...name, ': ', ...words]
 }
 
-/** Says what would have been found instead; `undefined` if a route matched. The message of the exception repeats the URL. */
+/**
+ * Says what would have been found instead; `undefined` if a route matched. The message of the
+ * exception repeats the URL.
+ */
 function describeRouting(profile: Profile): Sentence | undefined {
   const { allow = [], routes: [nearest] = [] } = readRouteLog(profile) ?? {}
   const declared = profile.summary.status === 405 ? readHeader(profile.collectors.response, 'allow') : []
@@ -161,8 +167,9 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
 export type TroubledProfile = Pick<ShownProfile, 'findings' | 'profile'> & Partial<Pick<ShownProfile, 'children'>>
 
 /**
- * Describes the worst problem of a request that was answered: an error of its operation, an exception that was handled, a failed query or call, a logged error, the
- * worst finding (one in the panel of the cause comes first), a call that was refused, or a logged warning.
+ * Describes the worst problem of a request that was answered: an error of its operation, an
+ * exception that was handled, a failed query or call, a logged error, the worst finding (one in
+ * the panel of the cause comes first), a call that was refused, or a logged warning.
  */
 export function findTrouble(
   { children = [], findings, profile }: TroubledProfile,
@@ -228,8 +235,8 @@ function describeFailedQuery(profile: Profile): Sentence | undefined {
 }
 
 /**
- * The first call without a response, or with this status or more. One that was repeated with success has not failed, nor has one that the application has
- * ended, unless it answers as a gateway: then it has given up.
+ * The first call without a response, or with this status or more. One that was repeated with success has not
+ * failed, nor has one that the application has ended, unless it answers as a gateway: then it has given up.
  */
 function describeFailedCall(profile: Profile, least: number): Sentence | undefined {
   const { calls, omitted } = readCalls(profile)
@@ -258,7 +265,11 @@ function describeCalled(profile: Profile, index: number): Sentence {
   const last = further.at(-1) ?? request
   const say = (each: CalledRequest): Sentence => {
     const { status, token } = each.summary
-    return [toValue(nameAnswerer(each, profile), nameLimit), ' ', { text: `answered ${status}`, link: profileLink(token) }]
+    return [
+      toValue(nameAnswerer(each, profile), nameLimit),
+      ' ',
+      { text: `answered ${status}`, link: profileLink(token) },
+    ]
   }
   const reason = last.profile && findReason(last.profile)
   const after = last === request ? [] : [' after ', ...say(last)]
@@ -271,7 +282,10 @@ export function describeCalledError(profile: Profile): Sentence {
   return error === undefined ? [] : ['; ', ...describeCalled(profile, error.call.index)]
 }
 
-/** The sub-requests that were answered with 500 or more, or whose error went to their caller; without the page of an error. */
+/**
+ * The sub-requests that were answered with 500 or more, or whose error went to their caller;
+ * without the page of an error.
+ */
 function findFailed(children: readonly ProfileSummary[]): ProfileSummary[] {
   return children.filter(
     ({ controller, outcome, status }) =>

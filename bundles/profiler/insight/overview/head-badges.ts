@@ -11,8 +11,9 @@ import { findReason, writeReason } from './answer.ts'
 const reasonLimit = 80
 
 /**
- * The badges of the page of a profile, which say what is bad and not how much there was: the reason of its failure, its errors and
- * warnings, what has failed of each kind of work by the label of its panel, and its findings. The menu has the other counts.
+ * The badges of the page of a profile, which say what is bad and not how much there was: the
+ * reason of its failure, its errors and warnings, what has failed of each kind of work by the
+ * label of its panel, and its findings. The menu has the other counts.
  */
 export function toHeadBadges(profile: Profile, findings: Badge | undefined): readonly Badge[] {
   const { summary } = profile

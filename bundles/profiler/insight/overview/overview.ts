@@ -189,14 +189,17 @@ function verbOf({ event, isShared, kind, of }: TimePart, parts: readonly TimePar
 /** Writes that a subject took the time of a part. */
 type Write = (subject: Sentence, what?: string, where?: Sentence) => Description
 
-/** Describes work by its number and the line that has started most of it; templates by the one with most of the time. */
+/**
+ * Describes work by its number and the line that has started most of it; templates by the one with most of the time.
+ */
 function describeWork(kind: WorkKind, profile: Profile): Description | undefined {
   const work = kind.list(profile)
   const { duration } = profile.summary
   const within = [...work, ...(kind.more?.(profile).periods ?? [])]
     .filter(({ start }) => start < duration)
     .map(each => ({ ...each, end: each.end === undefined ? undefined : Math.min(each.end, duration) }))
-  // The time of work that has not ended is not known. Lists and `server-timing` have this time; its part lacks what overlaps others.
+  // The time of work that has not ended is not known. Lists and `server-timing` have this time;
+  // its part lacks what overlaps others.
   const covered = coveredWorkTime(within, readStops(profile))
   if (covered === 0) return undefined
   const took: Write = (_, what = '', where = []) => ({
@@ -209,8 +212,8 @@ function describeWork(kind: WorkKind, profile: Profile): Description | undefined
 }
 
 /**
- * Of calls whose profiles are stored, names the program that took most of their time, and follows the longest calls to the last program: why
- * it took so long is the cause.
+ * Of calls whose profiles are stored, names the program that took most of their time, and follows
+ * the longest calls to the last program: why it took so long is the cause.
  */
 function describeCalls(kind: WorkKind, profile: Profile, called: readonly CalledRequest[]): Description | undefined {
   const description = describeWork(kind, profile)
@@ -340,9 +343,9 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
 type SentenceProfile = TroubledProfile & Pick<ShownProfile, 'sinceEdit'>
 
 /**
- * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts that took longest,
- * and the worst problem. For a failed request its reason is the only problem. The sentence has at most 240
- * characters: if it would be longer, the least important parts are left out.
+ * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts
+ * that took longest, and the worst problem. For a failed request its reason is the only problem. The
+ * sentence has at most 240 characters: if it would be longer, the least important parts are left out.
  */
 function writeSentence(
   shown: SentenceProfile,
@@ -432,7 +435,9 @@ function describeEnding(profile: Profile): Sentence {
   return [cachedPage === '' ? ` took ${time}` : ` was answered by the page cache (${cachedPage}) in ${time}`]
 }
 
-/** A job that is tried once has no attempts worth a word; the exit code of a command that has thrown says nothing more. */
+/**
+ * A job that is tried once has no attempts worth a word; the exit code of a command that has thrown says nothing more.
+ */
 function describeFailure(profile: Profile): string {
   const { exitCode = 0, job } = profile.collectors.unit ?? {}
   if (exitCode !== 0 && !hasThrown(profile)) return ` with exit code ${exitCode}`
@@ -462,7 +467,10 @@ function formatFactor({ factor }: TimeRatio): string {
 
 /** The durations of earlier, warm requests that are similar to the request of a profile, in milliseconds. */
 export interface UsualTime extends Durations {
-  /** The same on both sides of the start of the process; `undefined` if that is not known, or on a side without requests. */
+  /**
+   * The same on both sides of the start of the process; `undefined` if that is not known, or on a
+   * side without requests.
+   */
   readonly before: Durations | undefined
   readonly since: Durations | undefined
   /** When the process has started, in milliseconds since 1970; `undefined` if that is not known. */

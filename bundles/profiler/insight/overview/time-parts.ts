@@ -38,7 +38,9 @@ export type PartKind =
 
 const categoryOf = ({ category }: WorkKind) => category
 
-/** In the order of their ranks: a moment at which several parts were at work belongs to the last of these in this list. */
+/**
+ * In the order of their ranks: a moment at which several parts were at work belongs to the last of these in this list.
+ */
 const kinds: readonly PartKind[] = [
   ...(['unknown', 'kernel', 'sending', 'own', 'controller', 'listener', 'client'] as const),
   ...ownWork.map(categoryOf),
@@ -65,8 +67,8 @@ export interface TimePart {
 }
 
 /**
- * Divides the time of a request among its parts, the longest first. Each moment belongs to one part, so the parts add up
- * to the duration of the request.
+ * Divides the time of a request among its parts, the longest first. Each moment belongs to one
+ * part, so the parts add up to the duration of the request.
  */
 export function divideTime(profile: Profile): TimePart[] {
   const whole = Math.round(profile.summary.duration * 1000)
@@ -192,7 +194,10 @@ const client = part('client', 'Receiving the body', 'request')
 /** The response waited for the client to read it. */
 export const reader: Claim['part'] = part('client', 'Client reads the response', 'request')
 const garbage = part('gc', 'Garbage collection', 'memory')
-/** The request blocked the event loop outside of its functions, such as after its answer. In one of them, the function was at work. */
+/**
+ * The request blocked the event loop outside of its functions, such as after its answer. In one of
+ * them, the function was at work.
+ */
 const own = part('own', 'Blocked by this request', 'memory')
 const unknownWork = part('blocked', 'Blocked by unknown work', 'memory')
 /** The process did not run. */
@@ -229,8 +234,8 @@ function blockedBy({ by, calls, isOwn }: CausedBlock, { summary }: Profile): Cla
 type Moment = Pick<Claim, 'part' | 'start' | 'end'>
 
 /**
- * Gives each moment to the claim with the highest rank. Returns the moments in their order, divided at the borders of all
- * claims and periods.
+ * Gives each moment to the claim with the highest rank. Returns the moments in their order,
+ * divided at the borders of all claims and periods.
  */
 function assign(claims: readonly Claim[], periods: readonly WaitingPeriod[], whole: number): Moment[] {
   const ends = [...claims, ...periods].flatMap(({ end, start }) => [start, end])
@@ -303,8 +308,8 @@ function describeFunctions({ event }: Pick<TimePart, 'event'>): string {
 const busyKinds: readonly PartKind[] = ['gc', 'own', 'blocked']
 
 /**
- * Divides the moments of the application into waiting and work, by the measured times in which the event loop waited. Where
- * such a time has several parts, a part has waited for as much of it as the others cannot have.
+ * Divides the moments of the application into waiting and work, by the measured times in which the event loop
+ * waited. Where such a time has several parts, a part has waited for as much of it as the others cannot have.
  */
 function separateWaiting(
   moments: readonly Moment[],

@@ -3,7 +3,10 @@ import type { Profile } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { awaitedWork } from '../../subjects/work.ts'
 
-/** Milliseconds after a response until work that has begun since is in its profile. Later updates of a profile come more slowly. */
+/**
+ * Milliseconds after a response until work that has begun since is in its profile. Later updates
+ * of a profile come more slowly.
+ */
 const firstWait = 300
 const longestWait = 2400
 
@@ -12,8 +15,8 @@ function isAtWork(profile: Profile): boolean {
 }
 
 /**
- * Waits until the profiles of recent requests are complete: what is done after the response is stored then. Work that begins later is not
- * known. A request that ended a while ago is as it is.
+ * Waits until the profiles of recent requests are complete: what is done after the response is
+ * stored then. Work that begins later is not known. A request that ended a while ago is as it is.
  */
 export async function awaitLateWork<Profiles extends readonly [Profile, ...Profile[]]>(
   profiles: Profiles,

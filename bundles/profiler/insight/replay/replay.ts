@@ -122,7 +122,10 @@ export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' |
   }
 }
 
-/** The profile may be damaged, or the machine has had the address in another network: the server of a stranger may have it now. */
+/**
+ * The profile may be damaged, or the machine has had the address in another network: the server of
+ * a stranger may have it now.
+ */
 function isOfThisMachine(address: string): boolean {
   const host = hostOf(address)
   return isLoopback(host) || Object.values(networkInterfaces()).some(list => list?.some(own => own.address === host))
@@ -317,13 +320,18 @@ export class Replayer {
 /** The profile of a replay, or a sentence why there is none. */
 type Repeated = { readonly profile: Profile } | { readonly problem: string }
 
-/** Makes a request again, and completes profiles by the work that was done after their responses, or by the requests that they have made. */
+/**
+ * Makes a request again, and completes profiles by the work that was done after their responses,
+ * or by the requests that they have made.
+ */
 export interface Repeating {
   repeat(): Promise<Repeated>
   complete(profiles: readonly [Profile, ...Profile[]]): Promise<readonly [Profile, ...Profile[]]>
 }
 
-/** What replays the request of a plan as often as it is verified. @throws HTTP_HEADER_INVALID before the request is sent */
+/**
+ * What replays the request of a plan as often as it is verified. @throws HTTP_HEADER_INVALID before the request is sent
+ */
 export function createRepeating(
   plan: PossibleReplay,
   input: ReplayInput | undefined,

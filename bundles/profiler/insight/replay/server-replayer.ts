@@ -23,7 +23,10 @@ interface ServerReplayerServices {
 /** Milliseconds between two looks into the store, for a profile of another process. */
 const interval = 50
 
-/** Replays requests of another server: sends them again to the address at which the running application has answered them. */
+/**
+ * Replays requests of another server: sends them again to the address at which the running
+ * application has answered them.
+ */
 export class ServerReplayer {
   readonly #services: ServerReplayerServices
 

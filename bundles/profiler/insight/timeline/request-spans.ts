@@ -81,7 +81,10 @@ export const categories: readonly { readonly name: Category; readonly label: str
   { name: 'request', label: 'Sub-Requests' },
 ]
 
-/** The categories of work outside of the process or of the request, which the spans around them wait for, and what these wait for. */
+/**
+ * The categories of work outside of the process or of the request, which the spans around them
+ * wait for, and what these wait for.
+ */
 export const awaitedCategories: ReadonlyMap<Category, string> = new Map([
   ...awaitedWork.map(({ category, label }) => [category, toWords(label)] as const),
   ['service', 'other services'],
@@ -109,7 +112,9 @@ interface RequestSpans {
 /** The most requests whose spans are shown. */
 const requestLimit = 50
 
-/** Creates the spans of a request, with those of its sub-requests, and of the requests that it has made by its calls. */
+/**
+ * Creates the spans of a request, with those of its sub-requests, and of the requests that it has made by its calls.
+ */
 export async function createRequestSpans(
   profile: Profile,
   find: (profile: Profile) => Promise<readonly Profile[]>,
@@ -147,8 +152,8 @@ interface WaitingRequest {
 }
 
 /**
- * Puts the empty span of a called request below its call. It has the clock of its own process: where it would begin before its call, or
- * end after it, it is moved into the call.
+ * Puts the empty span of a called request below its call. It has the clock of its own process:
+ * where it would begin before its call, or end after it, it is moved into the call.
  */
 function placeCalled(
   { called, index, profile, summary }: CalledRequest,
@@ -190,7 +195,10 @@ function toWaitingRequest(profile: Profile): WaitingRequest {
   return { profile, holder, frame: { token, controller: controller ?? '', offset: 0, handled } }
 }
 
-/** Finds an own time, in microseconds, by the link of a span and the time at which it began; `undefined` without such a span. */
+/**
+ * Finds an own time, in microseconds, by the link of a span and the time at which it began;
+ * `undefined` without such a span.
+ */
 export type FindOwnTime = (link: string, start: number) => number | undefined
 
 /** Reads the own times of the spans of a request, without its sub-requests: those of the timeline. */
@@ -238,8 +246,8 @@ function fill(
 const holding: ReadonlySet<Category> = new Set(['kernel', 'event', 'listener', 'controller'])
 
 /**
- * A span without a recorded parent is put where it began: into the innermost span of that moment, the latest of several. If
- * listeners wait at the same time, this may be the wrong one; the times of the span are right nevertheless.
+ * A span without a recorded parent is put where it began: into the innermost span of that moment, the latest of
+ * several. If listeners wait at the same time, this may be the wrong one; the times of the span are right nevertheless.
  */
 function findHolder(holder: TimelineSpan, moment: number): TimelineSpan {
   const inner = holder.children.findLast(({ category, periods }) => holding.has(category) && holds(periods[0], moment))
@@ -342,7 +350,10 @@ function toGapSpan(
   )
 }
 
-/** Creates the spans of work that has no parent in the event tree: the times of the application, renders, queries and calls. */
+/**
+ * Creates the spans of work that has no parent in the event tree: the times of the application,
+ * renders, queries and calls.
+ */
 function createWorkSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
   const ofKinds = workKinds.flatMap(({ category, list, panel }) => {
     const link = profileLink(frame.token, panel)

@@ -109,7 +109,10 @@ function hash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 24)
 }
 
-/** Decompresses a text; empty when it is damaged, or longer than a profile may be. A profile without its facts is still read. */
+/**
+ * Decompresses a text; empty when it is damaged, or longer than a profile may be. A profile
+ * without its facts is still read.
+ */
 async function inflate(bytes: Buffer = Buffer.alloc(0)): Promise<string> {
   const text = await decompress(bytes, { maxOutputLength: 3 * sizeLimit }).catch(() => '')
   return String(text)

@@ -38,8 +38,8 @@ export interface RedisProfileStorageOptions {
 }
 
 /**
- * Stores profiles in Redis, for the option `storage` of the profiler: all machines with the same URL and prefix have one list. It
- * needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
+ * Stores profiles in Redis, for the option `storage` of the profiler: all machines with the same URL and
+ * prefix have one list. It needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
  */
 export function createRedisProfileStorage(options: RedisProfileStorageOptions): CreateProfileStorage {
   checkOptions('createRedisProfileStorage()', options, { url: 'string', prefix: 'string', limits: 'object' })
@@ -64,8 +64,9 @@ export interface RedisStorageOptions extends RedisProfileStorageOptions {
 }
 
 /**
- * Stores profiles in a Redis that the processes of any number of machines share. Redis has all data; a process also keeps the summaries
- * that it knows in memory, and searches there. While Redis is gone, new profiles wait in memory, within a limit.
+ * Stores profiles in a Redis that the processes of any number of machines share. Redis has all
+ * data; a process also keeps the summaries that it knows in memory, and searches there. While
+ * Redis is gone, new profiles wait in memory, within a limit.
  */
 export class RedisProfileStorage extends BaseProfileStorage<ReadProfile> {
   readonly isShared = true
@@ -238,8 +239,8 @@ const pauses = { group: 20, failure: 250 } as const
 const groupLimits = { profiles: 64, length: 1_000_000 } as const
 
 /**
- * Writes profiles in groups. Of several versions of a profile only the newest is written. A profile stays here until the server
- * has answered; when the queue is full, further profiles are dropped.
+ * Writes profiles in groups. Of several versions of a profile only the newest is written. A profile
+ * stays here until the server has answered; when the queue is full, further profiles are dropped.
  */
 export class RedisQueue extends ProfileQueue {
   readonly #options: RedisQueueOptions
@@ -378,7 +379,10 @@ function reportWithoutOutages(onProblem: ReportProblem): ReportProblem {
   }
 }
 
-/** Ten years: scripts calculate with whole numbers. A profile that retention has not removed expires by itself at this age. */
+/**
+ * Ten years: scripts calculate with whole numbers. A profile that retention has not removed
+ * expires by itself at this age.
+ */
 const longestAge = 10 * 365 * 24 * 3_600_000
 
 function boundLimits({ age, bytes, count }: StoreLimits): StoreLimits {
@@ -393,14 +397,14 @@ interface LastProfiles extends RedisProfileStorageOptions {
 }
 
 /**
- * Milliseconds that a process which ends waits for the other process, which does not wait long for Redis. On a busy machine, its start
- * takes seconds.
+ * Milliseconds that a process which ends waits for the other process, which does not wait long for
+ * Redis. On a busy machine, its start takes seconds.
  */
 const lastTimeout = 15_000
 
 /**
- * Writes profiles before it returns: a process that ends at once cannot wait for a connection, but for another process. Returns
- * the error if they could not be written.
+ * Writes profiles before it returns: a process that ends at once cannot wait for a connection, but
+ * for another process. Returns the error if they could not be written.
  */
 function writeInOtherProcess(work: LastProfiles): Error | undefined {
   const program = `import { writeLastProfiles } from ${JSON.stringify(import.meta.url)}; await writeLastProfiles()`

@@ -17,8 +17,8 @@ interface RedisReaderOptions {
 const step = 250
 
 /**
- * Keeps the index of a process up to date. The first time it reads all summaries, newest first; then only those that have changed
- * since, so that nothing is lost while there is no connection.
+ * Keeps the index of a process up to date. The first time it reads all summaries, newest first;
+ * then only those that have changed since, so that nothing is lost while there is no connection.
  */
 export class RedisReader {
   /** The bytes of all stored profiles. */
@@ -125,7 +125,10 @@ export class RedisReader {
     return known === undefined
   }
 
-  /** If the data in Redis was replaced or emptied, which its generation shows, forgets what was read, except for `written`. */
+  /**
+   * If the data in Redis was replaced or emptied, which its generation shows, forgets what was
+   * read, except for `written`.
+   */
   #checkGeneration(generation: string, written?: string): void {
     const isOther = this.#generation !== '' && generation !== this.#generation
     this.#generation = generation

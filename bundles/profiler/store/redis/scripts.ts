@@ -4,18 +4,21 @@ import { defineScript, type RedisReply, type RedisScript } from '../../../../lib
 export type RunScript = (script: RedisScript, args: readonly (string | number | Buffer)[]) => Promise<RedisReply>
 
 /**
- * The scripts of the storage. Each has the prefix of the keys as its only key, and ends within a millisecond: what may be
- * long is done in steps. The keys, after the prefix:
+ * The scripts of the storage. Each has the prefix of the keys as its only key, and ends within a
+ * millisecond: what may be long is done in steps. The keys, after the prefix:
  *
  * - `p:<token>`, a hash: summary, text, facts (an id), version (a stamp), position; message (1) of a message.
- * - `order`, a sorted set of the tokens that are not pinned, by position; `messages`, those of them that are messages; `pinned`, the others.
+ * - `order`, a sorted set of the tokens that are not pinned, by position; `messages`, those of
+ *   them that are messages; `pinned`, the others.
  * - `changes`, a sorted set of all tokens, by the stamp of their last change.
  * - `sizes`, a hash: the bytes of each profile.
  * - `facts:<id>`, a text. `writers`, a sorted set: when each process has written.
- * - `state`, a hash: generation (random; of this data), last (stamp), horizon (up to this position, profiles that are not pinned
- *   were removed), messageHorizon (the same of messages), pins (the stamp of their last change), bytes, messageBytes (a part of them), pinnedBytes.
+ * - `state`, a hash: generation (random; of this data), last (stamp), horizon (up to this
+ *   position, profiles that are not pinned were removed), messageHorizon (the same of messages),
+ *   pins (the stamp of their last change), bytes, messageBytes (a part of them), pinnedBytes.
  *
- * A stamp is a time of the server in microseconds, greater than all before it. A position is the stamp of the first version.
+ * A stamp is a time of the server in microseconds, greater than all before it. A position is the
+ * stamp of the first version.
  */
 const common = `
 local p, state, call = KEYS[1], KEYS[1] .. 'state', redis.call
@@ -43,9 +46,9 @@ function define(name: string, body: string, isWriting = true): RedisScript {
 }
 
 /**
- * Writes a version of a profile: token, summary, text, id of the facts, milliseconds to live, writer, the version that it replaces
- * (empty for any), a generation for empty storage, 1 for a message. Returns 0 if another version is stored, and otherwise stamp, position,
- * generation, and whether the facts are stored.
+ * Writes a version of a profile: token, summary, text, id of the facts, milliseconds to live, writer, the
+ * version that it replaces (empty for any), a generation for empty storage, 1 for a message. Returns 0 if
+ * another version is stored, and otherwise stamp, position, generation, and whether the facts are stored.
  */
 export const appendScript: RedisScript = define(
   'append',
@@ -89,8 +92,8 @@ return call('SET', p .. 'facts:' .. ARGV[1], ARGV[2], 'PX', ARGV[3], 'NX') and 1
 )
 
 /**
- * Reads a profile: token, writer. Returns text, facts, whether it is pinned, and version; otherwise the number of other processes that
- * have written in the last hour.
+ * Reads a profile: token, writer. Returns text, facts, whether it is pinned, and version;
+ * otherwise the number of other processes that have written in the last hour.
  */
 export const readScript: RedisScript = define(
   'read',
@@ -107,9 +110,9 @@ return call('ZSCORE', p .. 'writers', ARGV[2]) and others - 1 or others
 )
 
 /**
- * Lists summaries by their last changes: from, until, REV or nothing, their greatest number, the known stamp of the pins. Returns
- * generation, horizon, that of messages, last stamp, bytes, stamp of the pins, the pinned tokens if that differs, and of each
- * profile token, stamp, position and summary.
+ * Lists summaries by their last changes: from, until, REV or nothing, their greatest number, the known
+ * stamp of the pins. Returns generation, horizon, that of messages, last stamp, bytes, stamp of the
+ * pins, the pinned tokens if that differs, and of each profile token, stamp, position and summary.
  */
 export const listScript: RedisScript = define(
   'list',
@@ -173,9 +176,9 @@ return 1
 )
 
 /**
- * Removes the oldest profiles that are over a limit, at most 100: their number, bytes, microseconds of age, the position up to
- * which all are removed (0 for none; empty for the last), and number and bytes of messages. Returns whether there are more, that position, the
- * horizon, and that of messages.
+ * Removes the oldest profiles that are over a limit, at most 100: their number, bytes, microseconds of
+ * age, the position up to which all are removed (0 for none; empty for the last), and number and bytes
+ * of messages. Returns whether there are more, that position, the horizon, and that of messages.
  */
 export const trimScript: RedisScript = define(
   'trim',

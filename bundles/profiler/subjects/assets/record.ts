@@ -40,8 +40,8 @@ interface MissingAssetsServices extends AmendServices {
 }
 
 /**
- * Adds the files that a page refers to, and that were answered with 404, to the profile of the page. The requests for files
- * have no profiles: the page is the one that `Referer` names.
+ * Adds the files that a page refers to, and that were answered with 404, to the profile of the
+ * page. The requests for files have no profiles: the page is the one that `Referer` names.
  */
 export class MissingAssetsListener {
   readonly #services: MissingAssetsServices
@@ -111,12 +111,16 @@ export class MissingAssetsListener {
   }
 }
 
-/** The destinations of files that a page refers to (W3C Fetch Metadata). A script may look for other files on purpose. */
+/**
+ * The destinations of files that a page refers to (W3C Fetch Metadata). A script may look for other files on purpose.
+ */
 const destinations: ReadonlySet<string> = new Set([
   ...['style', 'script', 'image', 'font', 'audio', 'video', 'track', 'manifest', 'embed', 'object', 'worker'],
 ])
 
-/** The address of the page that refers to a file; `undefined` if the request is for no file of a page of this server. */
+/**
+ * The address of the page that refers to a file; `undefined` if the request is for no file of a page of this server.
+ */
 function findPage({ headers, method, origin, path }: Request): string | undefined {
   const referer = headers.get('referer') ?? ''
   if (!isRetrieval(method) || probePath.test(path) || !URL.canParse(referer)) return undefined

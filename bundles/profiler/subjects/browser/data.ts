@@ -1,7 +1,10 @@
 import * as v from 'valibot'
 import { amount, check, count, list, maybe, type Schema } from '../../profile/schema.ts'
 
-/** The errors that browsers report: `resource` is a file that could not be loaded, `policy` a violated Content-Security-Policy. */
+/**
+ * The errors that browsers report: `resource` is a file that could not be loaded, `policy` a
+ * violated Content-Security-Policy.
+ */
 const browserErrorKinds = ['exception', 'rejection', 'console', 'resource', 'policy'] as const
 
 /** One of {@link browserErrorKinds}. */
@@ -68,8 +71,8 @@ const lineLength = 1000
 const frameLimit = 100
 
 /**
- * Parses the frames of a stack in the format of Chromium (`at name (url:1:2)`), or of Firefox and Safari (`name@url:1:2`),
- * at most 100.
+ * Parses the frames of a stack in the format of Chromium (`at name (url:1:2)`), or of Firefox and
+ * Safari (`name@url:1:2`), at most 100.
  */
 export function parseBrowserStack(stack: string): BrowserFrame[] {
   return stack.split('\n', frameLimit).flatMap(text => {

@@ -29,7 +29,9 @@ const rateLimit = 50
 /** Characters that are kept: 4,000 for one error. */
 const lengths = { message: 1000, file: 500, stack: 2500 } as const
 
-/** The errors that pages report from the browser: they are masked, added to the profile of the page, and logged once. */
+/**
+ * The errors that pages report from the browser: they are masked, added to the profile of the page, and logged once.
+ */
 export class BrowserErrors {
   readonly #services: BrowserErrorServices
   readonly #logger: Logger
@@ -44,8 +46,8 @@ export class BrowserErrors {
   }
 
   /**
-   * Adds reports to the profile of a page. `origin` is that of the page. `unknown`: there is no such profile. `busy`: there
-   * are too many messages.
+   * Adds reports to the profile of a page. `origin` is that of the page. `unknown`: there is no
+   * such profile. `busy`: there are too many messages.
    */
   async add(token: string, reports: readonly BrowserReport[], origin: string): Promise<'added' | 'unknown' | 'busy'> {
     if (this.#isBusy()) return 'busy'

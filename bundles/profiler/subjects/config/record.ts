@@ -102,7 +102,8 @@ export function createServerCollector(
 
 function writeCommandLine({ argv, execArgv }: ProcessLike, directory: string, redactor: Redactor): string {
   const [, script = '', ...values] = argv
-  // A supervisor passes the directory of the application to the main process, and edits, which have a place of their own.
+  // A supervisor passes the directory of the application to the main process, and edits, which
+  // have a place of their own.
   const given = values.filter(value => !value.startsWith('--edits='))
   const shown = given.map(value => (value === directory ? '.' : value))
   return redactor.commandLine(['node', ...execArgv, toRelative(script, directory), ...shown]).join(' ')

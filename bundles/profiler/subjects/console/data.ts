@@ -33,6 +33,9 @@ export const consoleSchema = v.object({
   ),
   /** How many were only counted because there were too many, or too much text. */
   omitted: count,
-  /** All calls by their kind: of `dump`, of two methods of `console`, and of its others. Absent if none was only counted, and in profiles of 0.3. */
+  /**
+   * All calls by their kind: of `dump`, of two methods of `console`, and of its others. Absent if
+   * none was only counted, and in profiles of 0.3.
+   */
   callsByKind: maybe(v.object({ dump: count, error: count, warn: count, plain: count })),
 })

@@ -24,8 +24,8 @@ import { type FindTrace, TracePart } from '../../record/trace.ts'
 import type { ConsoleData, ConsoleEntry, ConsoleMethod } from './data.ts'
 
 /**
- * The calls of `dump` and of `console`, also while bundles are registered. They are masked when they are recorded. In production
- * the console stays as it is.
+ * The calls of `dump` and of `console`, also while bundles are registered. They are masked when
+ * they are recorded. In production the console stays as it is.
  */
 export const consoleSubject: RecordedSubject = {
   observeProcess: ({ debugGate, directory, redactor }, { findTrace }) =>
@@ -156,8 +156,8 @@ export function describeDump(value: unknown, masker: TextMasker, directory: stri
 }
 
 /**
- * Describes the values of a call of the console: as `console` does, a text with placeholders such as `%s` is filled with
- * the next values. All other values become trees.
+ * Describes the values of a call of the console: as `console` does, a text with placeholders such
+ * as `%s` is filled with the next values. All other values become trees.
  */
 function describeConsole(
   method: ConsoleMethod,

@@ -9,7 +9,10 @@ import { cpuLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction, type StoredSample } from './read.ts'
 
-/** The CPU profile of a request that was sampled: a flame graph, the functions with the most CPU time, and their sources. */
+/**
+ * The CPU profile of a request that was sampled: a flame graph, the functions with the most CPU
+ * time, and their sources.
+ */
 export const cpuView: SubjectView = {
   name: 'cpu',
   label: 'CPU',

@@ -295,8 +295,8 @@ function measure({ endTime, samples = [], startTime, timeDeltas = [] }: Profiler
 }
 
 /**
- * Finds the source of a place in the compiled code (from 0, as V8 counts). Without a source map it is the place itself; `undefined` for
- * code without a file.
+ * Finds the source of a place in the compiled code (from 0, as V8 counts). Without a source map it
+ * is the place itself; `undefined` for code without a file.
  */
 function locate(url: string, line: number, column: number): SourcePlace | undefined {
   if (url === '' || line < 0) return undefined

@@ -91,7 +91,10 @@ function sumOf(rows: readonly (readonly (number | string)[])[], column: number):
   return rows.reduce((sum, row) => sum + Number(row[column]), 0)
 }
 
-/** The name of the only exception. Empty when there are several, because it is not recorded which of them a listener threw. */
+/**
+ * The name of the only exception. Empty when there are several, because it is not recorded which
+ * of them a listener threw.
+ */
 function readThrown({ collectors }: Profile): string {
   const [first, ...others] = collectors.exception?.exceptions ?? []
   return first === undefined || others.length > 0 ? '' : first.name
@@ -258,8 +261,9 @@ const shortDuration = 1000
 const depthLimit = 24
 
 /**
- * Folds an outline into a limited number of lines. Similar dispatches in a row that are short and without effects become one
- * line, and so do listeners of this package in a row: `ours` has their keys. The steps of the kernel are kept first, then nodes that changed something, stopped or threw, then the longest.
+ * Folds an outline into a limited number of lines. Similar dispatches in a row that are short and without
+ * effects become one line, and so do listeners of this package in a row: `ours` has their keys. The steps
+ * of the kernel are kept first, then nodes that changed something, stopped or threw, then the longest.
  */
 function foldOutline(outline: readonly OutlineNode[], ours: ReadonlySet<string>, limit: number): FoldedOutline {
   const all = [...walkOutline(outline)]

@@ -174,8 +174,8 @@ function isSame(one: StackFrame | undefined, other: StackFrame | undefined): boo
 }
 
 /**
- * Reports uncaught errors and unhandled rejections, and the exit of the process, to the profiler, until the returned function is called. The
- * process goes on, or ends, as it does without the profiler.
+ * Reports uncaught errors and unhandled rejections, and the exit of the process, to the profiler, until
+ * the returned function is called. The process goes on, or ends, as it does without the profiler.
  */
 function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logger): () => void {
   const onCrash = guard('a crash', (error: unknown) => {
@@ -198,14 +198,15 @@ function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logge
 const rejected = 'unhandledRejection'
 
 /**
- * With these modes of `--unhandled-rejections`, the process goes on after a rejection, whether or not it has a listener. `NODE_OPTIONS` may
- * have quotes.
+ * With these modes of `--unhandled-rejections`, the process goes on after a rejection, whether or
+ * not it has a listener. `NODE_OPTIONS` may have quotes.
  */
 const lenientMode = /--unhandled-rejections"?[= ]"?(?:none|warn)(?=[\s"]|$)/
 
 /**
- * Adds the rejections that do not end the process to the profiles of their requests. A listener of ours would keep the process alive that a
- * rejection ends: it exists only as long as one of the application does, or if no rejection ends the process.
+ * Adds the rejections that do not end the process to the profiles of their requests. A listener of
+ * ours would keep the process alive that a rejection ends: it exists only as long as one of the
+ * application does, or if no rejection ends the process.
  */
 function watchRejections(profiler: Profiler, context: RequestContext): () => void {
   const isLenient = lenientMode.test([...process.execArgv, process.env.NODE_OPTIONS].join(' '))
@@ -232,9 +233,10 @@ function watchRejections(profiler: Profiler, context: RequestContext): () => voi
 }
 
 /**
- * The fingerprint of the last exception: the same for each occurrence of an error, whatever its message contains. It is a hash of
- * the classes and codes of the error and its causes, and the innermost place in the application: file, function, and the text of the
- * line, so that it stays when lines move. An error without such a place has that of its route; `null` without a route.
+ * The fingerprint of the last exception: the same for each occurrence of an error, whatever its
+ * message contains. It is a hash of the classes and codes of the error and its causes, and the
+ * innermost place in the application: file, function, and the text of the line, so that it stays
+ * when lines move. An error without such a place has that of its route; `null` without a route.
  */
 export function fingerprintOf({ exceptions, excerpts }: ExceptionData, route: string | null): string | null {
   const exception = exceptions.at(-1)

@@ -53,13 +53,21 @@ export const responseSchema = v.object({
   /** Bytes of the body before compression, whether or not all were sent; `null` for a stream of unknown length. */
   size: amountOrNull,
   isStreamed: flag,
-  /** Bytes of a stream that were sent, as they were sent: maybe compressed. Absent if the response was no stream, except of another server. */
+  /**
+   * Bytes of a stream that were sent, as they were sent: maybe compressed. Absent if the response
+   * was no stream, except of another server.
+   */
   sent: maybe(check.count),
   /** Server-sent events; absent if the response was no stream of events. */
   events: maybe(check.count),
-  /** Cookies that are nearly too large for browsers: their names and bytes. The bytes are those before their values are masked. */
+  /**
+   * Cookies that are nearly too large for browsers: their names and bytes. The bytes are those
+   * before their values are masked.
+   */
   largeCookies: maybe(pairs),
-  /** As it was before compression, without the profiler's toolbar; absent of a stream and of the profiler's error page. */
+  /**
+   * As it was before compression, without the profiler's toolbar; absent of a stream and of the profiler's error page.
+   */
   content: maybe(contentSchema),
   /** The fields after the body: trailers of HTTP, or the last message of gRPC-web and Connect. Absent without one. */
   trailers: maybe(pairs),
@@ -78,13 +86,19 @@ export const sessionSchema = v.object({
       at: number,
       /** Places in the source, innermost call first. */
       trace: texts,
-      /** Whether its change is not in the store: it came after the session was saved, or was refused. Absent if it is, or if there is none. */
+      /**
+       * Whether its change is not in the store: it came after the session was saved, or was
+       * refused. Absent if it is, or if there is none.
+       */
       isUnsaved: maybe(flag),
     }),
   ),
   /** The class of the store, such as `FileSessionStore`. Absent as `metadata`, and in profiles of 0.2. */
   store: maybe(text),
-  /** Whether the store has the session after the request. Absent of a sub-request, whose main request saves it later, and in profiles of 0.3. */
+  /**
+   * Whether the store has the session after the request. Absent of a sub-request, whose main
+   * request saves it later, and in profiles of 0.3.
+   */
   isStored: maybe(flag),
   /** Absent unless the session was started; times are milliseconds since 1970. Profiles of 0.1 have no `expiresAt`. */
   metadata: maybe(v.object({ createdAt: amount, lastUsedAt: amount, expiresAt: maybe(amount) })),

@@ -8,9 +8,9 @@ interface Definition {
 }
 
 /**
- * Names the operation of a GraphQL document (September 2025, section 2): `query Books`, or `query { books, authors }` of one
- * without a name. `wanted` selects one of several. `undefined` for a text that is no such document. The text may have been cut
- * after its beginning.
+ * Names the operation of a GraphQL document (September 2025, section 2): `query Books`, or
+ * `query { books, authors }` of one without a name. `wanted` selects one of several. `undefined`
+ * for a text that is no such document. The text may have been cut after its beginning.
  */
 export function nameDocument(text: string, wanted: string | undefined): string | undefined {
   const definitions = readDefinitions(text)

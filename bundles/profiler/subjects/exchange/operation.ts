@@ -6,8 +6,8 @@ import type { RequestData, ResponseData } from './data.ts'
 import { nameDocument } from './graphql-document.ts'
 
 /**
- * What a request does inside of its protocol, as its path, its body and its response say: `query Books` of GraphQL. A request
- * that only looks alike has none.
+ * What a request does inside of its protocol, as its path, its body and its response say:
+ * `query Books` of GraphQL. A request that only looks alike has none.
  */
 export interface Operation {
   readonly protocol: 'GraphQL' | 'JSON-RPC' | 'MCP' | 'tRPC' | 'gRPC' | 'Connect' | 'SOAP'
@@ -73,7 +73,8 @@ function readGraphql({ method, request, response, status }: StoredExchange): Fou
   const all = requests.flatMap(each => nameGraphql(each) ?? [])
   if (all.length === 0 || all.length < requests.length) return undefined
   const results = readAnswers(response?.content)
-  // A gateway may refuse the request in another form. An answer that is no result says that the request was none of GraphQL.
+  // A gateway may refuse the request in another form. An answer that is no result says that the
+  // request was none of GraphQL.
   if (status < 300 && results.some(result => !['data', 'errors', 'hasNext'].some(name => name in result)))
     return undefined
   if (status < 300 && response?.content?.json !== undefined && results.length === 0) return undefined

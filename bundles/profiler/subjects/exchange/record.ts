@@ -239,8 +239,8 @@ const shortestCookie = 16
 const limit = 100
 
 /**
- * Creates a function that masks the secrets of a request in the text of its response: an application may show a token that
- * the client has sent, or that it has just set as a cookie.
+ * Creates a function that masks the secrets of a request in the text of its response: an
+ * application may show a token that the client has sent, or that it has just set as a cookie.
  */
 function createEchoMask(
   request: Request,
@@ -291,8 +291,8 @@ function isLong(name: string, value: string, isSecret: NameTest): boolean {
 }
 
 /**
- * Collects the session if it was used; it neither starts the session nor takes anything out of it. Files are shown as seen from
- * the directory of the application.
+ * Collects the session if it was used; it neither starts the session nor takes anything out of it.
+ * Files are shown as seen from the directory of the application.
  */
 function createSessionCollector(redactor: Redactor, directory: string): CollectorOf<'session'> {
   return {
@@ -317,7 +317,10 @@ function isSettled({ main, parent }: Trace): boolean {
   return parent === undefined || main.endedAt !== undefined
 }
 
-/** The changes that are not in the store: all since the last use that found nothing to save, or all if no use has read the session. */
+/**
+ * The changes that are not in the store: all since the last use that found nothing to save, or all
+ * if no use has read the session.
+ */
 function findLost(uses: readonly NotedSessionUse[], trace: Trace): ReadonlySet<NotedSessionUse> {
   const { isChanged = false, isStarted = false } = trace.request.requestedSession ?? {}
   if (!isSettled(trace) || (isStarted && !isChanged)) return new Set()
@@ -410,8 +413,8 @@ export class RecentRedirects implements CollectorOf<'redirects'> {
   }
 
   /**
-   * Returns the redirects that have led to a main request, the first one first, and remembers that of its response; `undefined` when there
-   * were none. The client has the response by now, but its next request ends later.
+   * Returns the redirects that have led to a main request, the first one first, and remembers that of its response;
+   * `undefined` when there were none. The client has the response by now, but its next request ends later.
    */
   collect(trace: Trace): readonly RedirectData[] | undefined {
     const { request, response } = trace

@@ -221,7 +221,10 @@ export const redirectChainRule: FindingRule<Profile> = {
   },
 }
 
-/** Limit of `large-cookie`: bytes of name and value, above which it is an error. Chromium and Firefox drop such a cookie. */
+/**
+ * Limit of `large-cookie`: bytes of name and value, above which it is an error. Chromium and
+ * Firefox drop such a cookie.
+ */
 const cookieLimit = 4096
 
 /** Finds cookies that browsers drop, or will soon drop when they grow. */
@@ -290,7 +293,9 @@ export const needlessSessionRule: FindingRule<Profile> = {
   },
 }
 
-/** Finds safe requests that changed the session: browsers load pages in advance, and crawlers and users load them again. */
+/**
+ * Finds safe requests that changed the session: browsers load pages in advance, and crawlers and users load them again.
+ */
 export const changedSessionRule: FindingRule<Profile> = {
   name: 'changed-session',
   title: 'Session changed by a GET',
@@ -357,7 +362,10 @@ function findUse({ trace }: SessionUseData): Pick<RuleFinding, 'code'> {
 /** A whole page: an example of HTML is seldom one. */
 const wholePage = /^\uFEFF?\s*<(?:!doctype html|html)\b[\s\S]*<\/html>\s*$/i
 
-/** Finds responses whose bytes are not as many as their Content-Length says. Node.js sends them so, and only the client notices. */
+/**
+ * Finds responses whose bytes are not as many as their Content-Length says. Node.js sends them so,
+ * and only the client notices.
+ */
 export const wrongLengthRule: FindingRule<Profile> = {
   name: 'wrong-length',
   title: 'Wrong Content-Length',

@@ -336,7 +336,10 @@ function viewRelative(
   }
 }
 
-/** The sections in their order, with their numbers of entries, and the names of the parts without data, which are one line. */
+/**
+ * The sections in their order, with their numbers of entries, and the names of the parts without
+ * data, which are one line.
+ */
 function createContents(
   { request, response, session, relatives }: Views,
   headers: readonly Row[],

@@ -1,8 +1,8 @@
 import type { Trace } from '../../record/trace.ts'
 
 /**
- * Reads what follows the body of a response: the trailers of HTTP, or the last message of a stream of gRPC-web or Connect, which
- * says how the call has ended. Empty if there is none, or if it was not kept.
+ * Reads what follows the body of a response: the trailers of HTTP, or the last message of a stream of
+ * gRPC-web or Connect, which says how the call has ended. Empty if there is none, or if it was not kept.
  */
 export function readTrailers(page: Trace['page'], type: string): readonly (readonly [string, unknown])[] {
   const { body = null, endFields: trailers = [] } = page ?? {}

@@ -14,7 +14,10 @@ export const graphqlSchema = v.object({
       failed: count,
       /** Milliseconds in which at least one call was not over. */
       time: amount,
-      /** These times, in milliseconds since the start of the request: start and duration. Gaps of less than 0.1 ms are left out. */
+      /**
+       * These times, in milliseconds since the start of the request: start and duration. Gaps of
+       * less than 0.1 ms are left out.
+       */
       periods: list(v.tuple([v.number(), v.number()])),
       /** Milliseconds of the longest call that is over. */
       longest: amount,

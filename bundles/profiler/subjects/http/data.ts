@@ -34,7 +34,9 @@ export const httpSchema = v.object({
       bytes: maybe(check.number),
       /** Whether the bytes were counted on the wire, with the head of the response. */
       isCounted: maybe(v.literal(true)),
-      /** Whether neither a signal nor a timeout of it was seen. Of a call of fetch it is recorded in development only. */
+      /**
+       * Whether neither a signal nor a timeout of it was seen. Of a call of fetch it is recorded in development only.
+       */
       isUnlimited: maybe(v.literal(true)),
       /** Whether its caller has aborted it, also by a timeout. */
       isAborted: maybe(v.literal(true)),

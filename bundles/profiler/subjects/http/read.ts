@@ -130,7 +130,10 @@ interface CallPhase {
   readonly duration: number
 }
 
-/** The phases of a call whose times are known. If the server answers before the whole request was sent, there is no phase of waiting. */
+/**
+ * The phases of a call whose times are known. If the server answers before the whole request was
+ * sent, there is no phase of waiting.
+ */
 export function phasesOf({ start, sent, uploaded = sent, head, end }: StoredCall): CallPhase[] {
   const phases: [name: CallPhase['name'], from: number | undefined, to: number | undefined][] = [
     ['queued', start, sent],

@@ -126,7 +126,9 @@ function findSequences(profile: Profile): readonly StoredCall[][] {
   return findRuns(profile, candidates.map(asOne), endOf)
 }
 
-/** Groups each call with the calls to the addresses to which it was redirected: those cannot begin before its answer. */
+/**
+ * Groups each call with the calls to the addresses to which it was redirected: those cannot begin before its answer.
+ */
 function followRedirects(calls: readonly StoredCall[]): StoredCall[][] {
   const chains: StoredCall[][] = []
   for (const call of calls) {
@@ -137,7 +139,10 @@ function followRedirects(calls: readonly StoredCall[]): StoredCall[][] {
   return chains
 }
 
-/** Whether a call was redirected to the address of a later one. Queries are not compared: they may be masked, or changed by the caller. */
+/**
+ * Whether a call was redirected to the address of a later one. Queries are not compared: they may
+ * be masked, or changed by the caller.
+ */
 function isRedirectTo(call: StoredCall | undefined, next: StoredCall): boolean {
   const { head = Infinity, response, status = 0, url = '' } = call ?? {}
   if (!redirects.has(status) || next.start < head) return false
@@ -200,7 +205,10 @@ function namePrograms(run: readonly StoredCall[], profile: Profile): string {
 /** Limit of `unlimited-call`: ms of a call. Without a limit, a slow server makes the application as slow. */
 const longCall = 2000
 
-/** Creates the rule for calls that took at least so many milliseconds, and of which neither a signal nor a timeout was seen. */
+/**
+ * Creates the rule for calls that took at least so many milliseconds, and of which neither a
+ * signal nor a timeout was seen.
+ */
 export function createUnlimitedCallRule(least: number = longCall): FindingRule<Profile> {
   return {
     name: 'unlimited-call',
@@ -246,7 +254,10 @@ function waitedTime({ end, start }: StoredCall, profile: Profile): number {
 /** Limit of `repeated-calls`: equal calls. Two may come from independent parts of a page. */
 const leastSame = 3
 
-/** Limit of `repeated-calls`: calls with different values. Fewer may be unrelated; five are probably the items of a list. */
+/**
+ * Limit of `repeated-calls`: calls with different values. Fewer may be unrelated; five are
+ * probably the items of a list.
+ */
 const leastAlike = 5
 
 /** Equal or similar calls. */
@@ -274,8 +285,9 @@ function findRepeated(profile: Profile): {
 }
 
 /**
- * The method and address of a call with the parameters of the route that has answered it, such as `GET http://stock/shelves/:name`: what
- * differs in the path is known there. Empty for a route without parameters, or with another path.
+ * The method and address of a call with the parameters of the route that has answered it, such as
+ * `GET http://stock/shelves/:name`: what differs in the path is known there. Empty for a route
+ * without parameters, or with another path.
  */
 function patternOfRoute({ method, url }: StoredCall, route: string): string {
   const [address = ''] = url.split('?', 1)

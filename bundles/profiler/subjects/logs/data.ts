@@ -37,8 +37,8 @@ export const loggerSchema = v.object({
       /** The errors of its context, by their names in it. */
       exceptions: maybe(v.record(v.string(), recordedException)),
       /**
-       * Where it was logged; of warnings and above, except for those about an error, which has a place of its own, and of the message
-       * with which the request has logged too much.
+       * Where it was logged; of warnings and above, except for those about an error, which has a
+       * place of its own, and of the message with which the request has logged too much.
        */
       site: maybe(caller),
       /** Whether the context, and the end of a long message, were left out: there was too much text before it. */

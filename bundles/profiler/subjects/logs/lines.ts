@@ -311,8 +311,8 @@ interface MessagePart {
 const placeholder = /\{[\w.-]+\}/g
 
 /**
- * Splits a log message into its constant sentence and its values. If both do not match, because one was cut, the message
- * is one part. An empty template has no placeholders.
+ * Splits a log message into its constant sentence and its values. If both do not match, because
+ * one was cut, the message is one part. An empty template has no placeholders.
  */
 export function splitMessage(message: string, template: string): MessagePart[] {
   const whole = [{ text: message, isValue: false }]

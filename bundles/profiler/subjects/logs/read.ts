@@ -70,8 +70,8 @@ export interface Notification {
 export const notificationKind: Pick<LogMessage, 'level' | 'channel'> = { level: 'debug', channel: 'event' }
 
 /**
- * Derives what Symfony logs of each event: which listeners were called, and which of them stopped it. An event without a called
- * listener has a line, too. It is logged when the event is over, and so after everything that is nested in it.
+ * Derives what Symfony logs of each event: which listeners were called, and which of them stopped it. An event without
+ * a called listener has a line, too. It is logged when the event is over, and so after everything that is nested in it.
  */
 export function deriveNotifications({ nodes }: EventTree): Notification[] {
   return nodes

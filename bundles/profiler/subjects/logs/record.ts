@@ -54,8 +54,8 @@ interface TracedLog {
   readonly template?: string
   readonly context?: Readonly<Record<string, unknown>>
   /**
-   * Where it was logged; of warnings and above, except for those about an error, which has a place of its own, and of the message
-   * with which a request has logged too much.
+   * Where it was logged; of warnings and above, except for those about an error, which has a place
+   * of its own, and of the message with which a request has logged too much.
    */
   readonly site?: Caller
   /** Whether the context and the end of a long message were left out, after too many long messages. */
@@ -78,7 +78,10 @@ const leftLimit = 100
 
 const shortMessage = 200
 
-/** The number of messages of a severity that get a place: reading a stack costs more than recording the rest of a message. */
+/**
+ * The number of messages of a severity that get a place: reading a stack costs more than recording
+ * the rest of a message.
+ */
 const siteLimit = 50
 
 /** Limit of `many-logs`: messages that are not too many. The next one is located: its line is mostly that of a loop. */
@@ -270,8 +273,9 @@ function observeLog({ directory, logger }: Pick<Foundation, 'directory' | 'logge
 const warningLength = 2000
 
 /**
- * Records warnings of Node.js and of packages on the traces of their requests, as log messages of the channels `deprecation` and
- * `listeners`, until the returned function is called. Node.js prints them as before, and reports most of them once per process.
+ * Records warnings of Node.js and of packages on the traces of their requests, as log messages of
+ * the channels `deprecation` and `listeners`, until the returned function is called. Node.js
+ * prints them as before, and reports most of them once per process.
  */
 function observeWarnings(
   { directory, redactor }: Pick<Foundation, 'directory' | 'redactor'>,

@@ -301,8 +301,8 @@ interface LogFilter {
 const parameters = ['level', 'channel', 'text', 'events', 'group', 'find']
 
 /**
- * Reads the filter of an address: `?level=warning&channel=app&text=price&events=1`. Without a filter, a log with warnings or
- * errors shows these.
+ * Reads the filter of an address: `?level=warning&channel=app&text=price&events=1`. Without a
+ * filter, a log with warnings or errors shows these.
  */
 function readLogFilter(query: URLSearchParams, logs: readonly MergedLog[]): LogFilter {
   const isByDefault = !parameters.some(name => query.get(name))

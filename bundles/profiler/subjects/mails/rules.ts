@@ -9,7 +9,10 @@ import { isLateMail, nameOfMail, readMails, type StoredMail } from './read.ts'
 /** Limit of `slow-mail`: milliseconds of a request in which it sends mails. A person notices a tenth of a second. */
 const leastTime = 100
 
-/** Limit of `slow-mail`: the share of the time of the request. With less, another part is the answer to why it is slow. */
+/**
+ * Limit of `slow-mail`: of the time of the request, as a share. With less, another part is the
+ * answer to why it is slow.
+ */
 const leastShare = 0.5
 
 /** Finds requests that mostly wait until their mails are sent. A job may do that. */

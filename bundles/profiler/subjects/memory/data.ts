@@ -74,11 +74,17 @@ export const memorySchema = v.object({
       isOwn: flag,
       /** Whether no other recorded request was in flight. Work that is not recorded may still have blocked. */
       isAlone: flag,
-      /** The span of the function of another framework whose code, or what it has started, was at work; absent if it is not known. */
+      /**
+       * The span of the function of another framework whose code, or what it has started, was at
+       * work; absent if it is not known.
+       */
       span: maybe(check.count),
     }),
   ),
-  /** Synchronous calls for files and processes that took 50 ms or more, also those of sub-requests, at most 200. Only in development. */
+  /**
+   * Synchronous calls for files and processes that took 50 ms or more, also those of sub-requests,
+   * at most 200. Only in development.
+   */
   syncCalls: maybe(
     list(
       v.object({

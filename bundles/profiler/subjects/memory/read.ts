@@ -41,8 +41,8 @@ export interface CausedBlock extends LoopBlock {
   /** The calls of one synchronous function at one line that are most of it. */
   readonly calls: readonly SyncCallData[]
   /**
-   * Whether the process ran at all: with hardly any CPU time, without a call and without a synchronous query, it was stopped, or it waited
-   * in a call that is not recorded.
+   * Whether the process ran at all: with hardly any CPU time, without a call and without a
+   * synchronous query, it was stopped, or it waited in a call that is not recorded.
    */
   readonly hasRun: boolean
   /** Milliseconds of it in which the process did not run, or waited so; 0 if it is little. */
@@ -71,7 +71,10 @@ export function readBlocks({ collectors }: Pick<Profile, 'collectors'>): CausedB
   })
 }
 
-/** Limit of `blocked-loop`: ms without a pause. Work that a process does only once, such as loading code, takes half of that. */
+/**
+ * Limit of `blocked-loop`: ms without a pause. Work that a process does only once, such as loading
+ * code, takes half of that.
+ */
 const leastBlock = 200
 
 /** Limit of `blocked-loop`: ms of CPU time, without a synchronous call. With less, other programs have the machine. */
@@ -84,7 +87,10 @@ export function findLongBlocks(profile: Profile): CausedBlock[] {
   )
 }
 
-/** The blocks that a request has caused, as far as that is known: no other request was in flight, or its own work was seen. */
+/**
+ * The blocks that a request has caused, as far as that is known: no other request was in flight,
+ * or its own work was seen.
+ */
 export function listOwnBlocks(profile: Profile): CausedBlock[] {
   return readBlocks(profile).filter(({ by, calls, hasRun, isAlone }) => {
     const isOwn = by === profile.summary.token || (by === '' && (isAlone || calls.length > 0))
@@ -93,8 +99,9 @@ export function listOwnBlocks(profile: Profile): CausedBlock[] {
 }
 
 /**
- * The function of another framework that was at work at the end of a block: `undefined` if none was, `unknown` if several have begun. A
- * function goes on after the next one has begun, and nothing says which of them a callback belongs to, unless it is recorded.
+ * The function of another framework that was at work at the end of a block: `undefined` if none
+ * was, `unknown` if several have begun. A function goes on after the next one has begun, and
+ * nothing says which of them a callback belongs to, unless it is recorded.
  */
 export function findBlocker(block: CausedBlock, profile: Profile): EventNode | 'unknown' | undefined {
   const { nodes } = readEventTree(profile)
@@ -126,9 +133,9 @@ function findMainCalls(calls: readonly SyncCallData[], block: LoopBlock): readon
 }
 
 /**
- * The time in which a listener or a function was at work or waited, in microseconds: without the times in which it could not go on, and
- * those of others. It waits for its client to send the body or to read the response, for another request that blocks the event loop, for a
- * process that does not run, and for the garbage collector.
+ * The time in which a listener or a function was at work or waited, in microseconds: without the times in which
+ * it could not go on, and those of others. It waits for its client to send the body or to read the response, for
+ * another request that blocks the event loop, for a process that does not run, and for the garbage collector.
  */
 export function listenerTime(node: EventNode, profile: Profile, without: readonly Period[] = []): number {
   const { events, memory } = profile.collectors

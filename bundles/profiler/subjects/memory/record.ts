@@ -32,8 +32,8 @@ import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
 import type { GcPause, LoopBlock, SyncCallData } from './data.ts'
 
 /**
- * The resources of the process while a main request is handled: memory, CPU and event loop. In production the modules of Node.js
- * stay as they are.
+ * The resources of the process while a main request is handled: memory, CPU and event loop. In
+ * production the modules of Node.js stay as they are.
  */
 export const memorySubject: RecordedSubject = {
   observeProcess({ context, directory, logger }, { findTrace, onBegin, profiler }) {
@@ -183,7 +183,10 @@ interface ProcessUsage {
   readonly readAt: number
 }
 
-/** Milliseconds for which a reading is reused while several requests are in flight: a process's usage is not that of one of them. */
+/**
+ * Milliseconds for which a reading is reused while several requests are in flight: a process's
+ * usage is not that of one of them.
+ */
 export const sharedLifetime = 10
 
 /** Milliseconds after which the rate is computed again. */
@@ -227,8 +230,9 @@ function countWanted(now: number): void {
 const interval = 20
 
 /**
- * Records blocks of the event loop on the requests in flight. A timer that fires late although the loop has not waited
- * proves the block; the request in whose callback it ran has caused it. The CPU time distinguishes work from a process that did not run.
+ * Records blocks of the event loop on the requests in flight. A timer that fires late although the
+ * loop has not waited proves the block; the request in whose callback it ran has caused it. The
+ * CPU time distinguishes work from a process that did not run.
  */
 export class LoopWatch {
   readonly #unstored: () => Iterable<Trace>
@@ -263,7 +267,10 @@ export class LoopWatch {
     else this.#look(traces)
   })
 
-  /** Records a block that the timer could not yet report. Timers run up to 20 ms after it, and the profile of the request may be stored before. */
+  /**
+   * Records a block that the timer could not yet report. Timers run up to 20 ms after it, and the
+   * profile of the request may be stored before.
+   */
   readonly look = (now: number, ...ended: readonly Trace[]): void => {
     if (now - this.#known.looked >= leastBlock) this.#look([...this.#unstored(), ...ended])
   }
@@ -439,7 +446,10 @@ function describe(trace: Trace): string {
     : `The request, whose last function is the ${running.phase} ${running.name || 'without a name'},`
 }
 
-/** Records long synchronous calls for files and processes on the traces of their main requests, until the returned function is called. */
+/**
+ * Records long synchronous calls for files and processes on the traces of their main requests,
+ * until the returned function is called.
+ */
 function observeSyncCalls(directory: string, findTrace: FindTrace): () => void {
   const callers = new Callers(directory)
   return syncCalls.observe(({ duration, name, start }, below) => {

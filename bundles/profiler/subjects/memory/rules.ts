@@ -86,7 +86,9 @@ interface Worker extends Partial<RuleFinding> {
   readonly name: string
 }
 
-/** Finds what was at work at the end of a block: a synchronous call, else the innermost listener, else the controller. */
+/**
+ * Finds what was at work at the end of a block: a synchronous call, else the innermost listener, else the controller.
+ */
 function findWorker(block: CausedBlock, profile: Profile): Worker {
   const [call] = block.calls
   if (call !== undefined) {

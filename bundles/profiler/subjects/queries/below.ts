@@ -11,7 +11,9 @@ const leastRequests = 10
 
 const statementLimit = 10
 
-/** Finds the reading queries of one place that many sub-requests have made: the profile of each of them has only one. */
+/**
+ * Finds the reading queries of one place that many sub-requests have made: the profile of each of them has only one.
+ */
 export function findRepeatedBelow(trace: Trace): readonly RepeatedBelow[] {
   const requests = withDescendants(trace).filter(request => request !== trace)
   if (requests.length < leastRequests) return []

@@ -59,7 +59,10 @@ const query = v.object({
 })
 
 export const queriesProcessSchema = v.object({
-  /** The loaded libraries that do not report their queries: their versions are too old, or, without a version, they are in a file of a bundler. */
+  /**
+   * The loaded libraries that do not report their queries: their versions are too old, or, without
+   * a version, they are in a file of a bundler.
+   */
   unseen: list(
     v.object({
       name: text,
@@ -79,7 +82,10 @@ const below = v.object({
   text: check.text,
   caller: maybe(caller),
   count: check.count,
-  /** Starts, since that of the request, and durations in milliseconds: the times in which at least one of them was not over. */
+  /**
+   * Starts, since that of the request, and durations in milliseconds: the times in which at least
+   * one of them was not over.
+   */
   periods: list(v.tuple([check.amount, check.amount])),
   /** How many sub-requests have made them. */
   requests: check.count,
@@ -108,7 +114,10 @@ export const queriesSchema = v.object({
         start: number,
         duration: amount,
         caller: maybe(caller),
-        /** The pool when the connection was asked for: all connections were in use. Absent if the library does not report it. */
+        /**
+         * The pool when the connection was asked for: all connections were in use. Absent if the
+         * library does not report it.
+         */
         pool: maybe(
           v.object({
             /** Connections that nothing used. */

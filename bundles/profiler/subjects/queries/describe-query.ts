@@ -57,8 +57,8 @@ interface KnownStatement {
 }
 
 /**
- * Turns captured queries into data that may be stored. The literals of a statement become parameters. A parameter with a
- * secret name is masked; a text without a name, or of a table with a secret name, keeps its type and its length.
+ * Turns captured queries into data that may be stored. The literals of a statement become parameters. A parameter with
+ * a secret name is masked; a text without a name, or of a table with a secret name, keeps its type and its length.
  */
 export class QueryDescriber {
   readonly #redactor: Redactor
@@ -180,7 +180,9 @@ function valueUnder({ key }: NamedValue, parameters: QueryParameters, literals: 
   return Array.isArray(parameters) ? parameters[Number(key)] : Reflect.get(parameters, key)
 }
 
-/** The values of a statement in their order: literals and parameters, each once; then parameters that it does not name. */
+/**
+ * The values of a statement in their order: literals and parameters, each once; then parameters that it does not name.
+ */
 function nameValues(
   { slots }: SqlStatement,
   keys: readonly string[],
@@ -278,8 +280,8 @@ const keyLimit = 20
 const keyLength = 200
 
 /**
- * Writes the command of a cache with its keys and `?` for its other arguments. The words of the command are those of the
- * text, then the parameters. Keys are masked behind a word that names a session or a secret: `sess:******`.
+ * Writes the command of a cache with its keys and `?` for its other arguments. The words of the command are those
+ * of the text, then the parameters. Keys are masked behind a word that names a session or a secret: `sess:******`.
  */
 function describeCommand(text: string, parameters: QueryParameters = [], redactor: Redactor): string {
   const [command = '', ...more] = text.trim().split(/\s+/)
@@ -290,7 +292,10 @@ function describeCommand(text: string, parameters: QueryParameters = [], redacto
   return [name, ...shown, ...(args.length > keyLimit ? ['…'] : [])].join(' ')
 }
 
-/** Masks what follows a name of a session or a secret in a key, such as `sess:` or `reset_token-`, and secrets in any form. */
+/**
+ * Masks what follows a name of a session or a secret in a key, such as `sess:` or `reset_token-`,
+ * and secrets in any form.
+ */
 function maskKey(key: string, redactor: Redactor): string {
   const begin = key.slice(0, keyLength)
   for (const { 0: separator, index } of begin.matchAll(separators)) {

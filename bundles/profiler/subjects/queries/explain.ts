@@ -25,8 +25,8 @@ const readWords: ReadonlySet<string> = new Set(['SELECT', 'WITH', 'TABLE', 'VALU
 const writeWords: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE', 'INTO', 'CALL'])
 
 /**
- * Gives the reason why a query must not be explained; `undefined` for one statement that only reads. In doubt there is a
- * reason: a word of a change that is the name of a column refuses the query, too.
+ * Gives the reason why a query must not be explained; `undefined` for one statement that only reads.
+ * In doubt there is a reason: a word of a change that is the name of a column refuses the query, too.
  */
 export function findObstacle({
   kind,
@@ -48,7 +48,10 @@ export function findObstacle({
   return write === undefined ? undefined : `it contains ${write}`
 }
 
-/** Finds the statement of a query and its values. `given` are values by name; `1` is the first one, also if it has a name. */
+/**
+ * Finds the statement of a query and its values. `given` are values by name; `1` is the first one,
+ * also if it has a name.
+ */
 export function toExplainable(query: StoredQuery, given: ReadonlyMap<string, string>): ExplainableQuery {
   const { parameters = [], system, text } = query
   const isPostgres = system === 'postgresql'
@@ -99,8 +102,8 @@ interface ExplainDialect {
 }
 
 /**
- * MySQL and MariaDB compute some subqueries while they explain a statement: `FROM (SELECT sleep(1000) …)`. Each has its own
- * variable for the limit, and reads one of the two comments.
+ * MySQL and MariaDB compute some subqueries while they explain a statement: `FROM (SELECT sleep(1000) …)`.
+ * Each has its own variable for the limit, and reads one of the two comments.
  */
 const mysqlLimit = 'SET SESSION /*!50708 max_execution_time = 10000 */ /*M! max_statement_time = 10 */'
 
@@ -129,7 +132,9 @@ export function findUnknown({ values }: ExplainableQuery): string[] {
   return values.filter(needed => !('value' in needed)).map(({ name }) => name)
 }
 
-/** Explains a query without executing it, in a transaction that cannot write and is rolled back. Closes the connection. */
+/**
+ * Explains a query without executing it, in a transaction that cannot write and is rolled back. Closes the connection.
+ */
 export async function explainQuery(
   query: ExplainableQuery,
   { begin, explainGenerically }: ExplainDialect,

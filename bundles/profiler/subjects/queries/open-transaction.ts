@@ -7,8 +7,8 @@ import { beginsTransaction, chainsTransaction, endsTransaction, readQueries, typ
 import { shortenStatement, toQueryPlace } from './rules.ts'
 
 /**
- * Answers of databases (SQLSTATE, and codes of mysql2 and SQLite) after which a transaction is still open. A lost connection and
- * a deadlock in MySQL end it.
+ * Answers of databases (SQLSTATE, and codes of mysql2 and SQLite) after which a transaction is
+ * still open. A lost connection and a deadlock in MySQL end it.
  */
 const answers = /^(?!08|57P|ER_LOCK_DEADLOCK)(?:(?=.*\d)[\dA-Z]{5}|(?:ER|SQLITE)_\w+)$/
 

@@ -50,8 +50,8 @@ function isSame(
 }
 
 /**
- * Packs the queries of a profile that was read, for the store: their callers are those objects that {@link unpackQueries}
- * has given to all queries of a statement. Queries that are packed stay as they are.
+ * Packs the queries of a profile that was read, for the store: their callers are those objects that
+ * {@link unpackQueries} has given to all queries of a statement. Queries that are packed stay as they are.
  */
 export function packQueries(data: JsonObject): JsonObject {
   const { queries: unpacked } = data

@@ -211,7 +211,10 @@ export const slowQuery: Readonly<Record<'warning' | 'error', number>> = {
   error: 500,
 }
 
-/** Whether a query has values, and none of them is known: its source reported none, or they may have changed before it ended. */
+/**
+ * Whether a query has values, and none of them is known: its source reported none, or they may
+ * have changed before it ended.
+ */
 export function lacksValues({ kind, parameters = [], system, text }: StoredQuery): boolean {
   if (kind === 'cache' || parameters.length > 0 || !/[?$:@]/.test(text)) return false
   return readTokens(text, system).some(token => token.kind === 'placeholder')
@@ -319,11 +322,14 @@ export function chainsTransaction({ operation, text }: Pick<OrderedQuery, 'opera
   return endings.has(operation) && /\bAND\s+CHAIN\b/i.test(text)
 }
 
-/** The ends of two phases: PostgreSQL leaves a prepared transaction to another session, as MySQL does after `XA END`. */
+/**
+ * The ends of two phases: PostgreSQL leaves a prepared transaction to another session, as MySQL does after `XA END`.
+ */
 const prepared = /^\W*(?:PREPARE\s+TRANSACTION|XA\s+(?:PREPARE|COMMIT|ROLLBACK))\b/i
 
 /**
- * Whether a query ends its transaction. `ROLLBACK TO` a savepoint does not, and neither does `COMMIT PREPARED`, which is about another one.
+ * Whether a query ends its transaction. `ROLLBACK TO` a savepoint does not, and neither does
+ * `COMMIT PREPARED`, which is about another one.
  */
 export function endsTransaction({
   operation,
@@ -337,9 +343,9 @@ export function endsTransaction({
 }
 
 /**
- * Numbers the transactions that the libraries do not report: they do not say which connection runs a query. The queries of a
- * database from BEGIN to COMMIT or ROLLBACK are a transaction if each began after the end of the one before it, so that
- * one connection may have run them. If two transactions are open at the same time, neither gets a number.
+ * Numbers the transactions that the libraries do not report: they do not say which connection runs a query. The queries
+ * of a database from BEGIN to COMMIT or ROLLBACK are a transaction if each began after the end of the one before it, so
+ * that one connection may have run them. If two transactions are open at the same time, neither gets a number.
  */
 function numberTransactions<query extends OrderedQuery>(queries: readonly query[]): readonly query[] {
   const unknown = queries.filter(({ kind, transaction }) => kind === 'database' && transaction === undefined)

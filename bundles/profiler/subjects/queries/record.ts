@@ -214,7 +214,10 @@ export class QueryTrace {
     return this.queries.length < queryLimit
   }
 
-  /** Times a query that was counted, and for which there is no room. It is recorded if it fails or is slow, without its values: they may have changed. */
+  /**
+   * Times a query that was counted, and for which there is no room. It is recorded if it fails or
+   * is slow, without its values: they may have changed.
+   */
   beginMore(raw: QueryStart, owner: WorkOwner, redactor: TextMasker): QueryEnd {
     const start = owner.elapsed() - (raw.elapsed ?? 0)
     const counter = isCache(raw.system) ? this.more.cache : this.more.database
@@ -266,7 +269,10 @@ export class QueryTrace {
     else this.waits.push({ system, start: roundTime(start), duration: roundTime(duration), caller, pool })
   }
 
-  /** Milliseconds in which at least one query ran, without the stops of the event loop. Queries that have not ended do not count. */
+  /**
+   * Milliseconds in which at least one query ran, without the stops of the event loop. Queries
+   * that have not ended do not count.
+   */
   time(kind: 'database' | 'cache', stops: readonly Period[] = []): number {
     const isOfCache = kind === 'cache'
     if (stops.length > 0 || this.more[kind].latest > 0) return this.#timeInAnyOrder(kind, stops)
@@ -419,7 +425,9 @@ class TwinFinder {
   /** The indices of the first queries by their values, by their texts. */
   readonly #firsts = new Map<string, Map<string, number> | undefined>()
 
-  /** Returns the index of the first query like this one; `undefined` if it is the first, or its values are not known. */
+  /**
+   * Returns the index of the first query like this one; `undefined` if it is the first, or its values are not known.
+   */
   find(raw: QueryStart, index: number): number | undefined {
     const { text } = raw
     // Every transaction has these, so that they repeat for a reason.

@@ -196,7 +196,8 @@ export const sequentialQueriesRule: FindingRule<Profile> = {
 /** Runs of independent queries that each took the least time, in milliseconds. */
 function findSequences(profile: Profile, least: number): readonly StoredQuery[][] {
   const { all } = findRepeatedQueries(profile)
-  // Queries after the response do not delay the client; a transaction has one connection, which runs one query at a time.
+  // Queries after the response do not delay the client; a transaction has one connection, which
+  // runs one query at a time.
   const candidates = readQueries(profile).database.queries.filter(
     query =>
       query.start < profile.summary.duration &&
@@ -221,8 +222,8 @@ function savingOf(run: readonly StoredQuery[]): number {
 const references = /(?:^|_|\$)(?:u?id|uuid|key|slug|\d+)$|^\d+$|[a-z]Id$/
 
 /**
- * The first query of a run, and those that cannot need its result: each value that may refer to a row was known before, from
- * the parameters of the first query or of the request.
+ * The first query of a run, and those that cannot need its result: each value that may refer to a
+ * row was known before, from the parameters of the first query or of the request.
  */
 function takeIndependent(run: readonly StoredQuery[], { collectors }: Profile): StoredQuery[] {
   const [first, ...later] = run
@@ -313,7 +314,10 @@ const leastRun = 5
 /** Limit of `repeated-queries`: ms of these queries together. Faster ones do not matter. */
 const leastRunTime = 50
 
-/** Limit of `repeated-queries`, in development, and of `repeated-commands`: queries or commands. Databases are near there, and have few rows. */
+/**
+ * Limit of `repeated-queries`, in development, and of `repeated-commands`: queries or commands.
+ * Databases are near there, and have few rows.
+ */
 const leastInDevelopment = 10
 
 /** Limit of `duplicate-queries`: equal queries. Two may come from independent parts of a page. */
@@ -373,12 +377,18 @@ function toRepeated([first, second, ...more]: readonly StoredQuery[]): Repeated[
   return first === undefined || second === undefined ? [] : [[first, second, ...more]]
 }
 
-/** Whether a query has succeeded: a retry after a failure is right, and the control of transactions repeats by its nature. */
+/**
+ * Whether a query has succeeded: a retry after a failure is right, and the control of transactions
+ * repeats by its nature.
+ */
 export function isAnswered({ end, error, operation }: StoredQuery): boolean {
   return end !== undefined && error === '' && !controlOperations.has(operation)
 }
 
-/** The shapes of runs of consecutive queries that are so many and take so long that they are probably the items of a list. */
+/**
+ * The shapes of runs of consecutive queries that are so many and take so long that they are
+ * probably the items of a list.
+ */
 function findLongRuns(queries: readonly StoredQuery[]): ReadonlySet<string> {
   const runs: StoredQuery[][] = []
   let last = ''
@@ -500,8 +510,8 @@ export const repeatedCommandsRule: FindingRule<Profile> = {
 }
 
 /**
- * The reading commands of one line that waited for one another and have different keys of one form. A loop that also writes fills the
- * cache: the next request shows whether it reads only.
+ * The reading commands of one line that waited for one another and have different keys of one
+ * form. A loop that also writes fills the cache: the next request shows whether it reads only.
  */
 function findLoopsOfCommands(profile: Profile): Repeated[] {
   const { queries } = readQueries(profile).cache

@@ -118,7 +118,9 @@ function partOf(recorded: number, count: number): string {
   return `${formatNumber(recorded)} of ${formatNumber(count)}`
 }
 
-/** How many queries were only counted. The summary counts all, and the limit is that of databases and caches together. */
+/**
+ * How many queries were only counted. The summary counts all, and the limit is that of databases and caches together.
+ */
 export function countOmitted(kind: Kind, profile: Profile): number {
   return Math.max(0, countQueries(kind, profile) - readQueries(profile)[kind].queries.length)
 }
@@ -297,7 +299,10 @@ function wholeOf({ summary }: Profile, queries: readonly StoredQuery[]): Period 
   return { start: 0, duration: end }
 }
 
-/** Groups queries by what they do, those with the longest total first: statements by their shape, commands by their name. */
+/**
+ * Groups queries by what they do, those with the longest total first: statements by their shape,
+ * commands by their name.
+ */
 function toQuerySets(kind: StoredQuery['kind'], { queries, shapes }: QueryGroup): readonly QuerySet[] {
   if (kind === 'database') return shapes
   const sets = toSets(queries, ({ operation }) => operation).map(set => ({ ...set, text: operationOf(set.text) }))
@@ -437,7 +442,10 @@ function isQueryShown({ mark, shape, text }: QueryFilter, { marks, shape: own, w
   return wanted.every(word => found.includes(word))
 }
 
-/** The choices of the filter, with the number of queries of each; those without queries are left out. Empty if each has all queries. */
+/**
+ * The choices of the filter, with the number of queries of each; those without queries are left
+ * out. Empty if each has all queries.
+ */
 function toChoices(queries: readonly Pick<FilteredQuery, 'marks'>[], filter: QueryFilter): PanelModel[] {
   const counted = markNames.map(mark => ({
     value: mark,

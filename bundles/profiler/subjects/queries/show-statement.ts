@@ -7,8 +7,8 @@ import { formatValue, shorten, toOneLine } from '../../profile/format.ts'
 import { type StoredQuery, shapeOf } from './read.ts'
 
 /**
- * Shows the different statements of a page, by their shapes: the colours depend on the system. The texts are masked. The views
- * are kept for the next page.
+ * Shows the different statements of a page, by their shapes: the colours depend on the system. The
+ * texts are masked. The views are kept for the next page.
  */
 export async function viewStatements(
   kind: StoredQuery['kind'],
@@ -39,7 +39,10 @@ export interface StatementView {
   readonly line: HtmlFragment
   /** The line in pieces, between which its values are: one more than `gaps`. */
   readonly pieces: readonly HtmlFragment[]
-  /** The first piece where the statement has been seen: what is the same in each query, and the words before its first value. */
+  /**
+   * The first piece where the statement has been seen: what is the same in each query, and the
+   * words before its first value.
+   */
   readonly again: readonly [known: HtmlFragment, before: HtmlFragment]
   /** The indexes of the values between the pieces. */
   readonly gaps: readonly number[]

@@ -10,7 +10,10 @@ export interface RouteLog {
   readonly allow: readonly string[]
 }
 
-/** Reads the name of the route of the application that has matched: of a mounted handler, that of its mount. Empty without one. */
+/**
+ * Reads the name of the route of the application that has matched: of a mounted handler, that of
+ * its mount. Empty without one.
+ */
 export function readMatchedRoute({ collectors: { router }, summary }: Profile): string {
   return (router !== undefined && 'route' in router ? router.route : summary.route) ?? ''
 }
@@ -27,7 +30,9 @@ export function describeCachedPage({ collectors: { router } }: Profile): string 
   return `stored ${age} s ago${isStale ? ', past its lifetime' : ''}`
 }
 
-/** Reads the routes that came nearest when none was found; `undefined` where one was found, or the router was not asked. */
+/**
+ * Reads the routes that came nearest when none was found; `undefined` where one was found, or the router was not asked.
+ */
 export function readRouteLog({ collectors: { router } }: Profile): RouteLog | undefined {
   if (router === undefined || router.outcome === 'match' || router.outcome === 'redirect') return undefined
   return { routes: router.nearest, total: router.total, isRecorded: true, allow: router.allow ?? [] }

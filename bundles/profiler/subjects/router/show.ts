@@ -226,8 +226,8 @@ function viewMissed(profile: Profile, app: Pick<PanelServices, 'bundles' | 'dire
 }
 
 /**
- * The files of bundles that are not in the list of bundles, by the names that `make:bundle` gives them: their routes do not exist. The
- * package has bundles for some applications only.
+ * The files of bundles that are not in the list of bundles, by the names that `make:bundle` gives
+ * them: their routes do not exist. The package has bundles for some applications only.
  */
 function findUnlisted({ bundles, directory, editor }: Pick<PanelServices, 'bundles' | 'directory' | 'editor'>) {
   const folder = path.join(directory, 'bundles')
@@ -240,8 +240,8 @@ function findUnlisted({ bundles, directory, editor }: Pick<PanelServices, 'bundl
 }
 
 /**
- * Corrects the words of a path to those of a route, if each differs by two letters at most: `/produkt/3` becomes `/product/3` for
- * `/product/:id`. Empty if the route is not that similar.
+ * Corrects the words of a path to those of a route, if each differs by two letters at most:
+ * `/produkt/3` becomes `/product/3` for `/product/:id`. Empty if the route is not that similar.
  */
 function suggestPath(address: string, near: NearRoute | undefined): string {
   if (near?.reason !== 'path' || address.includes(mask)) return ''

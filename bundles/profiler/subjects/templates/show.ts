@@ -9,8 +9,8 @@ import type { Period } from '../../profile/work.ts'
 import { flattenRenders, type Render, type RenderLine, readRenders, renderOwnTime, renderTime } from './read.ts'
 
 /**
- * The rendered templates: how often they were rendered, for how long, and by which templates. The panel leads to their files,
- * and names the files that the application replaces.
+ * The rendered templates: how often they were rendered, for how long, and by which templates. The
+ * panel leads to their files, and names the files that the application replaces.
  */
 export const templatesView: SubjectView = {
   name: 'templates',

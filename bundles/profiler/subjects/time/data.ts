@@ -26,14 +26,17 @@ export const timeSchema = v.object({
 })
 
 /**
- * The queries, cache calls and HTTP client calls of all sub-requests, and the milliseconds of these queries, by the names of the fields of a
- * summary; recorded if there are any.
+ * The queries, cache calls and HTTP client calls of all sub-requests, and the milliseconds of
+ * these queries, by the names of the fields of a summary; recorded if there are any.
  */
 export const withinSchema = amountsByName
 
 /** Recorded when work continued after the response was sent, or after the client had left. */
 export const lateSchema = v.object({
-  /** When the response was sent, or the first recorded moment after the client had left, in milliseconds from the start of the request. */
+  /**
+   * When the response was sent, or the first recorded moment after the client had left, in
+   * milliseconds from the start of the request.
+   */
   since: check.number,
   /** Whether the client had left while the request was handled or answered. */
   hasClientLeft: maybe(flag),

@@ -21,7 +21,10 @@ export const unitSchema = v.object({
       waited: maybe(amount),
     }),
   ),
-  /** Of a job: how many jobs of its name with the same data, itself included, have begun in this process within a minute. */
+  /**
+   * Of a job: how many jobs of its name with the same data, itself included, have begun in this
+   * process within a minute.
+   */
   sameJobs: maybe(check.count),
   /** How a message has come. */
   message: maybe(

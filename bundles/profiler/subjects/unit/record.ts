@@ -91,7 +91,10 @@ interface UnitServices {
   readonly redactor: Redactor
 }
 
-/** The context of a process carries requests. This one only carries the trace of other work: its log messages are of no request. */
+/**
+ * The context of a process carries requests. This one only carries the trace of other work: its
+ * log messages are of no request.
+ */
 class Carrier extends Request {
   override get id(): string {
     return ''

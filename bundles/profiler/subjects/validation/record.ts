@@ -92,7 +92,9 @@ function describeBegin({ input, schema, source }: Validation, start: number, red
   }
 }
 
-/** Copies fields or parameters, which are in an object without a class, and masks the code of OAuth beside its state. */
+/**
+ * Copies fields or parameters, which are in an object without a class, and masks the code of OAuth beside its state.
+ */
 function copyFields(fields: object): Record<string, unknown> {
   const names = { has: (name: string) => Object.hasOwn(fields, name) }
   return { ...fields, ...(names.has('code') && isSecretBeside('code', names) && { code: mask }) }

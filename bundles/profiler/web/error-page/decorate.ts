@@ -20,8 +20,8 @@ interface DecorationServices {
 }
 
 /**
- * Creates a controller that answers as the inner one does, with more details for developers: HTML and text are replaced by
- * renderings of the profile so far, and JSON has its link. If that fails, the answer of the inner controller stays.
+ * Creates a controller that answers as the inner one does, with more details for developers: HTML and text are replaced
+ * by renderings of the profile so far, and JSON has its link. If that fails, the answer of the inner controller stays.
  */
 export function decorateErrorController(inner: Controller, services: DecorationServices): Controller {
   const { debugGate, logger } = services

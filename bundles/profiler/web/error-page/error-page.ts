@@ -196,8 +196,9 @@ interface Step {
 }
 
 /**
- * Finds the path from the main request to the code that threw: event, listener, controller, templates, and the same in sub-requests. A
- * stack ends at an await; the event tree contains the callers before it. There are no links if the profile is not stored.
+ * Finds the path from the main request to the code that threw: event, listener, controller,
+ * templates, and the same in sub-requests. A stack ends at an await; the event tree contains the
+ * callers before it. There are no links if the profile is not stored.
  */
 function findWay(lineage: readonly Profile[], isKept: boolean): Step[] {
   const steps = lineage.flatMap((profile, index) => {
@@ -229,7 +230,9 @@ function findTemplates(profile: Profile): Step[] {
 /** Events that are dispatched after the error. */
 const aftermath: readonly string[] = ['kernel.exception', 'kernel.finish_request', 'kernel.terminate']
 
-/** From the current dispatch to the innermost listener that threw; the dispatch alone when none of its listeners threw. */
+/**
+ * From the current dispatch to the innermost listener that threw; the dispatch alone when none of its listeners threw.
+ */
 function findThrower({ roots }: EventTree): EventNode[] {
   // The functions of another framework run in a listener or in the controller.
   const dispatches = roots.filter(({ isOfFramework, kind }) => kind === 'dispatch' && !isOfFramework)
@@ -295,8 +298,8 @@ interface Preview extends FailedRequest {
 }
 
 /**
- * Creates the profile so far of the request that failed; `request` is the sub-request for its error page. If the request is
- * not recorded, the profile has no events and no log messages.
+ * Creates the profile so far of the request that failed; `request` is the sub-request for its
+ * error page. If the request is not recorded, the profile has no events and no log messages.
  */
 function createPreview(request: Request, { collect, profiler, redactor }: PreviewServices): Preview {
   const failed = failedRequest(request)

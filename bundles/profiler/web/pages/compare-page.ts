@@ -30,8 +30,8 @@ import { cutValue, ofProgram, type ProfilerApplication, redirect, renderPage } f
 import { toReplayButton } from './render-panel.ts'
 
 /**
- * Renders two profiles side by side: `a` and `b`, or two that were selected in the list (`record`, twice). Without `a`, the
- * first one is the previous profile of the same request.
+ * Renders two profiles side by side: `a` and `b`, or two that were selected in the list (`record`,
+ * twice). Without `a`, the first one is the previous profile of the same request.
  */
 export async function renderCompare(
   request: Request,
@@ -88,8 +88,8 @@ function readTokens(query: URLSearchParams): [a: string, b: string] {
 }
 
 /**
- * Creates the view of two profiles: each part shows its differences first, and folds equal values. With an `editor`, rows have
- * their places in the code.
+ * Creates the view of two profiles: each part shows its differences first, and folds equal values.
+ * With an `editor`, rows have their places in the code.
  */
 export function toCompareView(
   first: Profile,

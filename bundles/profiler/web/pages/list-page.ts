@@ -102,7 +102,10 @@ export async function renderList(
   return renderPage('profiler/list', model, request, app)
 }
 
-/** Whose profiles are deleted, where the list shows those of other programs, too: only its own, but all of a store of several programs. */
+/**
+ * Whose profiles are deleted, where the list shows those of other programs, too: only its own, but
+ * all of a store of several programs.
+ */
 function describePurged({ profiler, programs, storage }: ProgramServices): string {
   if (storage.isShared === true) return 'those of all programs and machines'
   return programs.list().length > 0 ? `those of ${profiler.origin.program ?? 'this program'}` : 'all'
@@ -416,8 +419,9 @@ function createRows(profiles: readonly ListEntry[], { columns, editorOf, facts, 
 }
 
 /**
- * The sub-requests that made the page of an error, by the token of their parent, whose row leads to them: their own row says nothing new.
- * One with badges, with findings or with sub-requests has a row that is seen, as has one whose parent is on another page.
+ * The sub-requests that made the page of an error, by the token of their parent, whose row leads
+ * to them: their own row says nothing new. One with badges, with findings or with sub-requests has
+ * a row that is seen, as has one whose parent is on another page.
  */
 function findErrorPages(
   profiles: readonly ListEntry[],
@@ -435,8 +439,8 @@ function findErrorPages(
 }
 
 /**
- * The view of the place that answered a request: of the controller if the route does not name it, or else of its file. The row of a
- * sub-request has the name of its controller anyway.
+ * The view of the place that answered a request: of the controller if the route does not name it,
+ * or else of its file. The row of a sub-request has the name of its controller anyway.
  */
 function viewHandler(summary: ProfileSummary, answered: string | undefined, editor: EditorLinks): PlaceView | false {
   const { controller, parent, route } = summary
@@ -500,8 +504,8 @@ const origins = [
 const suggestionLimit = 100
 
 /**
- * Creates the search form with the current filters. Its choices are those of `mains`, the main requests in the store; there is no choice
- * of one program or machine.
+ * Creates the search form with the current filters. Its choices are those of `mains`, the main
+ * requests in the store; there is no choice of one program or machine.
  */
 export function createSearchForm(
   { isFiltering, isPinned, marks, parameters, query }: ListRequest,
@@ -552,7 +556,9 @@ function choices(usual: readonly string[], chosen: string) {
   return all.map(value => toOption(value, value, chosen))
 }
 
-/** The format of `datetime-local`, without seconds if they are 0; a bound ends with the last millisecond of a minute. */
+/**
+ * The format of `datetime-local`, without seconds if they are 0; a bound ends with the last millisecond of a minute.
+ */
 function toInputValue(time: number): string {
   const iso = new Date(time).toISOString()
   // The field supports years of four digits only.

@@ -9,14 +9,16 @@ import { clientOf } from '../../record/collect.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 
 /**
- * The position of a live list: after the profile with this token. It is not the token itself, because a page of a search has only
- * the tokens of its results.
+ * The position of a live list: after the profile with this token. It is not the token itself,
+ * because a page of a search has only the tokens of its results.
  */
 export function toPosition(token: string): string {
   return token === '' ? '' : Number.parseInt(token, 16).toString(36)
 }
 
-/** Milliseconds between a profile and its event: sub-requests are stored just before the request that they belong to. */
+/**
+ * Milliseconds between a profile and its event: sub-requests are stored just before the request that they belong to.
+ */
 const delay = 20
 
 /** Milliseconds between two events. */

@@ -52,8 +52,8 @@ function viewMail({ mail, sender }: SentMail) {
 }
 
 /**
- * The policy of a mail: an origin without a name, no script, no form, and nothing that is loaded, as in a careful mail program. Only pages
- * of the profiler show it in a frame.
+ * The policy of a mail: an origin without a name, no script, no form, and nothing that is loaded,
+ * as in a careful mail program. Only pages of the profiler show it in a frame.
  */
 const mailPolicy =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; " +

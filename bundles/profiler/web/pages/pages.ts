@@ -179,7 +179,10 @@ const kind: Argument<ExportKind> = routeParameter('kind', {
   convert: text => exportKinds.find(kind => kind === text),
 })
 
-/** Creates a page that programs can read: in the form that its address ends with, or else in the one that the client prefers. */
+/**
+ * Creates a page that programs can read: in the form that its address ends with, or else in the
+ * one that the client prefers.
+ */
 function inForms(answer: (form: PageForm, request: Request) => Promise<Response>): Page {
   return async request =>
     request.attributes.get('_route_params')?.form !== undefined
@@ -199,9 +202,9 @@ async function pin(request: Request, isPinned: boolean, app: ProfilerApplication
 }
 
 /**
- * Renders the changed files that cannot be used, each with its message and its source. A script asks each second whether the
- * answer has another version, and then loads the page again. When all files are corrected, it redirects to the page that the
- * toolbar was on.
+ * Renders the changed files that cannot be used, each with its message and its source. A script
+ * asks each second whether the answer has another version, and then loads the page again. When all
+ * files are corrected, it redirects to the page that the toolbar was on.
  */
 async function renderBroken(request: Request, app: ProfilerApplication): Promise<Response> {
   const { problems, served } = app.brokenSources()
@@ -281,8 +284,8 @@ function listSampling({ programs }: ProfilerApplication) {
 }
 
 /**
- * Renders the page that says which request will be sampled, and has the form that chooses another one. `problem` is why the target of
- * the form, `asked`, cannot be sampled.
+ * Renders the page that says which request will be sampled, and has the form that chooses another
+ * one. `problem` is why the target of the form, `asked`, cannot be sampled.
  */
 async function renderCpu(
   request: Request,

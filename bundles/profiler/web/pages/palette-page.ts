@@ -119,7 +119,9 @@ function listPages({ policy }: Pick<ProfilerApplication, 'policy'>): PaletteEntr
   ]
 }
 
-/** The routes of the application, with links to their statistics; then those of the framework, such as `_preview_error`. */
+/**
+ * The routes of the application, with links to their statistics; then those of the framework, such as `_preview_error`.
+ */
 function listRoutes({ routes }: Pick<ProfilerApplication, 'routes'>): PaletteEntry[] {
   const isOfFramework = (name: string) => Number(name.startsWith('_'))
   return [...routes]

@@ -48,8 +48,9 @@ import { createMenu, createPanelProfile, divideMenu, listPanels, renderPanel, to
 type ProfileServices = FindServices & PanelServices & ProgramServices & Pick<ProfilerApplication, 'assets' | 'logger'>
 
 /**
- * Renders the page of a profile: its summary, the menu of panels, and the panel of the query, which is the overview by default.
- * As data, the whole profile is the default. If there is no such panel, the answer says so and has the status 404.
+ * Renders the page of a profile: its summary, the menu of panels, and the panel of the query,
+ * which is the overview by default. As data, the whole profile is the default. If there is no such
+ * panel, the answer says so and has the status 404.
  */
 export async function renderProfile(
   token: string,
@@ -268,8 +269,8 @@ export async function exportProfile(
 }
 
 /**
- * The policy of a content: its own origin, which has no name, no script, no form, and nothing of other sites. Styles and images
- * of the application are loaded, so that a page looks as it did.
+ * The policy of a content: its own origin, which has no name, no script, no form, and nothing of
+ * other sites. Styles and images of the application are loaded, so that a page looks as it did.
  */
 const pagePolicy =
   "sandbox; default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +

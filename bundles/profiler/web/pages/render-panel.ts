@@ -52,7 +52,10 @@ export async function renderPanel(
   }
 }
 
-/** Creates the profile that panels show, which reads related profiles from the store. `query` has the filters of a panel. */
+/**
+ * Creates the profile that panels show, which reads related profiles from the store. `query` has
+ * the filters of a panel.
+ */
 export function createPanelProfile(
   shown: ShownProfile & Pick<Relatives, 'summaries'>,
   query: URLSearchParams,

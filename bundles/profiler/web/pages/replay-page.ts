@@ -20,7 +20,10 @@ import { type ListServices, renderMissing } from './list-page.ts'
 
 type ReplayServices = ListServices & Pick<ProfilerApplication, 'profiler' | 'replayer'>
 
-/** Renders the form before a replay: it asks for masked values, and for a confirmation if the replay may change something. */
+/**
+ * Renders the form before a replay: it asks for masked values, and for a confirmation if the
+ * replay may change something.
+ */
 export async function renderReplay(
   token: string,
   request: Request,
@@ -48,8 +51,8 @@ export async function renderReplay(
 }
 
 /**
- * Replays the request of a profile, with the values of the form. Redirects to the comparison, or to the form if it has to
- * be confirmed first. The values are not stored.
+ * Replays the request of a profile, with the values of the form. Redirects to the comparison, or
+ * to the form if it has to be confirmed first. The values are not stored.
  */
 export async function replay(token: string, request: Request, app: ReplayServices): Promise<Response> {
   const { profiler, replayer, storage } = app
@@ -83,7 +86,9 @@ const usual: readonly string[] = ['cookie', 'authorization']
 
 const longestBox = 16
 
-/** Creates the form of a replay: the fields for what was masked or not stored, and the field that confirms the caution. */
+/**
+ * Creates the form of a replay: the fields for what was masked or not stored, and the field that confirms the caution.
+ */
 function createReplayForm(plan: PossibleReplay, request: Request) {
   const { body, isTargetMasked, secrets, target } = plan
   const hadCookies = secrets.some(({ name }) => name === 'cookie')
@@ -105,9 +110,9 @@ function createReplayForm(plan: PossibleReplay, request: Request) {
 }
 
 /**
- * Whether the replay may get the cookies and credentials of the developer's browser: it would send them with the replayed request, too.
- * A client that may not see debug output is another one. Browsers send cookies to all ports of a host name, and to no other name: the
- * replay goes to the address at which the browser has found this name.
+ * Whether the replay may get the cookies and credentials of the developer's browser: it would send them with the
+ * replayed request, too. A client that may not see debug output is another one. Browsers send cookies to all ports
+ * of a host name, and to no other name: the replay goes to the address at which the browser has found this name.
  */
 function takesOwnValues({ address, headers, isDebugAllowed }: PossibleReplay, request: Request): boolean {
   if (!isDebugAllowed || address === undefined) return isDebugAllowed
@@ -166,8 +171,8 @@ function withLineBreaks(content: string, planned: string): string {
 type VerifyServices = Pick<ProfilerApplication, 'inspector' | 'profiler' | 'replayer' | 'storage'>
 
 /**
- * Replays the request of a profile if that is safe, and answers whether the flaw of the form is gone. Cookies and credentials
- * that were not stored are those of this request.
+ * Replays the request of a profile if that is safe, and answers whether the flaw of the form is
+ * gone. Cookies and credentials that were not stored are those of this request.
  */
 export async function verifyFix(token: string, request: Request, app: VerifyServices): Promise<Response> {
   const { profiler, storage } = app
@@ -203,7 +208,10 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
   return respond(state, text, links, 200, writeProof(flaw, original, result.replays, inspector))
 }
 
-/** Answers a page that verifies a fix; `links` lead to the replay, or to the form that asks before it. `proof` is a line for each replay. */
+/**
+ * Answers a page that verifies a fix; `links` lead to the replay, or to the form that asks before
+ * it. `proof` is a line for each replay.
+ */
 function respond(
   state: FixVerdict['state'],
   text: string,

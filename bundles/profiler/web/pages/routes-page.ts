@@ -206,7 +206,10 @@ function linkOf(report: RouteReport): string {
 
 const textLimit = 120
 
-/** Renders the page of the route that the parameter `name` names, or of one `operation` of it; 404 if the application has no such route. */
+/**
+ * Renders the page of the route that the parameter `name` names, or of one `operation` of it; 404
+ * if the application has no such route.
+ */
 export async function renderRoute(
   request: Request,
   app: Pick<ProfilerApplication, 'assets' | 'editor' | 'inspector' | 'routes' | 'storage' | 'view'>,
@@ -295,8 +298,9 @@ function viewDetails(details: RouteDetails) {
 const binCount = 30
 
 /**
- * Draws the distribution of sorted durations in milliseconds, in a picture of 1,000 by 100 units. The axis is logarithmic if the
- * longest duration is ten times as long as the shortest, otherwise linear. Labels and `marks` are placed in percent of the width.
+ * Draws the distribution of sorted durations in milliseconds, in a picture of 1,000 by 100 units.
+ * The axis is logarithmic if the longest duration is ten times as long as the shortest, otherwise
+ * linear. Labels and `marks` are placed in percent of the width.
  */
 export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<string, number>>) {
   const [least, most] = [sorted[0] ?? 0, sorted.at(-1) ?? 0]
@@ -344,8 +348,8 @@ export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<strin
 const columnCount = 60
 
 /**
- * Draws the durations of requests over time, with the starts of processes, in a picture of 1,000 by 100 units. A column is a part of the
- * time: it begins at the median and ends at the 95th percentile.
+ * Draws the durations of requests over time, with the starts of processes, in a picture of 1,000 by
+ * 100 units. A column is a part of the time: it begins at the median and ends at the 95th percentile.
  */
 export function drawOverTime(summaries: readonly ProfileSummary[], restarts: readonly number[]) {
   const times = summaries.map(({ time }) => time)

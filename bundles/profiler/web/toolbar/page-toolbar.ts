@@ -62,7 +62,10 @@ function createNonce(): string {
   return randomBytes(16).toString('base64url')
 }
 
-/** The narrowest sources: a policy can contain names and 127.0.0.1, but no other addresses (CSP Level 3, section 6.7.2.8). */
+/**
+ * The narrowest sources: a policy can contain names and 127.0.0.1, but no other addresses (CSP
+ * Level 3, section 6.7.2.8).
+ */
 function sourcesOf({ hostname, origin }: Request): { readonly scripts: string[]; readonly fetches: string[] } {
   const canBeNamed = hostname === '127.0.0.1' || /[a-z][a-z0-9-]*$/.test(hostname)
   if (!canBeNamed) return { scripts: ["'self'"], fetches: ["'self'"] }
@@ -84,9 +87,9 @@ const bodyHeaders: readonly string[] = ['content-encoding', 'content-range', 'co
 const byteLimit = 1024 * 1024
 
 /**
- * Finds the page that can contain a toolbar, by the rules of Symfony: HTML by content type and format, not requested by a
- * script, no redirect, no download. The body must not be streamed, encoded or signed. HEAD is treated as GET, because both
- * have the same length.
+ * Finds the page that can contain a toolbar, by the rules of Symfony: HTML by content type and
+ * format, not requested by a script, no redirect, no download. The body must not be streamed,
+ * encoded or signed. HEAD is treated as GET, because both have the same length.
  */
 export function findPage(request: Request, response: Response): PageBody | undefined {
   return wantsToolbar(request) ? pageOf(response) : undefined
@@ -181,10 +184,11 @@ interface PolicyAnswer {
 const headerNames: readonly string[] = ['content-security-policy', 'content-security-policy-report-only']
 
 /**
- * Extends the policies of a response (CSP Level 3), also those that only report, by the sources that the toolbar needs. It
- * allows and forbids no script or address of the application. If a policy has a nonce, the tag gets this nonce. Otherwise a
- * nonce is added, unless that would disable `'unsafe-inline'`: then the policy gets the address of the script. Stylesheets
- * need no source, because the script constructs them. The policy of a page in a sandbox stays as it is.
+ * Extends the policies of a response (CSP Level 3), also those that only report, by the sources
+ * that the toolbar needs. It allows and forbids no script or address of the application. If a
+ * policy has a nonce, the tag gets this nonce. Otherwise a nonce is added, unless that would
+ * disable `'unsafe-inline'`: then the policy gets the address of the script. Stylesheets need no
+ * source, because the script constructs them. The policy of a page in a sandbox stays as it is.
  */
 export function allowToolbar(headers: Headers, describeNeeds: () => PolicyNeeds): PolicyAnswer {
   const isSent = headerNames.some(name => headers.has(name))
@@ -225,7 +229,9 @@ function format(policy: Policy): string {
   return policy.map(({ text }) => text).join(';')
 }
 
-/** The directive that applies: the first of these names that exists; of two directives with the same name, the first. */
+/**
+ * The directive that applies: the first of these names that exists; of two directives with the same name, the first.
+ */
 function findDirective(policy: Policy, names: readonly string[]): Directive | undefined {
   return names.map(name => policy.find(other => other.name === name)).find(found => found !== undefined)
 }

@@ -6,7 +6,9 @@ import type { Profiler } from '../../record/profiler.ts'
 import type { RecordingPolicy } from '../../record/recording-policy.ts'
 import { hasToolbar, type PageToolbar, pausedToken } from './page-toolbar.ts'
 
-/** After the listeners that make the page and its policy, before those that compute an etag or compress. As in Symfony. */
+/**
+ * After the listeners that make the page and its policy, before those that compute an etag or compress. As in Symfony.
+ */
 const priority = -128
 
 /** The services that the listener uses. */

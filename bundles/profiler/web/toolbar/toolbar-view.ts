@@ -41,8 +41,8 @@ const wholeSources: SourceState = {
 }
 
 /**
- * Makes the view of the toolbar, with the items of these views. The third argument has the changed files that cannot be used,
- * and the links to the editor.
+ * Makes the view of the toolbar, with the items of these views. The third argument has the changed
+ * files that cannot be used, and the links to the editor.
  */
 export function toToolbarView(
   shown: ShownProfile,
@@ -71,7 +71,10 @@ export function toToolbarView(
 /** Characters of a mistake in the bar; its details have more. */
 const mistakeLimit = 60
 
-/** Creates the item for the changed files that cannot be used: it shows the first mistake, its place first, and lists all of them. */
+/**
+ * Creates the item for the changed files that cannot be used: it shows the first mistake, its
+ * place first, and lists all of them.
+ */
 function toBuildItem({ target }: SummaryView, { problems, served }: BrokenSources, editor: EditorLinks): ToolbarItem[] {
   const [first] = problems
   if (first === undefined) return []

@@ -6,8 +6,8 @@ import { createDatabaseBundle } from './database/database-bundle.ts'
 import { createToolsBundle } from './tools/tools-bundle.ts'
 
 /**
- * The bundles of the application, in the order in which they are registered. Add yours to the list. The server passes the
- * configuration; tests pass a database and a mailer, too.
+ * The bundles of the application, in the order in which they are registered. Add yours to the
+ * list. The server passes the configuration; tests pass a database and a mailer, too.
  */
 export function createBundles(_config?: Config, database = new Database(), createMailer?: CreateMailer): Bundle[] {
   return [

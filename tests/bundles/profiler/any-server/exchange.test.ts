@@ -219,10 +219,15 @@ function withoutOwn(received: string): string {
     .replace(/^Date: .*$/gm, 'Date')
 }
 
-/** What the profiler may say: HTTP/1.0, which proxies use, is not trusted; and Node leaves some streams of HTTP/2 open. */
+/**
+ * What the profiler may say: HTTP/1.0, which proxies use, is not trusted; and Node leaves some streams of HTTP/2 open.
+ */
 const ownMessage = /withheld: the request came through a proxy| has not ended after \d+ s/
 
-/** The messages that a site has printed, each once: how often is a matter of packets, and stacks have frames of the profiler. */
+/**
+ * The messages that a site has printed, each once: how often is a matter of packets, and stacks
+ * have frames of the profiler.
+ */
 function messagesIn(errors: readonly string[]): string[] {
   const messages = errors.filter(line => !/^\s+at |^[ {}]/.test(line) && !ownMessage.test(line))
   return [...new Set(messages.map(line => line.replace(/^\(node:\d+\)/, '(node)')))].sort()
@@ -264,7 +269,10 @@ for (const kind of provenSample(kinds, 2)) {
   })
 }
 
-/** Sends the requests of a conversation over one session of HTTP/2, and returns what the client has seen of each response. */
+/**
+ * Sends the requests of a conversation over one session of HTTP/2, and returns what the client has
+ * seen of each response.
+ */
 async function converseInHttp2(site: Site, requests: Conversation['requests']): Promise<unknown[]> {
   const session = connectToSession(site)
   const answers = requests.map(async ({ body, method, target }) => {
@@ -310,7 +318,10 @@ async function converseInHttp2(site: Site, requests: Conversation['requests']): 
   }
 }
 
-/** Connects to a site. It may reset the connection behind its last response; a stream that is open then has an error, too. */
+/**
+ * Connects to a site. It may reset the connection behind its last response; a stream that is open
+ * then has an error, too.
+ */
 function connectToSession({ port }: Site): ClientHttp2Session {
   return connectInHttp2(`http://127.0.0.1:${port}`).on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ECONNRESET') throw error
@@ -327,9 +338,9 @@ async function closeSession(session: ClientHttp2Session): Promise<void> {
 t.test('HTTP/2: the profiler changes no response and no event', async t => {
   t.testdir({ node_modules: {} })
   const sites = await Promise.all([startSite(t, 'http2', false), startSite(t, 'http2', true)])
-  // How much of a response has come when its stream is destroyed is a matter of packets. A wrong length does so, too.
-  // Behind the status 600, which HTTP/2 does not have, Node never closes it.
-  // Behind other data, Node 20 sends a freed byte of memory for each byte of a string in latin1, with or without the profiler.
+  // How much of a response has come when its stream is destroyed is a matter of packets. A wrong length does
+  // so, too. Behind the status 600, which HTTP/2 does not have, Node never closes it. Behind other data,
+  // Node 20 sends a freed byte of memory for each byte of a string in latin1, with or without the profiler.
   const isEven = ([name, value]: SiteStep) =>
     !['destroy', 'latin'].includes(name) && value !== 'Content-Length' && value !== 600
   const evenRequest = requestTo(false).map(given => ({ ...given, target: (given.target as SiteStep[]).filter(isEven) }))
@@ -351,7 +362,8 @@ t.test('HTTP/2: the profiler changes no response and no event', async t => {
   }
   const property = fc.asyncProperty(fc.array(evenRequest, { minLength: 1, maxLength: 3 }), async requests => {
     const differences: unknown[] = []
-    // A stream may end before or after the last packets of another one: what differs by chance does not differ three times.
+    // A stream may end before or after the last packets of another one: what differs by chance
+    // does not differ three times.
     do {
       const [wanted, found] = await Promise.all(sites.map(site => exchangeWith(site, requests)))
       if (isDeepStrictEqual(found, wanted)) return

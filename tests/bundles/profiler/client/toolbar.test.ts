@@ -166,7 +166,10 @@ t.test('the toolbar lists calls with method, type, size and time, and links to t
   t.equal(item.element.hidden, true)
 })
 
-/** Answers requests for the toolbar with these statuses, the last one for ever; 0 is no response, -200 one without a document. */
+/**
+ * Answers requests for the toolbar with these statuses, the last one for ever; 0 is no response,
+ * -200 one without a document.
+ */
 function replaceRequests(page: Page, ...statuses: readonly number[]) {
   const made: string[] = []
   page.replace(

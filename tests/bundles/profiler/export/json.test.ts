@@ -148,8 +148,8 @@ interface Part {
 const texts = ['text', 'abc123', '0123456789abcdef0123456789abcdef', '0123456789abcdef', '/_profiler/abc123']
 
 /**
- * A value with all fields of a part of the schema. Of its alternatives it is the `choice`. It is `undefined` if the part is one of
- * the parts `around` it.
+ * A value with all fields of a part of the schema. Of its alternatives it is the `choice`. It is
+ * `undefined` if the part is one of the parts `around` it.
  */
 function fill(part: Part, choice: number, around: readonly string[] = []): Json | undefined {
   const { $ref, anyOf = [], oneOf = anyOf, enum: [first = part.const] = [], properties = {}, required = [] } = part

@@ -37,8 +37,8 @@ const marks = /[#[\]()!*_~|:.@\\>+\d -]/g
 const tame = (text: string) => disarm(text).replace(marks, 'x')
 
 /**
- * The structure of Markdown: its blocks and spans, without their texts. Of the first block, the sentence, these are the kinds of
- * its spans: how many causes it names depends on its length.
+ * The structure of Markdown: its blocks and spans, without their texts. Of the first block, the
+ * sentence, these are the kinds of its spans: how many causes it names depends on its length.
  */
 function structureOf(markdown: string): string[] {
   const found: string[] = []

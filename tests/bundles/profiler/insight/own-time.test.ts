@@ -197,7 +197,10 @@ t.test('the own times of random work are those without blocks and garbage, added
   t.end()
 })
 
-/** What the event loop of a request does in a time: the block that is recorded, its part of the overview, and the claim of its finding. */
+/**
+ * What the event loop of a request does in a time: the block that is recorded, its part of the
+ * overview, and the claim of its finding.
+ */
 const turns: Readonly<Record<string, readonly [block: object | undefined, part: string, claim: RegExp | undefined]>> = {
   waits: [undefined, '', undefined],
   collects: [undefined, 'Garbage collection', undefined],

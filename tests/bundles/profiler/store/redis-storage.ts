@@ -9,7 +9,9 @@ export interface TestedRedisStorage {
   readonly recoveries: string[]
 }
 
-/** Creates a storage, which is closed when the test ends. By default, it has patience with a Redis on a busy machine. */
+/**
+ * Creates a storage, which is closed when the test ends. By default, it has patience with a Redis on a busy machine.
+ */
 export function createRedisStorage(
   t: Test,
   options: Pick<RedisStorageOptions, 'url'> & Partial<RedisStorageOptions>,

@@ -58,7 +58,10 @@ function findUntestedRules(): string[] {
   ])
 }
 
-/** These need more than a request: work that is none, the work of a sub-request, a sample, a browser that follows a redirect, a page whose files are missing, and an open one. */
+/**
+ * These need more than a request: work that is none, the work of a sub-request, a sample, a
+ * browser that follows a redirect, a page whose files are missing, and an open one.
+ */
 const notRich = ['cpu', 'redirects', 'missing', 'late', 'unit', 'within']
 
 /** The parts and panels that no rich request has. */

@@ -28,7 +28,10 @@ interface Stored {
 /** Where a value is: names and indexes from the root. */
 type Path = readonly (string | number)[]
 
-/** Random values in some places of stored data: as often for each collector, and half of them in whole collectors, lists and items. */
+/**
+ * Random values in some places of stored data: as often for each collector, and half of them in
+ * whole collectors, lists and items.
+ */
 function damageOf(stored: Stored, most: number): fc.Arbitrary<Stored> {
   const tree = stored as unknown as Json
   const collectors = new Map<string, Path[]>()

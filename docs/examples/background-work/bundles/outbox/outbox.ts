@@ -13,7 +13,9 @@ export async function addMail(client: Pick<PoolClient, 'query'>, mail: Mail): Pr
   await client.query('INSERT INTO outbox (mail) VALUES ($1)', [mail])
 }
 
-/** Sends all mails of the outbox. Several workers may do it at once. A mail that fails is tried again after a minute. */
+/**
+ * Sends all mails of the outbox. Several workers may do it at once. A mail that fails is tried again after a minute.
+ */
 export async function sendMails(pool: Pool, send: (mail: Mail) => Promise<unknown>): Promise<void> {
   for (;;) {
     // No transaction is open while a mail is sent: the row is taken for a minute.

@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg'
 import { profile } from 'sinfonietta'
 
 /**
- * Runs work by a timer in one of all workers: the one that has got a lock of PostgreSQL, which it keeps until it ends. The returned function
- * ends this.
+ * Runs work by a timer in one of all workers: the one that has got a lock of PostgreSQL, which it
+ * keeps until it ends. The returned function ends this.
  */
 export function runInOne(
   pool: Pool,

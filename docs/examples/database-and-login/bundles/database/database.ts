@@ -11,7 +11,10 @@ export class Database {
     this.#pool.on('error', exception => logger.warning('A connection to the database has ended.', { exception }))
   }
 
-  /** Runs a statement with values for `$1`, `$2` …. Returns its rows, which have the columns that the caller names as type. */
+  /**
+   * Runs a statement with values for `$1`, `$2` …. Returns its rows, which have the columns that
+   * the caller names as type.
+   */
   async query<Row>(statement: string, values: readonly unknown[] = []): Promise<Row[]> {
     return (await this.#opened.query(statement, [...values])).rows
   }

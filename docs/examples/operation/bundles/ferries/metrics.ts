@@ -29,8 +29,8 @@ export function createMetrics(signals: Signals): Registry {
 }
 
 /**
- * Serves metrics to this machine, on a port that each worker has for itself. During a reload, the old worker has the port until it drains:
- * the new one tries again. Returns a function that frees the port.
+ * Serves metrics to this machine, on a port that each worker has for itself. During a reload, the old
+ * worker has the port until it drains: the new one tries again. Returns a function that frees the port.
  */
 export function serveMetrics(register: Registry, port: number, log: Pick<Logger, 'warning'>): () => void {
   const server = createServer(async (_request, response) => {

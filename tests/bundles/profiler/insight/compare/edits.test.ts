@@ -61,8 +61,8 @@ const orders = ['id, name', 'name, id', 'id, name, 1', '1, name, id'].map(fields
 const [n1, sql, crash] = ['repeated-queries.0', 'slow-query.0', 'exception']
 
 /**
- * Edits of an application, with what is true of the flaw after each: the state of *Fix and verify*, and the beginning of what *Since your
- * edit* says about the finding.
+ * Edits of an application, with what is true of the flaw after each: the state of *Fix and
+ * verify*, and the beginning of what *Since your edit* says about the finding.
  */
 const edits: readonly (readonly [
   edit: string,

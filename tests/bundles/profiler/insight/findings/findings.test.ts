@@ -59,7 +59,10 @@ async function findMisplaced(findings: readonly Finding[], { summary }: Profile,
   return misplaced
 }
 
-/** The rules of the machine that find something in more than half of the profiles without such a fault: that is not the machine. */
+/**
+ * The rules of the machine that find something in more than half of the profiles without such a
+ * fault: that is not the machine.
+ */
 function findOverzealous(found: readonly (readonly string[])[]): string[] {
   return rulesOfMachine.filter(name => found.filter(rules => rules.includes(name)).length > found.length / 2)
 }

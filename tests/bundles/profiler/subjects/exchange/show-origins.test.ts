@@ -252,11 +252,7 @@ t.test('attributes of a sub-request come from its caller; dispatches of a contro
   )
   const events = await kernel.show('events', await kernel.storedOf(response))
   t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/s)
-  t.match(
-    events,
-    /<span class="item-place">show-origins.test.[jt]s:\d+<\/span>/,
-    'where it was registered',
-  )
+  t.match(events, /<span class="item-place">show-origins.test.[jt]s:\d+<\/span>/, 'where it was registered')
 })
 
 t.test('the section of related profiles is named after its content', async t => {

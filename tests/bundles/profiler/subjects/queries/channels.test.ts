@@ -6,7 +6,8 @@ import { Queries } from '#kernel/contracts/queries.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel, profilePage } from '#tests/support/profiled-kernel.ts'
 
-// The messages of libraries, as they publish them: these tests need no servers. `attribution.test.ts` has the libraries.
+// The messages of libraries, as they publish them: these tests need no servers.
+// `attribution.test.ts` has the libraries.
 
 /** The queries of a request whose controller does this. */
 async function queriesOf(t: Test, work: () => unknown) {

@@ -10,7 +10,10 @@ const isLate = ({ data }: Profile): boolean => data.late !== undefined
 
 const ask = async (url: string): Promise<string> => (await fetch(url)).text()
 
-/** Pages with HTTP client calls to a server. Its path `/wait/<milliseconds>/…` answers after a delay; `/status/<number>` has that status. */
+/**
+ * Pages with HTTP client calls to a server. Its path `/wait/<milliseconds>/…` answers after a
+ * delay; `/status/<number>` has that status.
+ */
 export function createCallPages({ logger, queries }: Application, upstream: string): Pages {
   const askTogether = async (...paths: string[]) => {
     await Promise.all(paths.map(path => ask(upstream + path)))

@@ -4,7 +4,10 @@ import { createProject } from '#tests/support/project.ts'
 /** Creates a pool with so many connections. Each query takes the given milliseconds. */
 export type CreatePool = (size: number) => { run(query: string, time: number): Promise<unknown> }
 
-/** A package: its frames are not those of the application. It passes each free connection on, and publishes the messages of mysql2. */
+/**
+ * A package: its frames are not those of the application. It passes each free connection on, and
+ * publishes the messages of mysql2.
+ */
 const source = `
 import { tracingChannel } from 'node:diagnostics_channel'
 
