@@ -24,6 +24,6 @@ function search(file: string): void {
   for (const [text, { isCache = false, name }] of texts) {
     if (!code.includes(text)) continue
     texts.delete(text)
-    noteUnseen({ name, version: '', first: '', isCache })
+    noteUnseen({ name, version: '', first: '', work: isCache ? 'commands' : 'queries' })
   }
 }

@@ -17,6 +17,7 @@ export const graphql: Library = {
   reports: 'fields',
   seenBy: 'channel or patch',
   from: '16',
+  files: { graphql: 'type/schema.js' },
   notSeen: 'fields without a resolver of their own',
   changes: {
     'graphql/type/schema.js': (exports, file) => {

@@ -142,6 +142,7 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
   for (const framework of frameworks) {
     if (everywhere.every(find => find(framework.name) === undefined)) continue
     openFiles(framework, changeFiles)
+    for (const find of everywhere) findUnseen(find, framework)
     await openDeclarations(framework, everywhere)
   }
   listenToFrameworks()
@@ -254,7 +255,8 @@ export function patchProcess(): () => void {
 }
 
 /** Notes versions that are too old to be seen, when the application loads one of the packages of a library. */
-function findUnseen(find: PackageFinder, { files = {}, from = '', isCache = false }: Library): void {
+function findUnseen(find: PackageFinder, { files = {}, from = '', isCache = false, reports }: Library): void {
+  const work = reports === 'fields' ? 'resolvers' : isCache ? 'commands' : 'queries'
   for (const [name, file] of Object.entries(files)) {
     const end = `node_modules/${name}/${file}`
     if (opened.has(end) || find(name) === undefined) continue
@@ -262,7 +264,7 @@ function findUnseen(find: PackageFinder, { files = {}, from = '', isCache = fals
     changeFiles({
       [end]: (_, loaded) => {
         const version = readVersion(loaded.slice(0, -file.length))
-        if (!isAtLeast(version, from)) noteUnseen({ name, version, first: from, isCache })
+        if (!isAtLeast(version, from)) noteUnseen({ name, version, first: from, work })
       },
     })
   }

@@ -1,27 +1,28 @@
 declare module '../../lib/signals.ts' {
   interface SignalMap {
-    /** The application has loaded a version of a library, or a copy in a bundle, whose queries are not seen. */
+    /** The application has loaded a version of a library, or a copy in a bundle, whose work is not seen. */
     'library.unseen': UnseenLibrary
   }
 }
 
 /**
- * A library whose version is too old to report its queries, or a copy of it in a file of a
- * bundler, whose version is empty.
+ * A library whose version is too old to report its work, or a copy of it in a file of a bundler,
+ * whose version is empty.
  */
 export interface UnseenLibrary {
   readonly name: string
   readonly version: string
   /** The first version that reports them. */
   readonly first: string
-  readonly isCache: boolean
+  /** What it does not report. */
+  readonly work: 'queries' | 'commands' | 'resolvers'
 }
 
 /** Writes that a library is not seen. */
-export function describeUnseen({ first, isCache, name, version }: UnseenLibrary): string {
+export function describeUnseen({ first, name, version, work }: UnseenLibrary): string {
   if (version === '')
-    return `A bundler has put ${name} into its own files, where its queries are not seen. Left outside, as by serverExternalPackages of Next.js, they are.`
-  return `${name} ${version} does not report its ${isCache ? 'commands' : 'queries'}; ${first} does.`
+    return `A bundler has put ${name} into its own files, where its ${work} are not seen. Left outside, as by serverExternalPackages of Next.js, they are.`
+  return `${name} ${version} does not report its ${work}; ${first} does.`
 }
 
 const unseen: UnseenLibrary[] = []

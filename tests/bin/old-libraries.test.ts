@@ -9,7 +9,7 @@ const root = path.resolve(import.meta.dirname, '../../..')
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
 const { NODE_ENV: _, NODE_OPTIONS: __, PROFILER_VIEWER: ___, ...environment } = process.env
 
-t.test('a version that is too old to report its queries is named once, when the application loads it', async t => {
+t.test('a version that is too old to report its work is named once, when the application loads it', async t => {
   const library = (version: string, file: string) => {
     const [name = '', folder = ''] = file.split('/').toReversed()
     return {
@@ -19,12 +19,13 @@ t.test('a version that is too old to report its queries is named once, when the 
   }
   const cwd = t.testdir({
     'app.mjs':
-      "import 'ioredis'\nimport 'redis'\nimport '@redis/client'\nimport 'mysql2'\nimport 'mongodb'\nimport './again.cjs'",
+      "import 'ioredis'\nimport 'redis'\nimport '@redis/client'\nimport 'mysql2'\nimport 'mongodb'\nimport 'graphql'\nimport './again.cjs'",
     'again.cjs': "require('ioredis')",
     node_modules: {
       ioredis: library('5.3.0', 'built/index.js'),
       redis: library('3.1.2', 'index.js'),
       '@redis': { client: library('5.12.0', 'dist/index.js') },
+      graphql: library('15.10.1', 'type/schema.js'),
       mongodb: library('5.9.2', 'lib/index.js'),
       mysql2: library('3.19.1', 'lib/connection.js'),
       unused: { node_modules: { ioredis: library('4.0.0', 'built/index.js') } },
@@ -32,9 +33,10 @@ t.test('a version that is too old to report its queries is named once, when the 
   })
   const command = [process.execPath, '--import', preload, 'app.mjs']
   const { stderr } = await runProcess(t, command, { cwd, env: { ...environment, PROFILER_PORT: '0' } })
-  const pattern = /[\w@/-]+ [\d.]+ does not report its (?:commands|queries); \S+ does\./g
+  const pattern = /[\w@/-]+ [\d.]+ does not report its (?:commands|queries|resolvers); \S+ does\./g
   const named = stderr.match(pattern) ?? []
   t.strictSame(named.sort(), [
+    'graphql 15.10.1 does not report its resolvers; 16 does.',
     'ioredis 5.3.0 does not report its commands; 5.11 does.',
     'mongodb 5.9.2 does not report its queries; 6 does.',
     'mysql2 3.19.1 does not report its queries; 3.20 does.',

@@ -180,11 +180,12 @@ export function readCount(summary: ProfileSummary, { field }: Pick<SummaryCount,
   return summary[field] ?? 0
 }
 
-/** The counts of a request in which nothing has happened. */
-// The entries have all names but the rare one.
+type RareName = Extract<(typeof counts)[number], { readonly isRare: true }>['field']
+
+/** The counts of a request in which nothing has happened. Rare ones are absent. */
 export const noCounts = Object.fromEntries(
   summaryCounts.flatMap(({ field, isRare }) => (isRare ? [] : [[field, 0]])),
-) as Readonly<Record<Exclude<CountName, 'mails'>, number>>
+) as Readonly<Record<Exclude<CountName, RareName>, number>>
 
 /**
  * Recorded data holds what was derived from it under this key. The values of a WeakMap would survive minor garbage

@@ -21,7 +21,9 @@ export interface StoredProfile {
 export type ProfileChange = (profile: Profile) => SerializedProfile | undefined
 
 /** The fields of a summary that all profiles have. */
-export type SummaryField = Exclude<keyof ProfileSummary, 'cause' | 'enqueued' | 'job' | 'mails'>
+export type SummaryField = {
+  [Field in keyof ProfileSummary]-?: undefined extends ProfileSummary[Field] ? never : Field
+}[keyof ProfileSummary]
 
 /**
  * A condition on a field. `contains` and `lacks` look for a text in the field as text (`null` is an empty text), and

@@ -60,7 +60,7 @@ const query = v.object({
 
 export const queriesProcessSchema = v.object({
   /**
-   * The loaded libraries that do not report their queries: their versions are too old, or, without
+   * The loaded libraries that do not report their work: their versions are too old, or, without
    * a version, they are in a file of a bundler.
    */
   unseen: list(
@@ -69,7 +69,7 @@ export const queriesProcessSchema = v.object({
       version: text,
       /** The first version that reports them. */
       first: text,
-      isCache: flag,
+      work: oneOf(['queries', 'commands', 'resolvers']),
     }),
   ),
 })

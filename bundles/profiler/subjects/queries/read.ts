@@ -81,7 +81,7 @@ export interface StoredQueries {
 /** Describes the libraries of databases or caches that were loaded, and do not report their queries. */
 export function listUnseen(kind: StoredQuery['kind'], { process }: Pick<Profile, 'process'>): readonly string[] {
   const unseen = process.queries?.unseen ?? []
-  return unseen.filter(({ isCache }) => isCache === (kind === 'cache')).map(describeUnseen)
+  return unseen.filter(({ work }) => work === (kind === 'cache' ? 'commands' : 'queries')).map(describeUnseen)
 }
 
 /** Reads the queries of a profile: empty lists if nothing was recorded. */
