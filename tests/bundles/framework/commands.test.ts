@@ -425,7 +425,7 @@ t.test('what debug:config shows of a setting, pages show of its variable', async
   t.teardown(close)
   const settings = app.settings.list()
   const names = settings.map(({ name }) => name)
-  t.equal(names.length, 31)
+  t.equal(names.length, 32)
   const redactor = new Redactor(Object.fromEntries(names.map(name => [name, 'a-value'])))
   redactor.declare(settings)
   const secrets = names.filter(name => redactor.environment()[name] === '******')
