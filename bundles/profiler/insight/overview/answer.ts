@@ -9,7 +9,7 @@ import { unitOf } from '../../profile/units.ts'
 import { type CalledRequest, readCalled } from '../../profile/work.ts'
 import { countPrinted } from '../../subjects/console/read.ts'
 import { readOperation, readResponseContent } from '../../subjects/exchange/read.ts'
-import { readCalls } from '../../subjects/http/read.ts'
+import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
 import { readGuard, readRouteLog } from '../../subjects/router/read.ts'
 import { inputNames, type RefusedField, type RefusedInput, readRefused } from '../../subjects/validation/read.ts'
@@ -234,16 +234,19 @@ function describeFailedQuery(profile: Profile): Sentence | undefined {
   return [{ text, link }, alike.length === 1 ? ': ' : ', the first: ', toValue(error, messageLimit)]
 }
 
+/** Of the reason of `AbortSignal.timeout()`, in Node. */
+const timeoutMessage = 'aborted due to timeout'
+
 /**
  * The first call without a response, or with this status or more. One that was repeated with success has not
- * failed, nor has one that the application has ended, unless it answers as a gateway: then it has given up.
+ * failed, nor has one that the application has ended, unless it has given up: by a time limit, or as a gateway.
  */
 function describeFailedCall(profile: Profile, least: number): Sentence | undefined {
   const { calls, omitted } = readCalls(profile)
   const isGateway = [502, 503, 504].includes(profile.summary.status)
-  const failed = calls.filter(
-    call => (call.error === '' ? call.status >= least : !call.isAborted || isGateway) && !isRepeated(call, calls),
-  )
+  const isFailed = ({ error, isAborted, status }: StoredCall) =>
+    error === '' ? status >= least : !isAborted || isGateway || error.includes(timeoutMessage)
+  const failed = calls.filter(call => isFailed(call) && !isRepeated(call, calls))
   const [first, ...others] = failed
   if (first === undefined) return undefined
   const { error, index, isAborted, status } = first

@@ -210,6 +210,10 @@ const problems: [data: Profile['data'], text: string, init?: ProfileInit][] = [
   [{ http: { calls: [call(0, { error: 'connect ECONNREFUSED' })] } }, 'HTTP call 1 failed: connect ECONNREFUSED'],
   [{ http: { calls: [call(0, { error: 'aborted', isAborted: true })] } }, ''],
   [
+    { http: { calls: [call(0, { error: 'The operation was aborted due to timeout', isAborted: true })] } },
+    'HTTP call 1 was aborted: The operation was aborted due to timeout',
+  ],
+  [
     { http: { calls: [call(0, { error: 'socket hang up', isAborted: true })] } },
     'HTTP call 1 was aborted: socket hang up',
     { status: 504 },
