@@ -24,7 +24,6 @@ import { createNodeServer } from '../application/create-node-server.ts'
 import { describeFailure, toSourceProblems } from '../application/describe-failure.ts'
 import { createCodeCacheChecks, flushCodeCache } from '../application/sources.ts'
 import { report, type ToMainProcess } from './child-processes.ts'
-import { watchReadFiles } from './read-files.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
 import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 
@@ -193,7 +192,8 @@ async function serveUntilEnd(
   }
 
   const onFiles = (names: readonly string[]) => onMessage({ reload: names })
-  const stopWatch = isDevelopment && isOwnProgram ? watchReadFiles(directory, onFiles) : undefined
+  const stopWatch =
+    isDevelopment && isOwnProgram ? (await import('./read-files.ts')).watchReadFiles(directory, onFiles) : undefined
 
   const code = await ended
   stopWatch?.()

@@ -9,66 +9,88 @@ import { createPackageFinder, findLoaded, findProject } from '../../lib/find-pac
 import { isAtLeast } from '../../lib/optional-packages.ts'
 import { share } from '../../lib/share.ts'
 import { Callers } from '../../lib/stack/callers.ts'
-import { adonis } from './adonis.ts'
-import { astro } from './astro.ts'
-import { bullmq } from './bullmq.ts'
 import { nodeConsole } from './console.ts'
-import { croner } from './croner.ts'
 import { openRunner, takeDeclarations } from './declarations.ts'
 import { express } from './express.ts'
 import { fastify } from './fastify.ts'
 import { nodeFetch } from './fetch.ts'
-import { graphileWorker } from './graphile-worker.ts'
 import { graphql } from './graphql.ts'
-import { h3 } from './h3.ts'
-import { hapi } from './hapi.ts'
-import { hono } from './hono.ts'
 import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
-import { koa } from './koa.ts'
 import { LateQueries } from './late-queries.ts'
 import { changeFiles, changeLoaded, type FileChanges, type Library } from './library.ts'
-import { loopback } from './loopback.ts'
 import { memjs } from './memjs.ts'
 import { mongodb } from './mongodb.ts'
-import { mqtt } from './mqtt.ts'
 import { mysql2 } from './mysql2.ts'
-import { nest } from './nest.ts'
 import { next } from './next.ts'
-import { nitro } from './nitro.ts'
-import { nodeCron } from './node-cron.ts'
 import { nodeHttp } from './node-http.ts'
 import { nodeRedis } from './node-redis.ts'
 import { nodemailer } from './nodemailer.ts'
-import { nuxt } from './nuxt.ts'
 import { pg } from './pg.ts'
-import { pgBoss } from './pg-boss.ts'
-import { polka } from './polka.ts'
 import { postgres } from './postgres.ts'
-import { reactRouter } from './react-router.ts'
 import { watchRefusedConnections } from './refused-connections.ts'
-import { restify } from './restify.ts'
-import { socketIo } from './socket-io.ts'
 import { watchSpans } from './spans.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
-import { svelteKit } from './svelte-kit.ts'
 import { syncFunctions } from './sync-calls.ts'
-import { tinyhttp } from './tinyhttp.ts'
-import { trpc } from './trpc.ts'
 import { undici } from './undici.ts'
-import { ws } from './ws.ts'
+
+/** A library that only changes its own package. It is loaded where this is found. */
+interface LibraryOnDemand {
+  readonly name: string
+  readonly load: () => Promise<Library>
+}
 
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
-export const libraries: readonly Library[] = [
+const rows: readonly (Library | LibraryOnDemand)[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis, memjs],
   ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
-  ...[express, fastify, koa, hono, nest, next, graphql],
-  ...[hapi, restify, polka, tinyhttp, h3, adonis, loopback, trpc],
-  ...[nitro, nuxt, svelteKit, astro, reactRouter],
-  ...[bullmq, pgBoss, graphileWorker, nodeCron, croner],
-  ...[ws, socketIo, mqtt],
+  ...[express, fastify],
+  { name: 'koa', load: async () => (await import('./koa.ts')).koa },
+  { name: 'hono', load: async () => (await import('./hono.ts')).hono },
+  { name: '@nestjs/core', load: async () => (await import('./nest.ts')).nest },
+  ...[next, graphql],
+  { name: '@hapi/hapi', load: async () => (await import('./hapi.ts')).hapi },
+  { name: 'restify', load: async () => (await import('./restify.ts')).restify },
+  { name: 'polka', load: async () => (await import('./polka.ts')).polka },
+  { name: '@tinyhttp/app', load: async () => (await import('./tinyhttp.ts')).tinyhttp },
+  { name: 'h3', load: async () => (await import('./h3.ts')).h3 },
+  { name: '@adonisjs/http-server', load: async () => (await import('./adonis.ts')).adonis },
+  { name: '@loopback/rest', load: async () => (await import('./loopback.ts')).loopback },
+  { name: '@trpc/server', load: async () => (await import('./trpc.ts')).trpc },
+  { name: 'nitropack', load: async () => (await import('./nitro.ts')).nitro },
+  { name: 'nuxt', load: async () => (await import('./nuxt.ts')).nuxt },
+  { name: '@sveltejs/kit', load: async () => (await import('./svelte-kit.ts')).svelteKit },
+  { name: 'astro', load: async () => (await import('./astro.ts')).astro },
+  { name: 'react-router', load: async () => (await import('./react-router.ts')).reactRouter },
+  { name: 'bullmq', load: async () => (await import('./bullmq.ts')).bullmq },
+  { name: 'pg-boss', load: async () => (await import('./pg-boss.ts')).pgBoss },
+  { name: 'graphile-worker', load: async () => (await import('./graphile-worker.ts')).graphileWorker },
+  { name: 'node-cron', load: async () => (await import('./node-cron.ts')).nodeCron },
+  { name: 'croner', load: async () => (await import('./croner.ts')).croner },
+  { name: 'ws', load: async () => (await import('./ws.ts')).ws },
+  { name: 'socket.io', load: async () => (await import('./socket-io.ts')).socketIo },
+  { name: 'mqtt', load: async () => (await import('./mqtt.ts')).mqtt },
   nodemailer,
 ]
+
+/** Those that are loaded at the start. */
+export const libraries: readonly Library[] = rows.flatMap(row => ('load' in row ? [] : row))
+
+/** Loads all libraries, for documents and tests. */
+export async function listLibraries(): Promise<readonly Library[]> {
+  return findLibraries(() => true)
+}
+
+/** Those of the start, and those whose packages are found. */
+async function findLibraries(isFound: (name: string) => boolean): Promise<readonly Library[]> {
+  const found = rows.filter(row => !('load' in row) || isFound(row.name))
+  return Promise.all(found.map(row => ('load' in row ? row.load() : row)))
+}
+
+/** Whether one of the folders has a package. */
+function isFoundBy(finders: readonly PackageFinder[]): (name: string) => boolean {
+  return name => finders.some(find => find(name) !== undefined)
+}
 
 type PackageFinder = ReturnType<typeof createPackageFinder>
 
@@ -99,7 +121,8 @@ export async function openLibraries(
   isExcluded: (library: string) => boolean = () => false,
 ): Promise<void> {
   const find = createPackageFinder(directory)
-  const chosen = libraries.filter(library => !isFramework(library) && !isExcluded(library.name))
+  const found = await findLibraries(isFoundBy(findersOf(directory)))
+  const chosen = found.filter(library => !isFramework(library) && !isExcluded(library.name))
   for (const library of chosen) {
     for (const [name, open] of Object.entries(library.opens ?? {}))
       if (name.startsWith('node:')) await openOnce(name, open)
@@ -137,10 +160,11 @@ async function openOnce(folder: string | undefined, open: (folder: string) => Pr
  */
 export async function openFrameworks(directories: readonly string[]): Promise<void> {
   const folders = [...new Set(directories.map(each => findProject(each)))]
-  const frameworks = libraries.filter(isFramework)
   const everywhere = folders.flatMap(findersOf)
+  const isFound = isFoundBy(everywhere)
+  const frameworks = (await findLibraries(isFound)).filter(isFramework)
   for (const framework of frameworks) {
-    if (everywhere.every(find => find(framework.name) === undefined)) continue
+    if (!isFound(framework.name)) continue
     openFiles(framework, changeFiles)
     for (const find of everywhere) findUnseen(find, framework)
     await openDeclarations(framework, everywhere)
@@ -167,7 +191,8 @@ async function openDependencies(
   const openers = chosen.flatMap(({ opens = {} }) => Object.entries(opens))
   for (const folder of folders) {
     const finders = findersOf(folder)
-    const wanted = openers.filter(([name]) => finders.some(find => find(name) !== undefined))
+    const isFound = isFoundBy(finders)
+    const wanted = openers.filter(([name]) => isFound(name))
     const left = new Set(wanted.map(([name]) => name))
     let owners = [folder]
     const known = new Set(owners)
@@ -284,7 +309,7 @@ export function watchLibrarySpans({
   queries,
 }: Pick<Foundation, 'context' | 'directory' | 'queries'>): () => void {
   const readers = libraries.flatMap(({ spans }) => spans ?? [])
-  const reported = [...libraries.map(instrumentationOf), 'instrumentation-http', 'instrumentation-undici']
+  const reported = [...rows.map(instrumentationOf), 'instrumentation-http', 'instrumentation-undici']
   return watchSpans({
     readers,
     queries: new LateQueries({ context, queries, callers: new Callers(directory) }),
@@ -322,7 +347,7 @@ function libraryOf(instrumentation: string): Library | undefined {
   return libraries.find(library => instrumentation.endsWith(`/${instrumentationOf(library)}`))
 }
 
-function instrumentationOf({ instrumentation, name }: Library): string {
+function instrumentationOf({ instrumentation, name }: Pick<Library, 'instrumentation' | 'name'>): string {
   return `instrumentation-${instrumentation ?? name.replace(/^@(\w+)\//, '$1-')}`
 }
 

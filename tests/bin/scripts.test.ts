@@ -3,9 +3,16 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { type Test, t } from 'tap'
+import { storeEndedCommand } from '#bin/profiling/profile.ts'
+import { findCommandFile } from '#bin/profiling/running-commands.ts'
 import { runProcess, startProcess } from '#tests/support/start-process.ts'
 import { listProfiles, type ProfileData, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
+
+const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
+
+/** A program that does nothing until the test stops it. */
+const idleProgram = "process.stdin.on('end', () => process.exit()).resume(); console.log('[]')"
 
 /** The command `sinfonietta profile`. */
 const program = path.join(import.meta.dirname, '../fixtures/profiled-program.js')
@@ -26,8 +33,7 @@ async function run(t: Test, programs: Readonly<Record<string, { source: string; 
     const { code, stderr } = await runProcess(t, [...command, program, name, ...args], { cwd, env })
     t.equal(code, exit, `${name}: ${stderr}`)
   }
-  const source = "process.stdin.on('end', () => process.exit()).resume(); console.log('[]')"
-  const { stop, viewer } = await startProfiled(t, source, { PROFILER_ALONE: '1' }, cwd)
+  const { stop, viewer } = await startProfiled(t, idleProgram, { PROFILER_ALONE: '1' }, cwd)
   const found = (await (await fetch(`${viewer}/_profiler/search.json?limit=100`)).json()) as {
     readonly records: readonly ProfileData[]
   }
@@ -129,8 +135,13 @@ t.test('a command that a signal ends has a profile with its signal, and its work
   const port = typeof address === 'object' ? String(address?.port) : ''
   const cwd = t.testdir({ node_modules: {} })
   const env = { ...environment, PROFILER_PORT: '0', PROFILER_ALONE: '1' }
-  const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
-  const ways = { profile: [process.execPath, program], import: [process.execPath, '--import', preload] }
+  // Tap's own code listens to signals.
+  const node = ['env', '-u', 'NODE_OPTIONS', process.execPath]
+  const ways = {
+    profile: [...node, program],
+    import: [...node, '--import', preload],
+    covered: [process.execPath, program],
+  }
   const file = path.join(cwd, 'node_modules/.cache/sinfonietta/commands')
   /** Runs a program, ends it from outside when its profile is written, and returns how it has ended. */
   const end = async (name: string, source: string, way: keyof typeof ways, signal?: NodeJS.Signals) => {
@@ -187,7 +198,7 @@ t.test('a command that a signal ends has a profile with its signal, and its work
       'SIGINT',
       /was ended by SIGINT after \d/,
     ],
-    'abort.mjs': ['import', 'process.abort()', undefined, 'SIGABRT', /was ended by SIGABRT after \d/],
+    'abort.mjs': ['profile', 'process.abort()', undefined, 'SIGABRT', /was ended by SIGABRT after \d/],
     'heard.mjs': [
       'import',
       `process.on('SIGUSR2', () => process.exit(4)); process.kill(process.pid, 'SIGUSR2'); process.kill(process.pid, 0)`,
@@ -213,12 +224,7 @@ t.test('a command that a signal ends has a profile with its signal, and its work
   )
   idle.close()
 
-  const { stop, viewer } = await startProfiled(
-    t,
-    "process.stdin.on('end', () => process.exit()).resume(); console.log('[]')",
-    { PROFILER_ALONE: '1' },
-    cwd,
-  )
+  const { stop, viewer } = await startProfiled(t, idleProgram, { PROFILER_ALONE: '1' }, cwd)
   await until(() => readdirSync(file).length < 2)
   const profiles = new Map<string, ProfileData>()
   for (const { route, token } of await listProfiles(viewer)) {
@@ -234,6 +240,52 @@ t.test('a command that a signal ends has a profile with its signal, and its work
     t.match(summary, { dumps: 1, type: 'command' }, name)
     if (name !== 'heard.mjs' && name !== 'counts.mjs') t.match(JSON.stringify(data.unit), /"1 connection"/, name)
   }
+  t.equal(await end('last.mjs', 'process.abort()', 'covered'), 1, "tap's own code hears the signal of the command")
+  await stop()
+})
+
+t.test('what a killed command has written is stored with its signal, if that is known', async t => {
+  const cwd = t.testdir({
+    node_modules: {},
+    'app.mjs': "console.log('worked'); setInterval(() => {}, 1000)",
+  })
+  const env = { ...environment, PROFILER_PORT: '0', PROFILER_ALONE: '1' }
+  const child = startProcess(t, [process.execPath, '--import', preload, 'app.mjs'], { cwd, env })
+  const exited = once(child, 'exit')
+  const folder = path.join(cwd, 'node_modules/.cache/sinfonietta/commands')
+  const file = findCommandFile(path.dirname(folder), child.pid)
+  await until(() => existsSync(file) && readFileSync(file, 'utf8').includes('worked'))
+  child.kill('SIGKILL')
+  await exited
+  const others = ['', '{', '[]', '{"text":"{}","facts":"{}"}', '{"text":1,"facts":"{}"}']
+  // No process has such an id.
+  for (const [index, text] of others.entries())
+    writeFileSync(findCommandFile(path.dirname(folder), 99_999_990 + index), text)
+  await storeEndedCommand(cwd, Number(child.pid), 'SIGKILL')
+  t.strictSame(readdirSync(folder), [], 'also the damaged files are gone')
+  const { stop, viewer } = await startProfiled(t, idleProgram, { PROFILER_ALONE: '1' }, cwd)
+  const [found, ...more] = await listProfiles(viewer)
+  t.strictSame(more, [])
+  t.match((await readProfile(viewer, String(found?.token))).data.unit, { signal: 'SIGKILL' })
+  await stop()
+})
+
+t.test('a signal that does not end a program is not its outcome', async t => {
+  const cwd = t.testdir({
+    node_modules: {},
+    // Some tests of applications replace it so.
+    'stub.mjs': 'process.kill = () => true',
+    'app.mjs': "process.kill(process.pid, 'SIGKILL'); console.log('went on')",
+  })
+  const env = { ...environment, PROFILER_PORT: '0', PROFILER_ALONE: '1' }
+  const command = [process.execPath, '--import', './stub.mjs', '--import', preload, 'app.mjs']
+  const { code, stderr } = await runProcess(t, command, { cwd, env })
+  t.equal(code, 0, stderr)
+  const { stop, viewer } = await startProfiled(t, idleProgram, { PROFILER_ALONE: '1' }, cwd)
+  const [found, ...more] = await listProfiles(viewer)
+  t.strictSame(more, [])
+  t.match(found, { outcome: 'complete', dumps: 1 })
+  t.equal(((await readProfile(viewer, String(found?.token))).data.unit as { signal?: string }).signal, undefined)
   await stop()
 })
 

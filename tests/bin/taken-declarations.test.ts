@@ -3,7 +3,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Test, t } from 'tap'
 import { type Hooks, openRunner, takeDeclarations } from '#bundles/libraries/declarations.ts'
-import { libraries } from '#bundles/libraries/libraries.ts'
+import { listLibraries } from '#bundles/libraries/libraries.ts'
 import { type FrameworkWork, observeFrameworks } from '#kernel/contracts/functions.ts'
 
 type Load = Parameters<Parameters<NonNullable<Hooks['registerHooks']>>[0]['load']>[2]
@@ -17,7 +17,8 @@ const hooks: Hooks = {
   },
 }
 
-for (const { beside, declares } of libraries) if (declares !== undefined) takeDeclarations(declares, beside, hooks)
+for (const { beside, declares } of await listLibraries())
+  if (declares !== undefined) takeDeclarations(declares, beside, hooks)
 
 type Module = Readonly<Record<string, (...values: unknown[]) => unknown>>
 

@@ -2,7 +2,7 @@ import assert from 'node:assert'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { CodedErrorClass } from 'sinfonietta'
-import { libraries } from '#bundles/libraries/libraries.ts'
+import { listLibraries } from '#bundles/libraries/libraries.ts'
 import { writeReference } from './api-report.ts'
 import { settingOwners, writeSettings } from './declared-settings.ts'
 import { docBefore, readSource } from './doc-comments.ts'
@@ -145,8 +145,8 @@ const toLine = (comment: string) => comment.replaceAll(/\s*\n\s*\*(?!\/)\s*/g, '
 const writePackages = (kind: string) => (kind === 'optional' ? writeOptional() : writeInstalled(readRunTimePackages()))
 
 /** The libraries that report something, as the list of them says. */
-function writeLibraries(reported: string): string {
-  const rows = libraries
+async function writeLibraries(reported: string): Promise<string> {
+  const rows = (await listLibraries())
     .filter(({ reports }) => reported.split(' ').includes(reports))
     .map(({ from = '–', name, node = '20', notSeen = '', seenBy }) => [name, from, node, seenBy, notSeen])
   return writeTable(['Library', 'From version', 'From Node', 'Seen by', 'Not seen'], rows)
