@@ -48,9 +48,12 @@ export const storeEndedCommands = guard(
   async (files: string, storage: ProfileStorage, signals: ReadonlyMap<number, string> = new Map()): Promise<void> => {
     const folder = path.join(files, folderName)
     for (const name of listFiles(folder)) {
-      const [, host, digits] = /^(.+)-(\d+)\.json$/.exec(name) ?? []
+      const [, host, digits, unwritten] = /^(.+)-(\d+)\.json(\.new)?$/.exec(name) ?? []
       const pid = Number(digits)
-      if (host === hostname() && !isRunning(pid)) await storeEnded(path.join(folder, name), storage, signals.get(pid))
+      if (host !== hostname() || isRunning(pid)) continue
+      const file = path.join(folder, name)
+      if (unwritten === undefined) await storeEnded(file, storage, signals.get(pid))
+      else removeCommand(file)
     }
   },
 )

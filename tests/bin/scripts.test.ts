@@ -240,7 +240,8 @@ t.test('a command that a signal ends has a profile with its signal, and its work
     t.match(summary, { dumps: 1, type: 'command' }, name)
     if (name !== 'heard.mjs' && name !== 'counts.mjs') t.match(JSON.stringify(data.unit), /"1 connection"/, name)
   }
-  t.equal(await end('last.mjs', 'process.abort()', 'covered'), 1, "tap's own code hears the signal of the command")
+  // If tap measures coverage, its own code hears the signal of the program that has started the command.
+  t.match(String(await end('last.mjs', 'process.abort()', 'covered')), /^(?:1|SIGABRT)$/)
   await stop()
 })
 
@@ -261,6 +262,8 @@ t.test('what a killed command has written is stored with its signal, if that is 
   // No process has such an id.
   for (const [index, text] of others.entries())
     writeFileSync(findCommandFile(path.dirname(folder), 99_999_990 + index), text)
+  // Killed while it wrote.
+  writeFileSync(`${findCommandFile(path.dirname(folder), 99_999_989)}.new`, '{')
   await storeEndedCommand(cwd, Number(child.pid), 'SIGKILL')
   t.strictSame(readdirSync(folder), [], 'also the damaged files are gone')
   const { stop, viewer } = await startProfiled(t, idleProgram, { PROFILER_ALONE: '1' }, cwd)

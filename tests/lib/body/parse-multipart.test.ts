@@ -415,8 +415,13 @@ function parseSlowly(sent: Buffer): [string, string | number][] | 400 {
     const names = lines.map(line => /^([\w-]+):[^\r\n]*$/.exec(line)?.[1]?.toLowerCase())
     if (!isUtf8(head) || names.includes(undefined) || new Set(names).size < names.length) return 400
     const disposition = lines[names.indexOf('content-disposition')] ?? ''
-    const parameters = [...disposition.matchAll(/;[ \t]*([^\s=;"]+)=(?:"([^"]*)"|([^\s;"]+))[ \t]*/g)]
-    const values = new Map(parameters.map(([, key, quoted, token]) => [key?.toLowerCase(), quoted ?? token]))
+    // Some clients write a quotation mark as \".
+    const quoted = /"((?:\\"(?![ \t]*(?:;|$))|[^"])*)"/.source
+    const pattern = new RegExp(`;[ \\t]*([^\\s=;"]+)=(?:${quoted}|([^\\s;"]+))[ \\t]*`, 'g')
+    const parameters = [...disposition.matchAll(pattern)]
+    const values = new Map(
+      parameters.map(([, key, text, token]) => [key?.toLowerCase(), text?.replaceAll('\\"', '"') ?? token]),
+    )
     const type = disposition.slice(0, disposition.indexOf(';'))
     const whole = [type, ...parameters.map(([text]) => text)].join('')
     const isWhole = disposition.slice(whole.length).match(/^(?:;[ \t]*)?$/) !== null && disposition.startsWith(whole)
