@@ -162,12 +162,14 @@ t.test(
       const [, sentence = ''] = /<p class="answer">([\s\S]*?)<\/p>/.exec(page) ?? []
       return textOf(sentence).trim()
     }
-    for (const [slow, cause] of Object.entries(causes)) {
+    // The first request has much work of its own.
+    for (const [index, slow] of ['none', ...Object.keys(causes)].entries()) {
       await (await fetch(`http://127.0.0.1:${ports.SHOP}/order/1?slow=${slow}`)).text()
       const jobs = async () =>
         (await listProfiles(viewer)).filter(({ program, type }) => `${program} ${type}` === 'mail job')
-      const before = Object.keys(causes).indexOf(slow)
-      await until(async () => (await jobs()).length > before, 100)
+      await until(async () => (await jobs()).length > index, 100)
+      const cause = causes[slow]
+      if (cause === undefined) continue
       const page = (await listProfiles(viewer)).find(
         ({ program, url }) => program === 'shop' && String(url).includes(`slow=${slow}`),
       )
