@@ -199,11 +199,12 @@ class Client {
   }
 }
 
-/** Runs nginx as in the guide: with its machines, and the server that it has for one machine, without TLS. */
+/** Runs nginx as in the guides: with the machines of one, and the server of the other, without TLS. */
 async function startNginx(t: Test, folder: string, machines: readonly Machine[]): Promise<string> {
   mkdirSync(folder)
   const port = await findPort()
-  const [block = '', small = ''] = Array.from(guide.matchAll(/```nginx\n([\s\S]*?)```/g), ([, text = '']) => text)
+  const [block = ''] = readNginx(guide)
+  const [one = ''] = readNginx(readFileSync('docs/guides/deploy.md', 'utf8'))
   const upstream = machines.reduce(
     (text, { address, port }, index) => text.replace(`10.0.0.1${index + 1}:8000`, `${address}:${port}`),
     block,
@@ -211,10 +212,11 @@ async function startNginx(t: Test, folder: string, machines: readonly Machine[])
   t.notMatch(upstream, '10.0.0.1')
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${folder};`)
   const user = process.getuid?.() === 0 ? 'user root;' : ''
-  const [server = ''] = /^server[\s\S]*/m.exec(small.replace('listen 80;', `listen 127.0.0.1:${port};`)) ?? []
-  t.match(server, `127.0.0.1:${port}`)
+  const [maps = ''] = /^[\s\S]*?(?=^upstream)/m.exec(one) ?? []
+  const [location = ''] = /^ {4}location \/ \{[\s\S]*?^ {4}\}/m.exec(one) ?? []
+  const server = `server { listen 127.0.0.1:${port}; ${location} }`
   const configuration = `${user} daemon off; pid nginx.pid; error_log stderr crit;
-    events {} http { access_log off; ${temporary.join(' ')} ${upstream} ${server} }`
+    events {} http { access_log off; ${temporary.join(' ')} ${maps} ${upstream} ${server} }`
   writeFileSync(path.join(folder, 'nginx.conf'), configuration)
   startProcess(t, ['nginx', '-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], { stdio: 'ignore' })
   const url = `http://127.0.0.1:${port}`
@@ -227,4 +229,8 @@ async function startNginx(t: Test, folder: string, machines: readonly Machine[])
     50,
   )
   return url
+}
+
+function readNginx(text: string): string[] {
+  return Array.from(text.matchAll(/```nginx\n([\s\S]*?)```/g), ([, block = '']) => block)
 }
