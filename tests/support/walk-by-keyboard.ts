@@ -54,8 +54,19 @@ const note = `(() => {
   })
 })()`
 
+/** Whether the page has got other elements meanwhile: late work of a request changes its profile. */
+const isChanged = 'window.walk.some(element => !element.isConnected)'
+
 /** Goes through a page with the Tab key, from its beginning to its end. */
 export async function walkByKeyboard(page: Page): Promise<Walk> {
+  for (;;) {
+    const walk = await walkOnce(page)
+    if (!(await page.evaluate<boolean>(isChanged))) return walk
+    await page.reload()
+  }
+}
+
+async function walkOnce(page: Page): Promise<Walk> {
   await page.evaluate(layOut)
   const targets = await page.evaluate<Target[]>(collect)
   await page.evaluate(note)
