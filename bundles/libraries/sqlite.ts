@@ -11,8 +11,9 @@ export const betterSqlite3: Library = {
   name: 'better-sqlite3',
   reports: 'queries',
   seenBy: 'patch',
+  notSeen: 'imports of one platform, such as `better-sqlite3/linux-x64`',
   changes: {
-    'better-sqlite3/lib/database.js': exports => changeDatabase(Object(exports).prototype, 'better-sqlite3'),
+    'better-sqlite3/lib/index.js': exports => changeDatabase(Object(exports).prototype, 'better-sqlite3'),
   },
   watch: watchSqlite,
 }

@@ -409,14 +409,15 @@ t.test('only development with one of the libraries loads what changes them', asy
   t.equal(isLoaded('dev', 'pg'), 'false', 'excluded')
 })
 
-/** A package with the files of better-sqlite3 that are changed. */
+/** A package with the class of better-sqlite3, which is made as in version 13. */
 const fakeSqlite = {
   'package.json': '{"main":"lib/index.js"}',
-  'lib/index.js': "module.exports = require('./database')",
+  'lib/index.js': "module.exports = require('./database')()",
   'lib/database.js': `
     class Statement { all() { return [{ 1: 1 }] } }
-    module.exports = class {}
-    Object.assign(module.exports.prototype, { exec() {}, prepare: () => new Statement() })`,
+    class Database {}
+    Object.assign(Database.prototype, { exec() {}, prepare: () => new Statement() })
+    module.exports = () => Database`,
 }
 
 t.test('the tests of an application see the queries of its libraries', async t => {

@@ -54,7 +54,7 @@ const wrappers = {
     return this
   },
 }
-const change = betterSqlite3.changes?.['better-sqlite3/lib/database.js'] as (exports: object) => void
+const change = betterSqlite3.changes?.['better-sqlite3/lib/index.js'] as (exports: object) => void
 change({ prototype: wrappers })
 
 const openDatabase = () => ({ name: 'var/shop.db', inTransaction: false, ...wrappers })
