@@ -125,6 +125,16 @@ t.test('wrong options and languages are refused', async t => {
   t.equal(code, 1)
   t.match(stderr, 'There are no texts in the language "ed"; the nearest are "en", "de".')
   const app = { directory: '', view: {} } as Parameters<typeof createTranslationCommand>[0]
+  const load = createTranslationCommand(app, { texts: { en, de: en } })
+  const [command] = typeof load === 'function' ? await load() : [load]
+  t.strictSame(
+    await command?.arguments?.[0]?.suggest?.(),
+    [
+      ['en', ''],
+      ['de', ''],
+    ],
+    'a shell completes them',
+  )
   const cases: [unknown, RegExp][] = [
     [{}, /it needs the texts of a language/],
     [{ texts: { en: 'hello' } }, /the texts of "en" are an object with keys/],

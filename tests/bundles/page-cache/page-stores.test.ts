@@ -7,6 +7,7 @@ import { FilePageStore } from '#bundles/page-cache/file-page-store.ts'
 import { fromBytes, MemoryPageStore, type PageStore, type StoredPage, toBytes } from '#bundles/page-cache/page-store.ts'
 import { RedisPageStore } from '#bundles/page-cache/redis-page-store.ts'
 import { silentLogger } from '#kernel/testing/event-factories.ts'
+import { startFakeRedis } from '#tests/support/fake-redis.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
@@ -108,6 +109,29 @@ t.test('files have a limit of bytes, and damaged ones are no pages', async t => 
   t.ok(await store.read('p'), 'the newest stay')
   t.equal(fromBytes(toBytes(createPage()).subarray(5)), undefined)
   t.equal(fromBytes(Buffer.from('')), undefined)
+})
+
+t.test('an outage of Redis and its end are logged', async t => {
+  const fake = await startFakeRedis(t)
+  const { logger, records } = createRecorder()
+  const store = new RedisPageStore(fake.url, logger)
+  t.teardown(() => store.close())
+  const messages = () => records.map(({ level, message }) => `${level} ${message}`)
+  const outage = 'warning Pages are not cached until Redis answers again.'
+  const read = () => store.read('p').catch(() => undefined)
+  await read()
+  await fake.shut()
+  fake.disconnect()
+  await until(async () => {
+    await read()
+    return messages().length > 0
+  })
+  await fake.open()
+  await until(async () => {
+    await read()
+    return messages().length > 1
+  })
+  t.strictSame(messages(), [outage, 'info Redis answers again: pages are cached.'])
 })
 
 t.test('a store that fails does not fail the pages', async t => {
