@@ -53,7 +53,7 @@ t.test('a call leads to the called profile over several programs, and back', asy
     textOf(await (await fetch(`${shop.viewer}/_profiler/${tokens.get(program)}?panel=${panel}`)).text())
   t.match(await read('shop', 'http'), /fetch · in stock \d/)
   const overview = await read('shop', 'overview')
-  t.match(overview, /1 HTTP client call took [\d.]+ ms,(?: most of it)? in stock → price[.,:]/)
+  t.match(overview, /1 HTTP client call took [\d.]+ ms,(?: most of it)? in stock → price[.,:;]/)
   const timeline = await read('shop', 'time')
   t.match(timeline, /GET \/chain\?id=1 stock[\s\S]*GET \/chain\?id=1 price/, 'the parts are nested below their calls')
   t.match(await read('stock', 'overview'), /Called by 200 GET \/chain\?id=1 shop · /)

@@ -49,7 +49,7 @@ t.test('an error that the application takes is in the profile, and has not ended
       t.equal(await (await fetch(url + target)).text(), 'ok')
       await until(async () => (await findProfile(viewer, target)).summary.exception !== null)
       const sentence = await readSentence(viewer, target)
-      if (/process/.test(sentence)) wrong.push(`${name} ${target}: ${sentence}`)
+      if (/ended (?:with )?the process/.test(sentence)) wrong.push(`${name} ${target}: ${sentence}`)
     }
     await fetch(`${url}/fine`)
     await stop()

@@ -75,8 +75,11 @@ async function walkOnce(page: Page): Promise<Walk> {
   // After the last element the walk begins again. A field for a date has several stops, so there
   // may be more than targets.
   for (let round = 0; round < 2 && again === -1; round++) {
-    // The keys are sent in order, without an answer to each of them, which would take most of the time.
-    await Promise.all(Array.from({ length: targets.length + 10 }, () => page.keyboard.press('Tab')))
+    // The keys are sent in order, without an answer to each of them, which would take most of the
+    // time. The focus goes to the process of a frame and back, which a key that follows at once misses.
+    const keys = Array.from({ length: targets.length + 10 }, () => () => page.keyboard.press('Tab'))
+    if (page.frames().length === 1) await Promise.all(keys.map(press => press()))
+    else for (const press of keys) await press()
     all = await page.evaluate<Stop[]>('window.stops')
     again = all.findIndex(({ index }, at) => at > 0 && index === all[0]?.index)
   }

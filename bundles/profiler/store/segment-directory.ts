@@ -406,6 +406,6 @@ function isCopy({ version, writer }: Pin, entry: IndexEntry): boolean {
   return version.summary.token === entry.token && writer === entry.writer
 }
 
-const pinFile = /^([0-9a-f]{6})-([1-9]\d{0,8}-[0-9a-f]{8})-[0-9a-f]{8}\.json$/
+const pinFile = /^((?:[0-9a-f]{6}){1,2})-([1-9]\d{0,8}-[0-9a-f]{8})-[0-9a-f]{8}\.json$/
 /** Bytes: facts, a profile and a line of an index. */
 const pinSizeLimit = 2 * lineLimits.profile + lineLimits.index

@@ -9,10 +9,10 @@ import { toMarkdown } from '../export/markdown.ts'
 import { createCurl } from '../export/snippets.ts'
 import { toCpuProfileFile, toTraceEvents } from '../export/timeline-files.ts'
 import { toBadge } from '../insight/findings/finding.ts'
-import { toHeadBadges } from '../insight/overview/head-badges.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { createRequestSpans } from '../insight/timeline/request-spans.ts'
+import { toHeadBadges } from '../panels/head-badges.ts'
 import type { PanelServices } from '../panels/subject-view.ts'
 import { nameHandler } from '../profile/event-tree.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
@@ -85,7 +85,7 @@ async function toHtmlFile(shown: ExportedProfile, services: ExportServices): Pro
     policy: `default-src 'none'; style-src '${hashOf(stylesheet)}'; base-uri 'none'; form-action 'none'`,
     stylesheet: new HtmlFragment(stylesheet),
     summary,
-    badges: toHeadBadges(profile, toBadge(shown.findings)),
+    badges: toHeadBadges(profile, toBadge(shown.findings), panels),
     // The file has no script that opens an editor: the place is text.
     handlerLabel: nameHandler(profile),
     controllerPlace: { place: summary.controller, link: '', at: '', call: '' },

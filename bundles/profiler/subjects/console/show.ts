@@ -1,7 +1,7 @@
 import { formatTree, type ValueEntry, type ValueTree } from '../../../../lib/redact/value-tree.ts'
 import { choose, toBlock, toSpan, writeRest } from '../../export/markdown-text.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
-import type { PanelModel, SubjectView } from '../../panels/subject-view.ts'
+import { countFor, type PanelModel, type SubjectView } from '../../panels/subject-view.ts'
 import { item, itemRowLimit, limitRows, row, rowLimit } from '../../panels/toolbar-items.ts'
 import {
   formatCount,
@@ -27,12 +27,9 @@ export const consoleView: SubjectView = {
   template: 'profiler/panels/console',
   hasContent: ({ profile }) => profile.summary.dumps > 0,
 
-  badge({ profile }) {
-    const { dumps } = profile.summary
-    const bad = countComplaints(profile)
-    if (bad.count > 0) return { text: formatNumber(bad.count), level: bad.tone }
-    return { text: dumps === 0 ? '' : formatNumber(dumps), level: 'plain' }
-  },
+  countBad: countComplaints,
+
+  badge: ({ profile }) => countFor(countComplaints(profile), profile.summary.dumps),
 
   toView({ profile }, { editor }) {
     const { entries = [], omitted = 0 } = profile.collectors.console ?? {}

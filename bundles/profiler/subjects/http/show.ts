@@ -2,7 +2,7 @@ import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-te
 import { createCallCurl } from '../../export/snippets.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { toBar, viewContent } from '../../panels/parts.ts'
-import type { SubjectView } from '../../panels/subject-view.ts'
+import { countFor, type SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, itemRowLimit, limitRows, row, type ToolbarRow } from '../../panels/toolbar-items.ts'
 import { type MessageData, writeContent } from '../../profile/content.ts'
 import { formatBytes, formatCount, formatDuration, formatNumber, formatText, shorten } from '../../profile/format.ts'
@@ -27,12 +27,9 @@ export const callsView: SubjectView = {
 
   hasContent: ({ profile }) => readCalls(profile).calls.length > 0,
 
-  badge({ profile }) {
-    const bad = countBadCalls(profile)
-    if (bad.count > 0) return { text: formatNumber(bad.count), level: bad.tone }
-    const count = callWork.count(profile)
-    return { text: count === 0 ? '' : formatNumber(count), level: 'plain' }
-  },
+  countBad: countBadCalls,
+
+  badge: ({ profile }) => countFor(countBadCalls(profile), callWork.count(profile)),
 
   toView({ profile }, { editor }) {
     const called = readCalled(profile)

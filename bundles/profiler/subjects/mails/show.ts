@@ -2,7 +2,7 @@ import { mask } from '../../../../lib/redact/secret-names.ts'
 import { toBlock, toList, toSpan, writeCaller, writePairs, writeRest } from '../../export/markdown-text.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { isPage, viewContent } from '../../panels/parts.ts'
-import { entryLimit, type SubjectView } from '../../panels/subject-view.ts'
+import { countFor, entryLimit, type SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, itemRowLimit, limitRows, row } from '../../panels/toolbar-items.ts'
 import { writeContent } from '../../profile/content.ts'
 import { formatCount, formatDuration, formatNumber, formatSize, formatText } from '../../profile/format.ts'
@@ -17,12 +17,9 @@ export const mailsView: SubjectView = {
   template: 'profiler/panels/mails',
   hasContent: ({ profile }) => mailWork.count(profile) > 0,
 
-  badge({ profile }) {
-    const bad = countBadMails(profile)
-    if (bad.count > 0) return { text: String(bad.count), level: bad.tone }
-    const count = mailWork.count(profile)
-    return { text: count === 0 ? '' : String(count), level: 'plain' }
-  },
+  countBad: countBadMails,
+
+  badge: ({ profile }) => countFor(countBadMails(profile), mailWork.count(profile)),
 
   toView({ profile }, { editor }) {
     const { mails, omitted } = readMails(profile)

@@ -1,7 +1,7 @@
 import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-text.ts'
 import { toneOf } from '../../insight/findings/finding.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
-import { entryLimit, type SubjectView } from '../../panels/subject-view.ts'
+import { countFor, entryLimit, type SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../../panels/toolbar-items.ts'
 import { formatCaller } from '../../profile/callers.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
@@ -86,12 +86,9 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
 
     hasContent: ({ profile }) => readQueries(profile)[kind].queries.length > 0 || listUnseen(kind, profile).length > 0,
 
-    badge({ profile }) {
-      const failed = countFailedQueries(kind, profile).count
-      if (failed > 0) return { text: formatNumber(failed), level: 'error' }
-      const count = countQueries(kind, profile)
-      return { text: count === 0 ? '' : formatNumber(count), level: 'plain' }
-    },
+    countBad: profile => countFailedQueries(kind, profile),
+
+    badge: ({ profile }) => countFor(countFailedQueries(kind, profile), countQueries(kind, profile)),
 
     toView: (shown, app) => viewQueries(kind, shown, app),
 

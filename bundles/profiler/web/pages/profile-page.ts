@@ -2,11 +2,11 @@ import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { toSpan } from '../../export/markdown-text.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
-import { toHeadBadges } from '../../insight/overview/head-badges.ts'
 import { findLatest, type Relatives, type ShownProfile, showProfile } from '../../insight/relatives.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { viewAnswer } from '../../panels/answer-place.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
+import { toHeadBadges } from '../../panels/head-badges.ts'
 import { isPage } from '../../panels/parts.ts'
 import type { PanelServices } from '../../panels/subject-view.ts'
 import { type ContentData, writeContent } from '../../profile/content.ts'
@@ -78,7 +78,7 @@ export async function renderProfile(
     title: summary.title,
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
     summary,
-    badges: toHeadBadges(profile, toBadge(findings)),
+    badges: toHeadBadges(profile, toBadge(findings), panels),
     handlerLabel: nameHandler(profile),
     controllerPlace: app.editor.viewController(summary.controller),
     routePlace: app.editor.viewFile(app.editor.findRoute(readMatchedRoute(profile))),

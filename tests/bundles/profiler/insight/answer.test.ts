@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import { findReason, writeReason } from '#bundles/profiler/insight/overview/answer.ts'
-import { toHeadBadges } from '#bundles/profiler/insight/overview/head-badges.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
+import { toHeadBadges } from '#bundles/profiler/panels/head-badges.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { subjectViews } from '#bundles/profiler/subjects/views.ts'
 import { createMenu, divideMenu } from '#bundles/profiler/web/pages/render-panel.ts'
@@ -193,7 +193,7 @@ t.test('the reason of a failure is named, or none if it is not certain', async t
     t.equal(writeReason(findReason(profile)), reason, claim)
     const sentence = toPlainText(summarizeProfile({ profile, earlier: [], findings: [] }).sentence)
     if (reason !== '') t.match(sentence, reason, `${claim}: the sentence`)
-    const badge = toHeadBadges(profile, undefined).find(({ text }) => text.endsWith(reason))
+    const badge = toHeadBadges(profile, undefined, subjectViews).find(({ text }) => text.endsWith(reason))
     if (reason !== '') t.match(badge, { tone: 'error', link: /^\/_profiler/ }, `${claim}: the head`)
   }
 })
@@ -293,7 +293,7 @@ t.test('the sentence of an answered request names what has failed in it', async 
 
 t.test('the badges say what is bad, not how much there was', async t => {
   const badgesOf = (data: Profile['data'], init: ProfileInit) =>
-    toHeadBadges(createProfile(data, init), undefined).map(({ text, tone }) => `${tone}: ${text}`)
+    toHeadBadges(createProfile(data, init), undefined, subjectViews).map(({ text, tone }) => `${tone}: ${text}`)
   const calls = (...statuses: number[]) => ({ http: { calls: statuses.map(status => call(status)) } })
   t.strictSame(badgesOf(calls(200, 503, 404), { calls: 3 }), ['error: HTTP Client: 1 failed'])
   t.strictSame(badgesOf(calls(200, 404, 404), { calls: 3 }), ['warning: HTTP Client: 2 answered 404'])
@@ -334,7 +334,7 @@ t.test('a panel with a failure or a tenth of the time is in sight', async t => {
     console: { entries: [{ at: 1, method, values: [{ kind: 'text', text: 'x' }] }] },
   })
   t.strictSame(
-    toHeadBadges(createProfile(said('error'), { dumps: 3 }), undefined).map(({ text, tone }) => `${tone}: ${text}`),
+    toHeadBadges(createProfile(said('error'), { dumps: 3 }), undefined, subjectViews).map(({ text, tone }) => `${tone}: ${text}`),
     ['error: Console: 1 error'],
   )
   t.equal(isHidden('Console', said('log'), { dumps: 1 }), true)

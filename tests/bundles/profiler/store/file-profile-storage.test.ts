@@ -172,6 +172,16 @@ t.test('a pinned profile survives retention and restarts, for every process', as
   t.equal(await storage.pin(tokenOf(199), false), true, 'a profile that is not pinned can be unpinned')
 })
 
+t.test('a pinned profile with a long token is pinned for every process', async t => {
+  const { storage, directory } = createFileStorage(t)
+  const token = 'abcdef012345'
+  storage.append(createRecord({ token }), facts)
+  t.equal(await storage.pin(token, true), true)
+  await storage.purge()
+  const { storage: other } = createFileStorage(t, { directory })
+  for (const each of [storage, other]) t.hasStrict(await each.find(token), { isPinned: true })
+})
+
 t.test('the copy of a pinned profile is updated with it', async t => {
   const { storage, directory } = createFileStorage(t)
   await append(storage, 2)
