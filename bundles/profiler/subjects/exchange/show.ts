@@ -6,7 +6,7 @@ import { outcomes } from '../../insight/summary-view.ts'
 import { viewAnswer } from '../../panels/answer-place.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { type BodyView, viewBody, viewContent } from '../../panels/parts.ts'
-import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../panels/subject-view.ts'
+import type { PanelModel, PanelProfile, SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, row, type ToolbarItem, type ToolbarProfile } from '../../panels/toolbar-items.ts'
 import {
   type ChangeOrigins,
@@ -71,18 +71,6 @@ export const exchangeView: SubjectView = {
   },
 
   toItems: shown => [toResponseItem(shown), ...toRedirectItem(shown)],
-
-  toEntries({ collectors: { request, response } }) {
-    const entries = (group: string, pairs: Pairs | undefined, anchorOf: (name: string) => string) =>
-      toPairRows(pairs)
-        .slice(0, entryLimit)
-        .map(({ name, value }) => ({ group, label: name, hint: value, anchor: anchorOf(name) }))
-    return [
-      ...entries('Response header', response?.headers, name => rowId('header', name)),
-      ...entries('Request header', request?.headers, () => 'request'),
-      ...entries('Attribute', request?.attributes, name => rowId('attribute', name)),
-    ]
-  },
 
   onErrorPage: {
     toView({ profile }) {
