@@ -199,7 +199,6 @@ function toPlanBlock(rows: readonly object[]): Block {
 const kinds: readonly { readonly name: ExportKind | DataForm; readonly description: string }[] = [
   { name: 'har', description: 'as an HTTP archive, for developer tools and tests' },
   { name: 'curl', description: 'as a curl command that repeats the request' },
-  { name: 'trace', description: 'as a trace file with the timeline, for Perfetto' },
   { name: 'cpuprofile', description: 'as a CPU profile, for developer tools and speedscope' },
   { name: 'html', description: 'as one HTML file with all panels' },
   { name: 'json', description: '' },
@@ -211,7 +210,7 @@ function createProfilerExport(services: CommandServices): ConsoleCommand {
   const { inspector, storage } = services
   return {
     name: 'profiler:export',
-    description: 'Exports a profile as HAR, curl, trace, CPU profile, HTML, JSON or Markdown',
+    description: 'Exports a profile as HAR, curl, CPU profile, HTML, JSON or Markdown',
     arguments: [tokenArgument(storage)],
     options: [
       ...kinds.filter(({ description }) => description !== ''),

@@ -67,7 +67,7 @@ export function routesDataLink(form: DataForm, parameters: Readonly<Record<strin
 }
 
 /** The kinds of files that a profile can be exported as. */
-export const exportKinds = ['har', 'curl', 'trace', 'cpuprofile', 'html', 'json'] as const
+export const exportKinds = ['har', 'curl', 'cpuprofile', 'html', 'json'] as const
 
 /** A kind of export. */
 export type ExportKind = (typeof exportKinds)[number]

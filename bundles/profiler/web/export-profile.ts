@@ -3,20 +3,18 @@ import { formatJson } from '../../../lib/console/document.ts'
 import { Request } from '../../../lib/http/request.ts'
 import { escapeLines } from '../../../lib/text/escapes.ts'
 import { HtmlFragment } from '../../../lib/view/view.ts'
+import { toCpuProfileFile } from '../export/cpu-profile.ts'
 import { toHar } from '../export/har.ts'
 import { toJson } from '../export/json.ts'
 import { toMarkdown } from '../export/markdown.ts'
 import { createCurl } from '../export/snippets.ts'
-import { toCpuProfileFile, toTraceEvents } from '../export/timeline-files.ts'
 import { toBadge } from '../insight/findings/finding.ts'
-import { findChildren, type Relatives, type ShownProfile } from '../insight/relatives.ts'
+import type { Relatives, ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
-import { createRequestSpans } from '../insight/timeline/request-spans.ts'
 import { toHeadBadges } from '../panels/head-badges.ts'
 import type { PanelServices } from '../panels/subject-view.ts'
 import { nameHandler } from '../profile/event-tree.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
 import type { ProfilerApplication } from './page.ts'
 import { createPanelProfile, hasContent, renderPanel } from './pages/render-panel.ts'
@@ -40,8 +38,6 @@ export function formatProfile(
       return formatJson(toHar(profile))
     case 'curl':
       return `#!/bin/sh\n${createCurl(profile)}\n`
-    case 'trace':
-      return formatTrace(shown, services.storage)
     case 'cpuprofile': {
       const file = toCpuProfileFile(profile)
       return file && formatJson(file)
@@ -53,11 +49,6 @@ export function formatProfile(
     case 'md':
       return toMarkdown(shown)
   }
-}
-
-async function formatTrace({ profile, summaries }: ExportedProfile, storage: ProfileStorage): Promise<string> {
-  const spans = await createRequestSpans(profile, of => findChildren(storage, summaries, of))
-  return formatJson(toTraceEvents(profile, spans))
 }
 
 /**

@@ -165,7 +165,6 @@ interface Export {
 const exports: Readonly<Record<ExportKind, Export>> = {
   har: { label: 'HAR', note: 'HTTP archive for developer tools', extension: 'har', type: json, missing: 'json' },
   curl: { label: 'curl', note: 'Shell command', extension: 'sh', type: text, missing: 'md' },
-  trace: { label: 'Trace', note: 'Timeline for Perfetto', extension: 'trace.json', type: json, missing: 'json' },
   cpuprofile: {
     label: 'CPU profile',
     note: 'For developer tools, speedscope',

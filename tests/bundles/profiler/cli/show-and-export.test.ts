@@ -110,7 +110,7 @@ t.test('tokens and panels are suggested to the shell', async t => {
 })
 
 t.test('profiler:export writes the same exports as the web', async t => {
-  for (const kind of ['har', 'curl', 'trace', 'html', 'json']) {
+  for (const kind of ['har', 'curl', 'html', 'json']) {
     const { code, stderr, stdout } = await run(`profiler:export 00000a --${kind}`)
     t.equal(code, 0)
     t.equal(stderr, '')
@@ -149,7 +149,7 @@ t.test('no export contains a control character of terminals, for any target', as
   const record = { token: '00000d', method: 'POST', url: `http://localhost/${text}`, controller: text, data, failures }
   storage.append(createRecord({ ...record, time: Date.parse('2026-11-20T14:00Z') }), '{}')
   const storeOf = async (kind: string) => (await run(`profiler:export 00000d --${kind}`, {}, storage)).stdout
-  for (const kind of ['har', 'curl', 'trace', 'cpuprofile', 'html', 'json', 'md']) {
+  for (const kind of ['har', 'curl', 'cpuprofile', 'html', 'json', 'md']) {
     const written = await storeOf(kind)
     t.ok(written.length > 100, kind)
     t.notMatch(written, /[^\P{Cc}\n]|[\p{Bidi_Control}\u2028\u2029]/u, kind)
@@ -158,7 +158,7 @@ t.test('no export contains a control character of terminals, for any target', as
 })
 
 t.test('profiler:export needs exactly one format', async t => {
-  const choice = 'one of --har, --curl, --trace, --cpuprofile, --html, --json, --md.'
+  const choice = 'one of --har, --curl, --cpuprofile, --html, --json, --md.'
   const cases: [options: string, message: string][] = [
     ['', `The format is missing: add ${choice}\n`],
     ['--out file', `The format is missing: add ${choice}\n`],

@@ -114,7 +114,7 @@ t.test('pages, lists and exports say what work is, and offer nothing that only r
   t.match(markdown, /^# Failed: `task clean <up>`$/m)
   t.notMatch(markdown, /No response|Client:/)
   const { links } = JSON.parse(await read(`${summary.token}.json`))
-  t.strictSame(Object.keys(links.exports), ['trace', 'html', 'json'])
+  t.strictSame(Object.keys(links.exports), ['html', 'json'])
   const list = await read('empty/search/results')
   t.match(list, />task clean &lt;up&gt;<\/a>/)
   t.match(await read('search.md'), /failed `task clean <up>`/)

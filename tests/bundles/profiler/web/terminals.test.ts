@@ -48,7 +48,7 @@ t.test('no page for programs, and no error in a terminal, contains a raw control
   ]
   const tokens: string[] = []
   for (const answer of answers) tokens.push((await kernel.storedOf(answer)).profile.summary.token)
-  const forms = tokens.flatMap(token => ['json', 'md', 'har', 'curl', 'trace', 'html'].map(form => [token, form]))
+  const forms = tokens.flatMap(token => ['json', 'md', 'har', 'curl', 'html'].map(form => [token, form]))
   const paths = [
     ...forms.map(([token, form]) =>
       form === 'json' || form === 'md' ? `${token}.${form}` : `${token}/export/${form}`,
@@ -64,7 +64,7 @@ t.test('no page for programs, and no error in a terminal, contains a raw control
   for (const path of paths) {
     const { text } = await client.get(`/_profiler/${path}`, { headers: off })
     if (/u009b|\\233/i.test(text)) found++
-    const pattern = /\.(?:json|md)|har|trace|fetch/.test(path) ? unseen : raw
+    const pattern = /\.(?:json|md)|har/.test(path) ? unseen : raw
     if (pattern.test(text))
       offenders.push(`${path}: ${JSON.stringify(text.match(new RegExp(`.{0,60}${pattern.source}`, 'u'))?.[0])}`)
     if (path.includes('json')) JSON.parse(text)

@@ -23,7 +23,7 @@ t.test('profiles and lists exist as JSON and Markdown, protected like the pages,
   await turns()
   const { profiles } = await storage.usage()
   const exports = await readExports(client, token)
-  t.strictSame(exports.length, 5)
+  t.strictSame(exports.length, 4)
   const json = 'application/json'
   const markdown = 'text/markdown; charset=UTF-8'
   for (const [path, type] of [
