@@ -15,7 +15,6 @@ import {
   findOrigins,
   findRemovedHeaders,
   type OriginRow,
-  rowId,
 } from '../../panels/value-origins.ts'
 import type { BodyData } from '../../profile/content.ts'
 import { isOfKernel, nameHandler } from '../../profile/event-tree.ts'
