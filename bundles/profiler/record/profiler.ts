@@ -390,7 +390,7 @@ class ProfileMaker {
   }
 
   /**
-   * Stores an ended main request with its sub-requests two turns of the event loop later: other
+   * Stores an ended main request with its sub-requests two turns of the event loop later, or more: other
    * requests are answered first, and by then Node has reported the runs of the garbage collector.
    */
   schedule(main: Trace): void {
@@ -469,8 +469,11 @@ class ProfileMaker {
 
   readonly #storeScheduled = guard('ended requests', async (): Promise<void> => {
     await nextTurn()
+    // Those that end from now on get turns of their own.
+    const ended = this.#scheduled.splice(0)
     await nextTurn()
-    for (const main of this.#scheduled.splice(0)) void this.#storeEnded(main)
+    await nextTurn()
+    for (const main of ended) void this.#storeEnded(main)
   })
 
   readonly #storeEnded = guard('an ended request', (main: Trace): Promise<void> | undefined => {
