@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { formatTree } from '../../../../lib/redact/value-tree.ts'
@@ -36,12 +37,13 @@ export function findReason(profile: Profile): Reason | undefined {
   const { outcome, status } = profile.summary
   const hasAnswer = status > 0 || !unitOf(profile.summary).isExchange
   if (hasAnswer && status < 400 && outcome === 'complete') return undefined
-  const refusal = status >= 400 && status < 500 ? (findRefusal(profile) ?? readProblem(profile).refusal) : undefined
+  const refusal = status >= 400 && status < 500 ? (findRefusal(profile) ?? readSaid(profile).refusal) : undefined
   if (refusal !== undefined) return { ...refusal, details: refusal.words }
   const words = describeRouting(profile)
   if (hasThrown(profile)) return describeException(profile, words)
-  const { detail = readOperation(profile)?.errors[0]?.message } = readProblem(profile)
-  const known = words ?? withGuard(profile, detail === undefined ? [] : [toValue(detail, messageLimit)])
+  const message = readOperation(profile)?.errors[0]?.message
+  const said = message === undefined ? readSaid(profile).detail : [toValue(message, messageLimit)]
+  const known = words ?? withGuard(profile, said ?? [])
   return known && { words: known, details: known, panel: words === undefined ? 'request' : 'router' }
 }
 
@@ -126,16 +128,32 @@ function describeRefused(all: readonly RefusedField[], input: string, omitted = 
 
 const problemType = /^application\/problem\+json\b/i
 
-/** What the body of the response says, if it is a problem (RFC 9457). Other bodies have no form that is certain. */
-function readProblem(profile: Profile): { readonly refusal?: Omit<Reason, 'details'>; readonly detail?: string } {
+/**
+ * What the body of the response says: a problem (RFC 9457), or JSON with the names that libraries give to their
+ * errors. What they mean there is not certain, so these are quoted.
+ */
+function readSaid(profile: Profile): { readonly refusal?: Omit<Reason, 'details'>; readonly detail?: Sentence } {
   const { json, type = '' } = readResponseContent(profile) ?? {}
-  if (json === undefined || !problemType.test(type)) return {}
-  const { detail, errors, violations } = fieldsOf(json[0])
-  const words = describeRefused(listRefused(errors ?? violations), 'the input')
+  if (json === undefined) return {}
+  const isProblem = problemType.test(type)
+  const body = fieldsOf(json[0])
+  const error = fieldsOf(body.error)
+  const lists = [body.errors, body.violations, ...(isProblem ? [] : [body, error].flatMap(listsOf))]
+  const words = describeRefused(lists.map(listRefused).find(({ length }) => length > 0) ?? [], 'the input')
+  const quote = (said: Sentence): Sentence => (isProblem ? said : ['the response says ', ...said])
+  const texts = isProblem ? [body.detail] : [body.message, body.error, error.message, body.detail].flat()
+  const isNew = (text: unknown) =>
+    typeof text === 'string' && !['', mask, STATUS_CODES[profile.summary.status]].includes(text)
+  const text = texts.find(isNew)
   return {
-    ...(words && { refusal: { words, panel: 'request' } }),
-    ...(typeof detail === 'string' && detail !== '' && { detail: detail.replace(/\.$/, '') }),
+    ...(words && { refusal: { words: quote(words), panel: 'request' } }),
+    ...(text !== undefined && { detail: quote([toValue(String(text).replace(/\.$/, ''), messageLimit)]) }),
   }
+}
+
+/** The lists of issues in JSON that is no problem: those of zod, joi, ajv and others. */
+function listsOf({ details, errors, issues }: Readonly<Record<string, unknown>>): unknown[] {
+  return [errors, issues, details].filter(Array.isArray)
 }
 
 /** Reads a list of objects with a place and a text, or an object of texts by their fields. */
@@ -147,12 +165,16 @@ function listRefused(errors: unknown): RefusedField[] {
   })
 }
 
-const places = ['pointer', 'parameter', 'header', 'propertyPath', 'field', 'path', 'name']
+const places = ['pointer', 'parameter', 'header', 'propertyPath', 'instancePath', 'field', 'path', 'param', 'name']
 
-const texts = ['detail', 'message', 'title', 'reason']
+const texts = ['detail', 'message', 'msg', 'title', 'reason']
 
 function toRefused(error: Readonly<Record<string, unknown>>): RefusedField[] {
-  const find = (names: readonly string[]) => names.map(name => error[name]).find(value => typeof value === 'string')
+  const find = (names: readonly string[]) =>
+    names
+      .map(name => error[name])
+      .map(value => (Array.isArray(value) ? value.join('.') : value))
+      .find(value => typeof value === 'string')
   const [place, message] = [find(places), find(texts)]
   // A JSON pointer (RFC 6901), also in a fragment: #/items/0/price.
   const field = place?.replace(/^#?\//, '').replaceAll('/', '.')

@@ -58,6 +58,44 @@ const call = (status: number, more: object = {}) => ({
 
 const three = [issue('email', 'must be an address'), issue('name', 'Required'), issue('items.0.price', 'Too small')]
 
+/** The status and the JSON of a response that is no problem, and what of it is quoted. */
+const quoted: readonly (readonly [claim: string, status: number, json: object, text: string])[] = [
+  ['a field and its message', 422, { errors: [{ field: 'a', message: 'B' }] }, 'a: B'],
+  [
+    'express-validator',
+    400,
+    { errors: [{ type: 'field', path: 'email', msg: 'Invalid value' }] },
+    'email: Invalid value',
+  ],
+  ['zod', 400, { error: { issues: [{ path: ['seats', 0], message: 'at least 1' }] } }, 'seats.0 at least 1'],
+  [
+    'joi',
+    422,
+    {
+      details: [
+        { path: ['a'], message: '"a" is required' },
+        { path: ['b'], message: 'x' },
+      ],
+    },
+    '"a" is required, and 1 more',
+  ],
+  ['ajv', 400, { errors: [{ instancePath: '/a/0', message: 'must be number' }] }, 'a.0 must be number'],
+  ['texts by their fields', 422, { errors: { title: ['is too long'] } }, 'title is too long'],
+  [
+    'a list of texts',
+    400,
+    { statusCode: 400, message: ['a must be x', 'b must be y'], error: 'Bad Request' },
+    'a must be x',
+  ],
+  ['an error', 500, { error: 'no stock.' }, 'no stock'],
+  ['an error and its message', 409, { error: { code: 7, message: 'sold' } }, 'sold'],
+  ['a message beside a name', 401, { error: 'TokenExpired', message: 'jwt expired' }, 'jwt expired'],
+  ['details of another kind', 500, { details: { id: '7' }, error: 'Broken' }, 'Broken'],
+  ['the text of the status', 404, { message: 'Not Found' }, ''],
+  ['no text', 500, { error: true, message: '' }, ''],
+  ['a list', 500, ['a'], ''],
+]
+
 /** What is recorded, its status, and what the reason is; empty without one. */
 const reasons: [claim: string, status: number, data: Profile['data'], reason: string, init?: ProfileInit][] = [
   ['the first field and the count of the others', 422, refusedBy(three), 'email must be an address, and 2 more'],
@@ -151,7 +189,12 @@ const reasons: [claim: string, status: number, data: Profile['data'], reason: st
   ['errors of another form', 422, problem({ errors: ['no', 7, null], detail: 'Two values.' }), 'Two values'],
   ['a detail', 409, problem({ title: 'Conflict', detail: 'The order is closed.' }), 'The order is closed'],
   ['a title says no more than the status', 409, problem({ title: 'Conflict' }), ''],
-  ['JSON that is no problem', 422, problem({ errors: [{ field: 'a', message: 'b' }] }, 'application/json'), ''],
+  ...quoted.map(([claim, status, body, text]): (typeof reasons)[number] => [
+    claim,
+    status,
+    problem(body, 'application/json'),
+    text && `the response says ${text}`,
+  ]),
   [
     'a problem of a server with its exception',
     500,
@@ -334,7 +377,9 @@ t.test('a panel with a failure or a tenth of the time is in sight', async t => {
     console: { entries: [{ at: 1, method, values: [{ kind: 'text', text: 'x' }] }] },
   })
   t.strictSame(
-    toHeadBadges(createProfile(said('error'), { dumps: 3 }), undefined, subjectViews).map(({ text, tone }) => `${tone}: ${text}`),
+    toHeadBadges(createProfile(said('error'), { dumps: 3 }), undefined, subjectViews).map(
+      ({ text, tone }) => `${tone}: ${text}`,
+    ),
     ['error: Console: 1 error'],
   )
   t.equal(isHidden('Console', said('log'), { dumps: 1 }), true)
