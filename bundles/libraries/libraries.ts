@@ -69,6 +69,8 @@ const rows: readonly (Library | LibraryOnDemand)[] = [
   { name: 'croner', load: async () => (await import('./croner.ts')).croner },
   { name: 'ws', load: async () => (await import('./ws.ts')).ws },
   { name: 'socket.io', load: async () => (await import('./socket-io.ts')).socketIo },
+  { name: 'amqplib', load: async () => (await import('./amqplib.ts')).amqplib },
+  { name: 'kafkajs', load: async () => (await import('./kafkajs.ts')).kafkajs },
   { name: 'mqtt', load: async () => (await import('./mqtt.ts')).mqtt },
   nodemailer,
 ]

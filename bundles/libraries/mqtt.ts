@@ -1,7 +1,6 @@
-import { isUtf8 } from 'node:buffer'
 import type { UnitStart } from '../../kernel/contracts/units.ts'
 import type { Library } from './library.ts'
-import { observeListeners, parseText } from './observe-listeners.ts'
+import { observeListeners, parseBytes } from './observe-listeners.ts'
 
 /**
  * Each message that a client receives is work of its own, until its listener, or the promise of the listener, is done.
@@ -26,8 +25,7 @@ function watchClients(client: unknown): void {
 function describeMessage(client: object, _: string, [topic, payload]: readonly unknown[]): UnitStart {
   const { clientId } = Object(Object(client).options)
   const bytes = Buffer.isBuffer(payload) ? payload.length : undefined
-  // The protocol does not say whether a payload is a text.
-  const input = Buffer.isBuffer(payload) && isUtf8(payload) ? parseText(payload.toString()) : payload
   // A client may have connected in a request, which does not cause what it receives.
-  return { type: 'message', name: String(topic), input, cause: null, message: { connection: String(clientId), bytes } }
+  const message = { connection: String(clientId), bytes }
+  return { type: 'message', name: String(topic), input: parseBytes(payload), cause: null, message }
 }

@@ -1,16 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import path from 'node:path'
 import { type FrameworkFunction, noteRegistration, report } from '../../kernel/contracts/functions.ts'
+import { endWith, failMessage, takeUnit } from '../../kernel/contracts/units.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import { followHandler, isPromise, loadExport, loadPrototype, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
-/** Guards, interceptors, pipes and handlers; its middleware is that of Express or Fastify. */
+/**
+ * Guards, interceptors, pipes and handlers of requests; its middleware is that of Express or Fastify. The messages of a
+ * gateway are those of ws or Socket.IO, with the end and the error of its handler.
+ */
 export const nest: Library = {
   name: '@nestjs/core',
   reports: 'functions',
   seenBy: 'patch',
-  opens: { '@nestjs/core': openNest },
+  notSeen: 'errors of observables that a handler of a gateway returns',
+  opens: { '@nestjs/core': openNest, '@nestjs/websockets': openGateways },
 }
 
 interface NestFunction {
@@ -60,6 +65,19 @@ async function openNest(folder: string): Promise<void> {
     },
   )
   watchDecorators()
+}
+
+/** A gateway returns nothing to the listener of its messages, and handles the errors of its handlers. */
+async function openGateways(folder: string): Promise<void> {
+  await loadExport(path.join(folder, 'index.js'))
+  const proxy = await loadPrototype(path.join(folder, 'context/ws-proxy.js'), 'WsProxy')
+  observeMethod(proxy, 'create', () => ({ after: handler => observeCalls(handler as AnyFunction, followGateway) }))
+  observeMethod(proxy, 'handleError', (_, [, , error]) => void failMessage({ error }))
+}
+
+function followGateway() {
+  const unit = takeUnit()
+  return unit && { after: (result: unknown) => endWith(unit, result) }
 }
 
 /**

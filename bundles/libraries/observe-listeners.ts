@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { followUnit, type UnitStart } from '../../kernel/contracts/units.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 
@@ -27,6 +28,11 @@ export function observeListeners(
  */
 function toWrapped(listener: object): NonNullable<ProxyHandler<object>['get']> {
   return (target, name) => (name === 'listener' ? listener : Reflect.get(target, name))
+}
+
+/** What bytes contain: JSON, another text, or else the bytes. Most protocols do not say whether they are a text. */
+export function parseBytes(bytes: unknown): unknown {
+  return Buffer.isBuffer(bytes) && isUtf8(bytes) ? parseText(bytes.toString()) : bytes
 }
 
 /** Characters of a message that is parsed as JSON. */

@@ -88,6 +88,9 @@ export interface RecordedUnit {
   end(ending: UnitEnd): void
 }
 
+/** That a message has failed, with the error if there is one. */
+export type MessageFailure = Pick<UnitEnd, 'error'>
+
 /** Receives what is reported of work. */
 export interface UnitObserver {
   /** Begins to record work; `undefined` if it is not recorded. */
@@ -96,18 +99,21 @@ export interface UnitObserver {
   noteJob(job: JobKey): void
   /** The token of the profile of the running code, or of the request with a message of Node. */
   findToken(message?: object): string | undefined
+  /** The message that the running code handles has failed, whatever its function returns. */
+  fail(failure: MessageFailure): void
 }
 
 /** Work is reported by global functions, so its observers belong to the process. */
 const observers: UnitObserver[] = []
 
 /** Passes all work that is no request to an observer, until the returned function is called. */
-export function observeUnits({ begin, findToken, noteJob }: UnitObserver): () => void {
+export function observeUnits({ begin, fail, findToken, noteJob }: UnitObserver): () => void {
   // The work runs without its profile if an observer fails.
   const observer: UnitObserver = {
     begin: guard('work', begin),
     noteJob: guard('jobs', noteJob),
     findToken: guard('work', findToken),
+    fail: guard('work', fail),
   }
   observers.push(observer)
   return () => {
@@ -132,6 +138,11 @@ export function noteJob(job: JobKey): void {
  */
 export function findToken(message?: object): string | undefined {
   return observers.at(-1)?.findToken(message)
+}
+
+/** Reports that the message that the running code handles has failed, though its function does not throw. */
+export function failMessage(failure: MessageFailure): void {
+  observers.at(-1)?.fail(failure)
 }
 
 /**
@@ -176,20 +187,38 @@ export function endWith<result>(unit: Pick<RecordedUnit, 'end'>, result: result)
   return settled as result
 }
 
+/** The work whose observed function runs now, until this function has returned. */
+let called: { readonly unit: RecordedUnit; isTaken?: boolean } | undefined
+
+/**
+ * Takes over the end of the work whose observed function runs now, which does not return the promise of what it has
+ * begun; `undefined` if there is none.
+ */
+export function takeUnit(): RecordedUnit | undefined {
+  if (called !== undefined) called.isTaken = true
+  return called?.unit
+}
+
 /** Records the call of an observed function as work. No frame is in its stacks. */
 export function followUnit(start: UnitStart): Following | undefined {
   const unit = beginUnit(start)
-  const leave = unit?.enter()
-  return (
-    unit && {
-      after(result) {
-        leave?.()
-        return endWith(unit, result)
-      },
-      failed(error) {
-        leave?.()
-        unit.end({ error })
-      },
-    }
-  )
+  if (unit === undefined) return undefined
+  const leaveUnit = unit.enter()
+  const outer = called
+  const call: typeof called = { unit }
+  called = call
+  const leave = () => {
+    called = outer
+    leaveUnit()
+  }
+  return {
+    after(result) {
+      leave()
+      return call.isTaken === true ? result : endWith(unit, result)
+    },
+    failed(error) {
+      leave()
+      unit.end({ error })
+    },
+  }
 }

@@ -1,13 +1,24 @@
 import { EventEmitter } from 'node:events'
-import { t } from 'tap'
+import { type Test, t } from 'tap'
+import { amqplib } from '#bundles/libraries/amqplib.ts'
+import { kafkajs } from '#bundles/libraries/kafkajs.ts'
 import { mqtt } from '#bundles/libraries/mqtt.ts'
 import { observeUnits, type UnitStart } from '#kernel/contracts/units.ts'
 
-// The proof has the real package, with a broker.
-t.test('the clients of all versions of mqtt report what they receive', async t => {
+// The proof has the real packages, with their brokers.
+
+/** What is reported until the test ends. */
+function collect(t: Test) {
   const found: UnitStart[] = []
+  let failed = 0
   const begin = (start: UnitStart) => void found.push(start)
-  t.teardown(observeUnits({ begin, noteJob: () => undefined, findToken: () => undefined }))
+  const fail = () => void failed++
+  t.teardown(observeUnits({ begin, fail, noteJob: () => undefined, findToken: () => undefined }))
+  return { found, countFailed: () => failed }
+}
+
+t.test('the clients of all versions of mqtt report what they receive', async t => {
+  const { found } = collect(t)
   for (const [file, change] of Object.entries(mqtt.changes ?? {})) {
     class Client extends EventEmitter {
       readonly options = { clientId: 'worker' }
@@ -31,4 +42,64 @@ t.test('the clients of all versions of mqtt report what they receive', async t =
     )
     t.equal(received.length, 3)
   }
+})
+
+t.test('the consumers of amqplib report what they get, and what they refuse', async t => {
+  const { countFailed, found } = collect(t)
+  for (const [file, change] of Object.entries(amqplib.changes ?? {})) {
+    class Channel {
+      consumers: unknown[] = []
+      consume(_: string, consumer?: unknown) {
+        this.consumers.push(consumer)
+      }
+      nack() {}
+      reject() {}
+    }
+    change({ Channel }, file)
+    const channel = new Channel()
+    const received: unknown[] = []
+    for (const queue of ['orders', '']) channel.consume(queue, (message: unknown) => received.push(message))
+    channel.consume('nothing')
+    const given = { content: Buffer.from('{"a":1}'), fields: { consumerTag: 'tag', routingKey: 'order.new' } }
+    for (const each of channel.consumers.slice(0, 2) as ((message: unknown) => void)[]) {
+      each(given)
+      // The server has ended the consumer.
+      each(null)
+    }
+    const start = { type: 'message', input: { a: 1 }, cause: null }
+    const message = { connection: 'tag', event: 'order.new', bytes: 7 }
+    t.strictSame(found.splice(0), [
+      { ...start, name: 'orders', message },
+      { ...start, name: 'order.new', message },
+    ])
+    t.strictSame(received, [given, null, given, null])
+    channel.nack()
+    channel.reject()
+  }
+  t.equal(countFailed(), 4)
+})
+
+t.test('the consumers of kafkajs report messages, or batches of them', async t => {
+  const { found } = collect(t)
+  const [change] = Object.values(kafkajs.changes ?? {})
+  const received: unknown[] = []
+  class Runner {
+    readonly consumerGroup = { memberId: 'member' }
+    readonly eachMessage = (given: object) => received.push(given)
+    readonly eachBatch = (given: object) => received.push(given)
+    start() {}
+  }
+  change?.(Runner, '')
+  const runner = new Runner()
+  runner.start()
+  runner.start()
+  const [first, second] = [{ value: Buffer.from('one') }, { value: null }]
+  runner.eachMessage({ topic: 'orders', message: first })
+  runner.eachBatch({ batch: { topic: 'orders', messages: [first, second] } })
+  const start = { type: 'message', name: 'orders', cause: null, message: { connection: 'member', bytes: 3 } }
+  t.strictSame(found, [
+    { ...start, input: 'one' },
+    { ...start, input: ['one', null] },
+  ])
+  t.equal(received.length, 2)
 })

@@ -19,6 +19,12 @@ t.test('so is an event of Socket.IO, and its packets are not messages of ws', as
   await checkMessages(t, serveMessages.socketIo, count)
 })
 
+t.test('so is a message of a gateway of Nest with ws, which ends with its handler', async t => {
+  await checkMessages(t, serveMessages.nestWs, count)
+})
+
+t.test('so is one with Socket.IO', t => checkMessages(t, serveMessages.nestSocketIo, count))
+
 t.test(
   'a message whose listener blocks the event loop has the finding, with its line; the others have not',
   async t => {

@@ -28,6 +28,8 @@ process.stdin.on('end', () => process.exit()).resume()
 /** What checks a kind of messages. */
 interface Messages {
   readonly source: string
+  /** The packages of its `package.json`. */
+  readonly packages?: readonly string[]
   readonly route: string
   /** The route and the status of the request that opens a connection. */
   readonly upgrade: readonly [route: string, status: number]
@@ -36,7 +38,7 @@ interface Messages {
 }
 
 /** Programs that serve messages. */
-export const serveMessages: Readonly<Record<'ws' | 'fastify' | 'socketIo', Messages>> = {
+export const serveMessages: Readonly<Record<'ws' | 'fastify' | 'socketIo' | 'nestWs' | 'nestSocketIo', Messages>> = {
   ws: {
     source: `
 import { WebSocketServer } from 'ws'
@@ -81,17 +83,57 @@ new Server(server).on('connection', socket => {
 })`,
     route: 'message ask',
     upgrade: ['GET /socket.io/', 200],
-    async open(url) {
-      const { io } = await import('socket.io-client')
-      const socket = io(url)
-      await new Promise<void>(resolve => socket.once('connect', () => resolve()))
-      return { send: data => socket.emitWithAck('ask', data), close: () => void socket.close() }
-    },
+    open: openIo,
+  },
+  nestWs: {
+    ...nest("import { WsAdapter } from '@nestjs/platform-ws'", 'new WsAdapter(server)', "{ path: '/chat' }"),
+    route: 'message /chat ask',
+    upgrade: ['GET /chat', 101],
+    open: url => openSocket(url, data => ({ event: 'ask', data })),
+  },
+  nestSocketIo: {
+    ...nest("import { IoAdapter } from '@nestjs/platform-socket.io'", 'new IoAdapter(server)', ''),
+    route: 'message ask',
+    upgrade: ['GET /socket.io/', 200],
+    open: openIo,
   },
 }
 
+/** A gateway of Nest, without the syntax of decorators. */
+function nest(imports: string, adapter: string, options: string): Pick<Messages, 'source' | 'packages'> {
+  const source = `
+import 'reflect-metadata'
+import { NestFactory } from '@nestjs/core'
+import { Module } from '@nestjs/common'
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets'
+${imports}
+class Chat {
+  ask(_, data) {
+    return work(data)
+  }
+}
+SubscribeMessage('ask')(Chat.prototype, 'ask', Object.getOwnPropertyDescriptor(Chat.prototype, 'ask'))
+WebSocketGateway(${options})(Chat)
+class App {}
+Module({ providers: [Chat] })(App)
+const app = await NestFactory.create(App, { logger: false })
+app.useWebSocketAdapter(${adapter})
+await app.init()`
+  return { source, packages: ['@nestjs/core', '@nestjs/websockets'] }
+}
+
+async function openIo(url: string): ReturnType<Messages['open']> {
+  const { io } = await import('socket.io-client')
+  const socket = io(url)
+  await new Promise<void>(resolve => socket.once('connect', () => resolve()))
+  return { send: data => socket.emitWithAck('ask', data), close: () => void socket.close() }
+}
+
 /** Opens a connection of ws. */
-async function openSocket(url: string): ReturnType<Messages['open']> {
+async function openSocket(
+  url: string,
+  wrap = (data: object): object => ({ type: 'ask', ...data }),
+): ReturnType<Messages['open']> {
   const { WebSocket } = await import('ws')
   const socket = new WebSocket(`${url.replace('http', 'ws')}/chat?key=1`)
   socket.setMaxListeners(0)
@@ -107,7 +149,7 @@ async function openSocket(url: string): ReturnType<Messages['open']> {
         }
         socket.on('message', take)
       })
-      socket.send(JSON.stringify({ type: 'ask', ...data }))
+      socket.send(JSON.stringify(wrap(data)))
       return answered
     },
     close: () => socket.close(),
@@ -121,8 +163,10 @@ interface MessageData {
 }
 
 /** Sends `count` messages at once on four connections, and one that fails. Each must have its own calls and lines. */
-export async function checkMessages(t: Test, { open, route, source, upgrade }: Messages, count: number) {
-  const { stop, url, viewer } = await startProfiled(t, work + source + listening)
+export async function checkMessages(t: Test, { open, packages = [], route, source, upgrade }: Messages, count: number) {
+  const manifest = { dependencies: Object.fromEntries(packages.map(name => [name, '*'])) }
+  const cwd = t.testdir({ 'package.json': JSON.stringify(manifest), node_modules: {} })
+  const { stop, url, viewer } = await startProfiled(t, work + source + listening, {}, cwd)
   const sockets = await Promise.all([0, 1, 2, 3].map(() => open(url)))
   const secret = { password: 'hunter22' }
   const answers = Array.from({ length: count }, (_, number) => sockets[number % 4]?.send({ number, ...secret }))

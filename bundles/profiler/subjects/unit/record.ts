@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { exchangeOf } from '../../../../kernel/contracts/servers.ts'
 import {
   type JobKey,
+  type MessageFailure,
   observeUnits,
   type RecordedUnit,
   type UnitEnd,
@@ -40,6 +41,8 @@ interface UnitPart {
   cause?: string
   /** The names of the jobs that it has put into queues. */
   readonly enqueued: string[]
+  /** That it has failed, if its function does not say so. */
+  failure?: MessageFailure
   /** Whether it has no profile. */
   isDropped?: boolean
 }
@@ -216,6 +219,11 @@ class UnitRecorder {
     if (enqueued.length < enqueuedLimit) enqueued.push(redactor.text(nameJob(job)))
   }
 
+  readonly fail = (failure: MessageFailure): void => {
+    const trace = this.#services.findTrace()
+    if (trace?.type === 'message') unitPart.of(trace).failure ??= failure
+  }
+
   #describe(value: unknown): ValueTree {
     return describeTree(value, this.#services.redactor, { bounds })
   }
@@ -234,12 +242,13 @@ class UnitRecorder {
     if (trace.duration !== undefined) return
     const { profiler } = this.#services
     this.#leaveCommand(trace)
-    const { data } = unitPart.of(trace)
+    const { data, failure } = unitPart.of(trace)
     const { exitCode, result } = ending
-    if ('error' in ending) trace.addThrown(ending.error)
+    const failed = 'error' in ending ? ending : failure
+    if (failed !== undefined && 'error' in failed) trace.addThrown(failed.error)
     else if (result !== undefined) data.result = this.#describe(result)
     Object.assign(data, describeEnd(ending))
-    const hasFailed = 'error' in ending || (exitCode ?? 0) !== 0
+    const hasFailed = failed !== undefined || (exitCode ?? 0) !== 0
     trace.events.finish()
     profiler.finish(trace)
     profiler.end(trace, hasFailed ? 'failed' : 'complete')
