@@ -41,6 +41,8 @@ const keys = {
   toolbar: 'profiler-toolbar',
   /** The name of the editor that opens places; nothing if the server opens them. */
   editor: 'profiler-editor',
+  /** The recent choices of the palette, as JSON. */
+  palette: 'profiler-palette',
 } as const
 
 /** A choice that is stored for all pages of this origin. */

@@ -1,5 +1,8 @@
 import { copyText, countOf, createElement, createSearch, createStatus, recall, remember } from './browser.ts'
 
+/** The choices of a theme. */
+export const themes = ['system', 'light', 'dark'] as const
+
 /** Applies the stored theme, or the theme of the system by default. `button` changes it. */
 export function chooseTheme(button: HTMLElement | null): void {
   apply(recall('theme'))
@@ -7,9 +10,14 @@ export function chooseTheme(button: HTMLElement | null): void {
   button.hidden = false
   button.addEventListener('click', () => {
     const next = { light: 'dark', dark: 'system' }[String(document.documentElement.dataset.theme)]
-    remember('theme', next ?? 'light')
-    apply(next ?? 'light')
+    setTheme(next ?? 'light')
   })
+}
+
+/** Applies a theme, and stores it. */
+export function setTheme(theme: string): void {
+  remember('theme', theme)
+  apply(theme)
 }
 
 function apply(theme: string | null): void {

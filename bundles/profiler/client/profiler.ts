@@ -13,6 +13,7 @@ import { enableDrawer } from './drawer.ts'
 import { enableFiltering, enhanceEventTree } from './filter.ts'
 import { enableItems, enhanceList, enhanceRoutes } from './list.ts'
 import { enableVerification, followSample, followSources } from './live.ts'
+import { enablePalette } from './palette.ts'
 import { enablePlaces } from './places.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { enableTimeline } from './timeline.ts'
@@ -23,6 +24,7 @@ chooseTheme(document.querySelector('[data-theme-choice]'))
 enableCopying(document)
 enableFiltering(document)
 enableMenus(document)
+enablePalette(document.querySelector<HTMLButtonElement>('[data-palette]'))
 enableShortcuts(document)
 enableDrawer()
 enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))

@@ -1,7 +1,8 @@
 import { createElement, showDialog } from './browser.ts'
 
 /**
- * Makes the keys of the table {@link shortcuts} work, except in text fields. `?` lists those of the page.
+ * Makes the keys of the table {@link shortcuts} work. In text fields only those with a modifier
+ * do. `?` lists those of the page.
  */
 export function enableShortcuts(root: ParentNode): void {
   const find = ({ key }: Shortcut) => [...root.querySelectorAll<HTMLElement>(`[data-key="${key}"]`)].find(isReachable)
@@ -21,7 +22,9 @@ export function enableShortcuts(root: ParentNode): void {
 
 /** The key as in the table; `undefined` for keys that belong to a text field or to the browser. */
 function keyOf({ altKey, ctrlKey, defaultPrevented, key, metaKey, target }: KeyboardEvent): string | undefined {
-  return defaultPrevented || altKey || ctrlKey || metaKey || isTyping(target) ? undefined : key
+  if (defaultPrevented || altKey) return undefined
+  if (ctrlKey || metaKey) return `Mod+${key}`
+  return isTyping(target) ? undefined : key
 }
 
 function isOnPage(shortcut: Shortcut, find: (shortcut: Shortcut) => HTMLElement | undefined): boolean {
@@ -72,9 +75,17 @@ function showShortcuts(shown: readonly Shortcut[]): void {
 }
 
 function createRow(key: string, label: string): HTMLElement {
-  const names = key === 'Escape' ? ['Esc'] : key.split(' ')
-  const keys = names.flatMap(name => [createElement('kbd', {}, name), ' '])
+  const keys = nameKey(key)
+    .split(' ')
+    .flatMap(name => [createElement('kbd', {}, name), ' '])
   return createElement('div', {}, createElement('dt', {}, ...keys), createElement('dd', {}, label))
+}
+
+/** The label of a key on this system: `Ctrl K` or `⌘ K`. */
+export function nameKey(key: string): string {
+  const modifier = navigator.platform.startsWith('Mac') ? '⌘' : 'Ctrl'
+  if (key === 'Escape') return 'Esc'
+  return key.replace(/^Mod\+(.)/, (_, first) => `${modifier} ${first.toUpperCase()}`)
 }
 
 /** A part of the pages: the keys of a part work beside those of the parts around it. */
@@ -87,11 +98,12 @@ export const partsAround = {
   profile: 'page',
   timeline: 'profile',
   'flame graph': 'profile',
+  palette: undefined,
 } as const
 
 /** A key of the profiler's pages, and its purpose. */
 export interface Shortcut {
-  /** As in `KeyboardEvent.key`. */
+  /** As in `KeyboardEvent.key`; `Mod+` stands for Ctrl, or for Command on a Mac. */
   readonly key: string
   readonly label: string
   readonly part: PagePart
@@ -104,6 +116,7 @@ export interface Shortcut {
 
 /** All shortcuts of all pages, in the order in which the help lists them. */
 export const shortcuts: readonly Shortcut[] = [
+  { key: 'Mod+k', label: 'Search everything', part: 'page' },
   { key: '/', label: 'Filter', part: 'page' },
   { key: 'c', label: 'Copy', part: 'page' },
   { key: 'e', label: 'Open the first place in the editor', part: 'page' },
@@ -122,6 +135,8 @@ export const shortcuts: readonly Shortcut[] = [
   { key: '+ - 0', label: 'Zoom in, zoom out, whole request', part: 'timeline', selector: '#timeline .chart' },
   { key: '← →', label: 'Move the zoomed part', part: 'timeline', selector: '#timeline .chart' },
   { key: '← ↑ → ↓', label: 'Move between frames', part: 'flame graph', selector: 'svg.flame' },
+  { key: '↑ ↓', label: 'Search: move between results', part: 'palette', selector: '[data-palette]' },
+  { key: 'Mod+Enter', label: 'Search: open in a new tab', part: 'palette', selector: '[data-palette]' },
   { key: '?', label: 'Keyboard shortcuts', part: 'page', selector: 'body' },
   { key: 'Escape', label: 'Close', part: 'page', selector: 'body' },
 ]

@@ -64,6 +64,8 @@ export interface SubjectView {
   readonly nothing?: string
   /** Creates the items of the toolbar; none without data. */
   toItems?(shown: ToolbarProfile): readonly ToolbarItem[]
+  /** Lists what the palette finds in the panel. */
+  toEntries?(profile: Profile): readonly SearchEntry[]
   /** Its part of the error page. */
   readonly onErrorPage?: ErrorPart
 }
@@ -78,6 +80,20 @@ export function countFor({ count, tone }: BadWork, all: number): PanelBadge {
   if (count > 0) return { text: formatNumber(count), level: tone }
   return { text: all === 0 ? '' : formatNumber(all), level: 'plain' }
 }
+
+/** A place of a panel that the palette finds. */
+export interface SearchEntry {
+  /** What it is, such as `Query`. */
+  readonly group: string
+  readonly label: string
+  /** Further text that is searched, such as a value. */
+  readonly hint?: string
+  /** The id of the place. */
+  readonly anchor: string
+}
+
+/** The most entries of a kind. */
+export const entryLimit = 200
 
 /** A request that has failed, and its profile so far. */
 export interface FailedRequest {

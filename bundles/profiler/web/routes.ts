@@ -72,6 +72,7 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'GET', name: '_profiler_mails_data', path: `${mailsLink}.:form`, requirements, page: 'mails' },
   { method: 'GET', name: '_profiler_data', path: `${home}:token.:form`, requirements, page: 'profile' },
   { method: 'GET', name: '_profiler_export', path: `${home}:token/export/:kind`, page: 'export' },
+  { method: 'GET', name: '_profiler_palette', path: `${home}palette`, page: 'palette' },
   { method: 'GET', name: '_profiler_home', path: home, page: 'home' },
   { method: 'GET', name: '_profiler_search', path: `${home}search`, page: 'search' },
   { method: 'GET', name: '_profiler_latest', path: `${home}latest`, page: 'latest' },

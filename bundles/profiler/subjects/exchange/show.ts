@@ -6,7 +6,7 @@ import { outcomes } from '../../insight/summary-view.ts'
 import { viewAnswer } from '../../panels/answer-place.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { type BodyView, viewBody, viewContent } from '../../panels/parts.ts'
-import type { PanelModel, PanelProfile, SubjectView } from '../../panels/subject-view.ts'
+import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, row, type ToolbarItem, type ToolbarProfile } from '../../panels/toolbar-items.ts'
 import {
   type ChangeOrigins,
@@ -15,6 +15,7 @@ import {
   findOrigins,
   findRemovedHeaders,
   type OriginRow,
+  rowId,
 } from '../../panels/value-origins.ts'
 import type { BodyData } from '../../profile/content.ts'
 import { isOfKernel, nameHandler } from '../../profile/event-tree.ts'
@@ -70,6 +71,18 @@ export const exchangeView: SubjectView = {
   },
 
   toItems: shown => [toResponseItem(shown), ...toRedirectItem(shown)],
+
+  toEntries({ collectors: { request, response } }) {
+    const entries = (group: string, pairs: Pairs | undefined, anchorOf: (name: string) => string) =>
+      toPairRows(pairs)
+        .slice(0, entryLimit)
+        .map(({ name, value }) => ({ group, label: name, hint: value, anchor: anchorOf(name) }))
+    return [
+      ...entries('Response header', response?.headers, name => rowId('header', name)),
+      ...entries('Request header', request?.headers, () => 'request'),
+      ...entries('Attribute', request?.attributes, name => rowId('attribute', name)),
+    ]
+  },
 
   onErrorPage: {
     toView({ profile }) {

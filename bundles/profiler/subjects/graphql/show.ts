@@ -38,6 +38,14 @@ export const graphqlView: SubjectView = {
     )
     return [`## ${graphqlView.label}`, list]
   },
+
+  toEntries: profile =>
+    readFields(profile).calls.map(({ field, index, path }) => ({
+      group: 'Field',
+      label: path,
+      hint: field,
+      anchor: `field-${index}`,
+    })),
 }
 
 type Field = ReturnType<typeof readFields>['fields'][number]

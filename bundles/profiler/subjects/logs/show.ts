@@ -3,7 +3,7 @@ import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import { choose, toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { viewChain } from '../../panels/exceptions.ts'
-import type { PanelModel, PanelProfile, SubjectView } from '../../panels/subject-view.ts'
+import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, itemRowLimit, limitRows, row } from '../../panels/toolbar-items.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
@@ -75,6 +75,13 @@ export const logsView: SubjectView = {
       }),
     ]
   },
+
+  toEntries: profile =>
+    readLogs(profile)
+      .logs.slice(0, entryLimit)
+      .map(({ channel, index, level, message }) => {
+        return { group: 'Log message', label: message, hint: `${level} ${channel}`, anchor: `log-${index}` }
+      }),
 
   onErrorPage: {
     toView({ profile }, { editor }) {

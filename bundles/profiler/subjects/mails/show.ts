@@ -2,7 +2,7 @@ import { mask } from '../../../../lib/redact/secret-names.ts'
 import { toBlock, toList, toSpan, writeCaller, writePairs, writeRest } from '../../export/markdown-text.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { isPage, viewContent } from '../../panels/parts.ts'
-import { countFor, type SubjectView } from '../../panels/subject-view.ts'
+import { countFor, entryLimit, type SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, itemRowLimit, limitRows, row } from '../../panels/toolbar-items.ts'
 import { writeContent } from '../../profile/content.ts'
 import { formatCount, formatDuration, formatNumber, formatSize, formatText } from '../../profile/format.ts'
@@ -68,6 +68,16 @@ export const mailsView: SubjectView = {
       }),
     ]
   },
+
+  toEntries: profile =>
+    readMails(profile)
+      .mails.slice(0, entryLimit)
+      .map(({ index, subject, to }) => ({
+        group: 'Mail',
+        label: subject || '(no subject)',
+        hint: to.join(', '),
+        anchor: `mail-${index}`,
+      })),
 }
 
 /** The lines about a mail; those that are not known are left out. */

@@ -1,7 +1,7 @@
 import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-text.ts'
 import { toneOf } from '../../insight/findings/finding.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
-import { countFor, type SubjectView } from '../../panels/subject-view.ts'
+import { countFor, entryLimit, type SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../../panels/toolbar-items.ts'
 import { formatCaller } from '../../profile/callers.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
@@ -91,6 +91,11 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
     badge: ({ profile }) => countFor(countFailedQueries(kind, profile), countQueries(kind, profile)),
 
     toView: (shown, app) => viewQueries(kind, shown, app),
+
+    toEntries: profile =>
+      readQueries(profile)
+        [kind].queries.slice(0, entryLimit)
+        .map(({ index, text }) => ({ group: 'Query', label: text, anchor: `query-${index}` })),
 
     nothing,
 

@@ -149,6 +149,10 @@ export function createPages(app: ProfilerApplication) {
       return renderMail(await token(request), await mailIndex(request), request, app)
     },
     cpu: request => renderCpu(request, app),
+    async palette(request) {
+      const { renderPalette } = await import('./palette-page.ts')
+      return renderPalette(request, app)
+    },
     broken: request => renderBroken(request, app),
     async toolbar(request) {
       const { renderToolbar } = await import('../toolbar/toolbar-view.ts')

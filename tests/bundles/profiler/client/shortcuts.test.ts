@@ -52,7 +52,7 @@ t.test('a key clicks its element, or focuses it where one types', async t => {
     t,
     `<input data-key="/" aria-label="Filter"><textarea data-key="p"></textarea><select data-key="l"></select>
     <button data-key="c">Copy</button><button data-key="d" disabled>Off</button><input type="checkbox" id="box">
-    <button data-key="x">not in the table</button>
+    <button data-key="x">not in the table</button><button data-key="Mod+k">Search</button>
     <p contenteditable="true" id="editable"></p>`,
   )
   HTMLElement.prototype.checkVisibility ??= () => true
@@ -75,8 +75,9 @@ t.test('a key clicks its element, or focuses it where one types', async t => {
     t.equal(document.activeElement, page.find(selector), selector)
     t.ok(page.press('c'), 'in a field a key is text')
   }
-  t.ok(page.press('c', { metaKey: true }))
-  t.strictSame(clicks, ['Copy'])
+  t.notOk(page.press('k', { ctrlKey: true }), 'with a modifier it is a shortcut there, too')
+  t.notOk(page.press('k', { metaKey: true }))
+  t.strictSame(clicks, ['Copy', 'Search', 'Search'])
   page.find('#box').focus()
   t.notOk(page.press('c'), 'a checkbox is no text field')
   blur()
@@ -85,11 +86,14 @@ t.test('a key clicks its element, or focuses it where one types', async t => {
   t.ok(document.dispatchEvent(new KeyboardEvent('keydown', { key: 'y' })), 'a key may have no element')
   document.addEventListener('keydown', event => event.preventDefault(), true)
   page.press('c')
-  t.equal(clicks.length, 2, 'a listener before it may have used the key')
+  t.equal(clicks.length, 4, 'a listener before it may have used the key')
 })
 
 t.test('the question mark lists the shortcuts of the page, with the names of the table', async t => {
-  const page = openPage(t, `<label>URL <input data-key="/"></label><a data-key="c">Copied</a><svg class="flame"></svg>`)
+  const page = openPage(
+    t,
+    `<button data-key="Mod+k">Search</button><label>URL <input data-key="/"></label><a data-key="c">Copied</a><svg class="flame"></svg>`,
+  )
   HTMLElement.prototype.checkVisibility ??= () => true
   enableShortcuts(document)
   const open = () => {
@@ -102,6 +106,7 @@ t.test('the question mark lists the shortcuts of the page, with the names of the
   }
   const { dialog, rows } = open()
   t.strictSame(rows, [
+    ['Ctrl K', 'Search everything'],
     ['/', 'Filter'],
     ['c', 'Copy'],
     ['← ↑ → ↓', 'Move between frames'],
@@ -116,7 +121,9 @@ t.test('the question mark lists the shortcuts of the page, with the names of the
   document.querySelector = querySelector
   dialog.querySelector('button')?.click()
   t.equal(document.querySelector('dialog'), null)
+  page.replace('navigator', { platform: 'MacIntel' })
   const again = open()
+  t.strictSame(again.rows[0], ['⌘ K', 'Search everything'])
   again.dialog.querySelector('h2')?.click()
   t.ok(document.querySelector('dialog'), 'a click on the dialog does not close it')
   again.dialog.querySelector('dl')?.click()

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { createElement, fetchPage, recall, remember } from '#bundles/profiler/client/browser.ts'
-import { chooseTheme, enableCopying, enableScrollers, findRow } from '#bundles/profiler/client/controls.ts'
+import { chooseTheme, enableCopying, enableScrollers, findRow, setTheme } from '#bundles/profiler/client/controls.ts'
 import { openPage, runScript } from './page.ts'
 
 t.test('an element has the attributes that are defined, and children of both kinds', async t => {
@@ -54,6 +54,8 @@ t.test('the stored theme is applied, and a button changes it to the next one', a
   t.strictSame([root.dataset.theme, recall('theme')], ['light', 'light'])
   button.click()
   t.strictSame([root.dataset.theme, recall('theme')], ['dark', 'dark'])
+  setTheme('light')
+  t.strictSame(shown(), ['Theme: light', 'Theme: light', '/icon.svg#light'])
 })
 
 t.test('a button copies the text of its element, and shows the result for a while', async t => {

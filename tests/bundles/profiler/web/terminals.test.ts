@@ -56,6 +56,7 @@ t.test('no page for programs, and no error in a terminal, contains a raw control
     ...['search', 'routes', 'latest'].flatMap(page => [`${page}.json`, `${page}.md`]),
 
     `route.json?method=GET&name=${escaped}`,
+    `palette?q=x`,
     `ffffff.json?panel=${escaped}`,
     `search.json?${new URLSearchParams({ url: hostile, [hostile]: hostile, start: hostile })}`,
   ]
@@ -64,7 +65,7 @@ t.test('no page for programs, and no error in a terminal, contains a raw control
   for (const path of paths) {
     const { text } = await client.get(`/_profiler/${path}`, { headers: off })
     if (/u009b|\\233/i.test(text)) found++
-    const pattern = /\.(?:json|md)|har/.test(path) ? unseen : raw
+    const pattern = /\.(?:json|md)|palette|har/.test(path) ? unseen : raw
     if (pattern.test(text))
       offenders.push(`${path}: ${JSON.stringify(text.match(new RegExp(`.{0,60}${pattern.source}`, 'u'))?.[0])}`)
     if (path.includes('json')) JSON.parse(text)
