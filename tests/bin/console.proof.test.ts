@@ -7,16 +7,6 @@ import { executeConsole } from '#tests/support/execute-console.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 
-t.test('the executable builds, runs and ends', async t => {
-  const routes = await executeConsole(t, 'debug:routes partnership --json')
-  t.strictSame(await routes.ended, [0, null])
-  t.equal(JSON.parse(routes.printed.stdout).path, '/partnership')
-  t.equal(routes.printed.stderr, '')
-  const wrong = await executeConsole(t, 'debug:rout')
-  t.strictSame(await wrong.ended, [64, null])
-  t.match(wrong.printed.stderr, 'Did you mean debug:routes?')
-})
-
 t.test('listeners are listed with their places in the sources', async t => {
   const { ended, printed } = await executeConsole(t, 'debug:events kernel.exception')
   await ended

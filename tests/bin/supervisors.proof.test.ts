@@ -139,12 +139,6 @@ t.test('no connection is reset while SIGTERM ends the supervisor, which has a pr
   t.ok(reset <= 2, `${reset} requests were reset`)
 })
 
-t.test('the supervisor ends after a wrong option', async t => {
-  const other = startCountedProgram(t, ['serve', directory, '--prot=1'])
-  t.equal(await other.end(), 64)
-  t.match(other.stderr, /^Unknown option '--prot'\n\nUsage: bin\/serve/)
-})
-
 t.test('no process outlives a supervisor that is killed', async t => {
   const other = startApplication(t, directory)
   const url = await other.url()

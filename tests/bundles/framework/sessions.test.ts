@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync } from 'node:fs'
 import {
   type Bundle,
   ControllerEvent,
@@ -35,21 +34,6 @@ t.test('a client is remembered by its cookie; sessions lie below var/', async t 
   const { headers } = await client.get('/count')
   t.equal(headers.get('cache-control'), 'max-age=0, must-revalidate, private')
   t.equal(readdirSync(`${directory}/var/sessions`).length, 1)
-})
-
-t.test('a session that version 0.1 has stored goes on, unless it is older than a session may be', async t => {
-  const { client, directory } = await boot(t)
-  mkdirSync(`${directory}/var/sessions`, { recursive: true })
-  const now = Date.now()
-  const day = 86_400_000
-  const count = async (id: string, createdAt: number): Promise<string> => {
-    const times = `"expiresAt":${now + day},"createdAt":${createdAt},"lastUsedAt":${now}`
-    const name = createHash('sha256').update(id).digest('hex')
-    writeFileSync(`${directory}/var/sessions/${name}.json`, `{${times},"attributes":{"count":7},"flashes":{}}`)
-    return (await client.get('/count', { headers: { cookie: `session=${id}` } })).text
-  }
-  t.equal(await count('young', now - 29 * day), 'count 8')
-  t.equal(await count('old', now - 30 * day), 'count 1')
 })
 
 t.test('a session on a stateless route is an error in debug', async t => {

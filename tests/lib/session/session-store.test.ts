@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
@@ -122,15 +121,6 @@ t.test('damaged files are no sessions, can be overwritten, and are swept', async
     await store.insert('a', createData())
     t.ok(await store.read('a'))
   }
-})
-
-t.test('a file of version 0.1 is a session', async t => {
-  const { store, directory } = createFileStore(t, () => 0)
-  mkdirSync(directory, { recursive: true })
-  const name = createHash('sha256').update('known').digest('hex')
-  const text = '{"expiresAt":5000,"createdAt":1,"lastUsedAt":2,"attributes":{"user":7},"flashes":{"notice":["Hi."]}}'
-  writeFileSync(path.join(directory, `${name}.json`), text)
-  t.strictSame(await store.read('known'), { ...createData({ user: 7 }, 5000), flashes: { notice: ['Hi.'] } })
 })
 
 t.test('symbolic links are not followed, and pipes not waited for', async t => {
