@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { statusText } from '../../../../lib/http/response.ts'
 import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { formatTree } from '../../../../lib/redact/value-tree.ts'
@@ -143,7 +143,7 @@ function readSaid(profile: Profile): { readonly refusal?: Omit<Reason, 'details'
   const quote = (said: Sentence): Sentence => (isProblem ? said : ['the response says ', ...said])
   const texts = isProblem ? [body.detail] : [body.message, body.error, error.message, body.detail].flat()
   const isNew = (text: unknown) =>
-    typeof text === 'string' && !['', mask, STATUS_CODES[profile.summary.status]].includes(text)
+    typeof text === 'string' && !['', mask, statusText(profile.summary.status)].includes(text)
   const text = texts.find(isNew)
   return {
     ...(words && { refusal: { words: quote(words), panel: 'request' } }),
