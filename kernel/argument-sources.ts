@@ -1,4 +1,4 @@
-import { isChosen, UploadedFile } from '../lib/body/form-data.ts'
+import { type FormData, isChosen, UploadedFile } from '../lib/body/form-data.ts'
 import { ARGUMENT_INVALID, checkString } from '../lib/errors/arguments.ts'
 import type { HttpError } from '../lib/errors/http-error.ts'
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
@@ -143,11 +143,23 @@ export function uploadedFile(name?: string): Argument<UploadedFile> {
   if (name === undefined) return createNamedByKey(uploadedFile) as Argument<UploadedFile>
   checkString('uploadedFile(name)', 'the name', name)
   const read = async (request: Request) => {
-    const file = (await request.formData()).get(name)
-    if (!(file instanceof UploadedFile) || !isChosen(file)) throw new KERNEL_FILE_MISSING([name])
+    const form = await request.formData()
+    const file = form.get(name)
+    if (!(file instanceof UploadedFile) || !isChosen(file))
+      throw new KERNEL_FILE_MISSING([name, explainMissing(name, form)])
     return file
   }
   return noteBody(read, 'form')
+}
+
+/** The end of a sentence about a form without a file. */
+function explainMissing(name: string, form: FormData): string {
+  if (typeof form.get(name) === 'string') {
+    return ': it has a text of this name. A form with files has enctype="multipart/form-data"'
+  }
+  const files = [...form].flatMap(([other, value]) => (value instanceof UploadedFile ? `"${other}"` : []))
+  const others = files.filter(other => other !== `"${name}"`).slice(0, 3)
+  return others.length === 0 ? '' : `: it has ${others.join(', ')}`
 }
 
 /**
@@ -198,7 +210,11 @@ export function routeParameters<value>(schema: StandardSchema<value>): Argument<
 
 /** The result of a form: the value of its schema, or the issues and the texts with which the form is shown again. */
 export type CheckedForm<value> =
-  | { readonly value: value; readonly issues?: undefined }
+  | {
+      /** What the schema has made of the form. */
+      readonly value: value
+      readonly issues?: undefined
+    }
   | {
       /** Messages by the names of their fields; those about the whole form are under the empty name. */
       readonly issues: Readonly<Record<string, readonly string[]>>

@@ -5,6 +5,7 @@ import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { addOwnPlace } from '../lib/stack/stack-frames.ts'
 import { describeValue, isPlainObject } from '../lib/text/describe-value.ts'
+import { VIEW_TEMPLATE_INVALID } from '../lib/view/errors.ts'
 import type { Application, Bundle, Foundation } from './bundle.ts'
 import { checkContributions } from './contracts/contributions.ts'
 import { KERNEL_BUNDLE_FAILED, KERNEL_BUNDLE_WAITING } from './errors.ts'
@@ -62,10 +63,10 @@ export class BundleSteps {
     const check = checkContributions(app, bundle.name)
     try {
       const pending: unknown = bundle.register(app)
-      refuseResult(isThenable(pending) ? await this.#untilEnd(bundle, pending) : pending)
+      refuseResult(isThenable(pending) ? await this.#untilEnd(bundle, 'register', pending) : pending)
       check()
     } catch (error) {
-      throw this.#failed(bundle, 'register', error, app)
+      throw this.#failed(bundle, 'register', error instanceof VIEW_TEMPLATE_INVALID ? tooEarly() : error, app)
     }
   }
 
@@ -77,21 +78,19 @@ export class BundleSteps {
     const failures: Error[] = []
     for (const bundle of this.#bundles.toReversed()) {
       if (!this.#begun.delete(bundle)) continue
-      const slow = this.#warnWhenSlow(bundle, 'close')
       try {
-        await bundle.close?.()
+        const pending = bundle.close?.()
+        if (isThenable(pending)) await this.#untilEnd(bundle, 'close', pending)
       } catch (error) {
         failures.push(this.#failed(bundle, 'close', error))
-      } finally {
-        clearTimeout(slow)
       }
     }
     return failures
   }
 
   /** @throws KERNEL_BUNDLE_WAITING if the process would end, because nothing is left that could settle the promise */
-  async #untilEnd(bundle: Bundle, pending: PromiseLike<unknown>): Promise<unknown> {
-    const slow = this.#warnWhenSlow(bundle, 'register')
+  async #untilEnd(bundle: Bundle, step: 'register' | 'close', pending: PromiseLike<unknown>): Promise<unknown> {
+    const slow = this.#warnWhenSlow(bundle, step)
     let refuse: (() => void) | undefined
     // An abort signal would make an error, which is not possible where prototypes are frozen.
     const idle = new Promise<never>((_, reject) => {
@@ -120,9 +119,17 @@ export class BundleSteps {
   }
 }
 
-/** Definitions in the result of `register` would have no effect. @throws ARGUMENT_INVALID */
+/** Other bundles may add the helpers and routes that templates lack. */
+function tooEarly(): Error {
+  const right = 'render it in a controller, or on the signal kernel.booted'
+  return new ARGUMENT_INVALID(['view.render() in register()', `not all bundles have added their helpers: ${right}`])
+}
+
+/** Definitions in the result of `register`, or what should close it, would have no effect. @throws ARGUMENT_INVALID */
 function refuseResult(result: unknown): void {
-  if (![result].flat().some(isPlainObject)) return
-  const mistake = `it has returned ${describeValue(result)}, which has no effect: use app.routes.add(definition)`
+  const isFunction = typeof result === 'function'
+  if (!isFunction && ![result].flat().some(isPlainObject)) return
+  const right = isFunction ? 'what ends its work is close() of the bundle' : 'use app.routes.add(definition)'
+  const mistake = `it has returned ${describeValue(result)}, which has no effect: ${right}`
   throw new ARGUMENT_INVALID(['register(app)', mistake])
 }

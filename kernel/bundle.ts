@@ -50,7 +50,9 @@ declare module '../lib/signals.ts' {
      * It is 1 without workers.
      */
     'server.listening': { readonly url: string; readonly worker: number }
+    /** The server takes no new requests, and waits for those that run: end long streams and open sockets. */
     'server.draining': undefined
+    /** The last connection is closed. */
     'server.closed': undefined
   }
 }

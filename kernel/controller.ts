@@ -62,7 +62,7 @@ export function defineSourced(definition: string, name: string, sources: unknown
     ])
   }
   const values = resolveByName(Object.entries(named))
-  sourcesOf.set(values, Object.values(named))
+  sourcesOf.set(values, named)
   return create(name, [values, itself], call)
 }
 
@@ -91,11 +91,16 @@ const makers: readonly string[] = [
 ]
 
 /** The sources of an argument that has the values of all of them. */
-const sourcesOf = new WeakMap<Argument, readonly Argument[]>()
+const sourcesOf = new WeakMap<Argument, Readonly<Record<string, Argument>>>()
 
 /** The sources of a controller. */
 export function listSources({ arguments: all }: Controller): Argument[] {
-  return all.flatMap(argument => sourcesOf.get(argument) ?? [])
+  return all.flatMap(argument => Object.values(sourcesOf.get(argument) ?? {}))
+}
+
+/** The names of the sources of a controller; none for a function of the request. */
+export function listSourceNames({ arguments: all }: Controller): string[] {
+  return all.flatMap(argument => Object.keys(sourcesOf.get(argument) ?? {}))
 }
 
 /** The sources that have the name of their key, such as the route parameter in `{ id: routeParameter(asInteger) }`. */

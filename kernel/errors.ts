@@ -121,10 +121,10 @@ export const KERNEL_COOKIE_MISSING: CodedErrorClass<[name: string]> = defineErro
 /**
  * A form has no file of this name, or none was chosen. Choose a file; of a form with `enctype="multipart/form-data"`.
  */
-export const KERNEL_FILE_MISSING: CodedErrorClass<[name: string]> = defineError(
+export const KERNEL_FILE_MISSING: CodedErrorClass<[name: string, explanation: string]> = defineError(
   'KERNEL_FILE_MISSING',
   422,
-  'The form has no file "%s".',
+  'The form has no file "%s"%s.',
 )
 
 /** A controller has not returned a Response, and no listener of `kernel.view` has made one. Return a Response. */
@@ -196,8 +196,8 @@ export const KERNEL_BUNDLE_KEY_INVALID: CodedErrorClass<[name: string, mistake: 
 )
 
 /**
- * `register` waits for a promise that nothing is left to settle; the cause of `KERNEL_BUNDLE_FAILED`. Settle the
- * promise, or do not wait for it. A bundle that is still in `register` or `close` after ten seconds is logged.
+ * `register` or `close` waits for a promise that nothing is left to settle; the cause of `KERNEL_BUNDLE_FAILED`. Settle
+ * the promise, or do not wait for it. A bundle that is still in `register` or `close` after ten seconds is logged.
  */
 export const KERNEL_BUNDLE_WAITING: CodedErrorClass<[]> = defineError(
   'KERNEL_BUNDLE_WAITING',

@@ -85,6 +85,7 @@ export abstract class AnswerableEvent extends KernelEvent {
  * 1. A request has come in. Listeners set its attributes and its controller, or answer it instead of the controller.
  */
 export class RequestEvent extends AnswerableEvent {
+  /** The name in logs and profiles. */
   static readonly eventName = 'kernel.request'
   /**
    * The controller that a sub-request has from the start, as an error page and a forward have; `undefined` for
@@ -130,6 +131,7 @@ export class RequestEvent extends AnswerableEvent {
 
 /** 2. The controller is known. Listeners may replace it. */
 export class ControllerEvent extends KernelEvent {
+  /** The name in logs and profiles. */
   static readonly eventName = 'kernel.controller'
   #controller: Controller
 
@@ -138,7 +140,7 @@ export class ControllerEvent extends KernelEvent {
     this.#controller = controller
   }
 
-  /** @throws ARGUMENT_INVALID when it is set to another value */
+  /** The controller that will be called. @throws ARGUMENT_INVALID when it is set to another value */
   get controller(): Controller {
     return this.#controller
   }
@@ -150,6 +152,7 @@ export class ControllerEvent extends KernelEvent {
 
 /** 3. The arguments of the controller are known. Listeners may replace them, and the controller. */
 export class ControllerArgumentsEvent extends KernelEvent {
+  /** The name in logs and profiles. */
   static readonly eventName = 'kernel.controller_arguments'
   #controller: Controller
   #arguments: unknown[]
@@ -160,7 +163,7 @@ export class ControllerArgumentsEvent extends KernelEvent {
     this.#arguments = values
   }
 
-  /** @throws ARGUMENT_INVALID when it is set to another value */
+  /** The controller that will be called. @throws ARGUMENT_INVALID when it is set to another value */
   get controller(): Controller {
     return this.#controller
   }
@@ -169,7 +172,7 @@ export class ControllerArgumentsEvent extends KernelEvent {
     this.#controller = asController(controller)
   }
 
-  /** @throws ARGUMENT_INVALID when they are set to another value than a list */
+  /** The values that the controller gets. @throws ARGUMENT_INVALID when they are set to another value than a list */
   get arguments(): unknown[] {
     return this.#arguments
   }
@@ -183,6 +186,7 @@ export class ControllerArgumentsEvent extends KernelEvent {
 
 /** 4. The controller has returned a value that is not a response. A listener makes a response of it. */
 export class ViewEvent extends AnswerableEvent {
+  /** The name in logs and profiles. */
   static readonly eventName = 'kernel.view'
   /** The value that the controller returned. */
   readonly result: unknown
@@ -209,6 +213,7 @@ function completeAgain({ before, last }: Completions, response: Response, reques
 
 /** 5. There is a response. Listeners complete it, replace it, or only read it. */
 export class ResponseEvent extends KernelEvent {
+  /** The name in logs and profiles. */
   static readonly eventName = 'kernel.response'
   #response: Response
   #completions: Completions | undefined
@@ -218,7 +223,7 @@ export class ResponseEvent extends KernelEvent {
     this.#response = response
   }
 
-  /** @throws KERNEL_RESPONSE_INVALID when it is set to another value */
+  /** The response that will be sent. @throws KERNEL_RESPONSE_INVALID when it is set to another value */
   get response(): Response {
     return this.#response
   }
@@ -246,6 +251,7 @@ export class ResponseEvent extends KernelEvent {
 
 /** 6. The request is handled, with or without an error. Listeners undo what they changed for it. */
 export class FinishRequestEvent extends KernelEvent {
+  /** The name in logs and profiles. */
   static readonly eventName = 'kernel.finish_request'
 }
 
@@ -267,6 +273,7 @@ export const wholeResponse: ResponseEnd = { isSent: true, streamError: undefined
  * is not urgent: no client waits for it.
  */
 export class TerminateEvent extends KernelEvent {
+  /** The name in logs and profiles. */
   static readonly eventName = 'kernel.terminate'
   /** The response as it was sent. */
   readonly response: Response
@@ -343,6 +350,7 @@ export class FinishedRequest {
 
 /** At any step: something was thrown. Listeners may replace the error, or answer it with a response. */
 export class ExceptionEvent extends AnswerableEvent {
+  /** The name in logs and profiles. */
   static readonly eventName = 'kernel.exception'
 
   /** The thrown value. A listener may replace it. */

@@ -26,6 +26,7 @@ import { ARGUMENT_INVALID } from '../../lib/errors/arguments.ts'
 import { version } from '../../lib/package.ts'
 import { describeValue } from '../../lib/text/describe-value.ts'
 import { escapeControls } from '../../lib/text/escapes.ts'
+import { suggestNames } from '../../lib/text/mistakes.ts'
 import { createProcessLogger, type LoadBundles, loadApplication, readSettings } from '../application/application.ts'
 import { describeFailure } from '../application/describe-failure.ts'
 
@@ -315,13 +316,36 @@ function createInput(command: ConsoleCommand, parsed: Command, terminal: Console
   })
   const format = values.json ? 'json' : values.md ? 'markdown' : 'text'
   const input = {
-    arguments: Object.fromEntries(words),
-    options: Object.fromEntries(options),
+    arguments: declared(command, 'argument', words, names),
+    options: declared(
+      command,
+      'option',
+      options,
+      parsed.options.map(({ long }) => (long ?? '').slice(2)),
+    ),
     stdin: terminal.stdin,
     signal: terminal.signal,
     confirm: (question: string) => confirm(question, terminal),
   }
   return [input, new Output({ ...terminal, format })]
+}
+
+/** Values by their names. Reading another name would give `undefined`. @throws ARGUMENT_INVALID */
+function declared(
+  { name: command }: ConsoleCommand,
+  noun: 'argument' | 'option',
+  values: readonly (readonly [string, string])[],
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  return new Proxy<Record<string, string>>(Object.fromEntries(values), {
+    get(target, key) {
+      // Node and libraries read members that any value may have.
+      if (typeof key !== 'string' || key in target || names.includes(key) || key === 'then' || key === 'toJSON')
+        return Reflect.get(target, key)
+      const advice = suggestNames(key, names) || `: it has ${names.join(', ') || 'none'}`
+      throw new ARGUMENT_INVALID([`The command "${command}"`, `it declares no ${noun} "${key}"${advice}`])
+    },
+  })
 }
 
 /** Only in a terminal a question can be answered. */

@@ -9,9 +9,10 @@ import {
   TerminateEvent,
   ViewEvent,
 } from '../../kernel/events.ts'
-import { FormData } from '../../lib/body/form-data.ts'
+import { FormData, UploadedFile } from '../../lib/body/form-data.ts'
 import { RequestBody } from '../../lib/body/request-body.ts'
-import { DeclaredValues } from '../../lib/env/settings.ts'
+import { Output } from '../../lib/console/output.ts'
+import { DeclaredValues, Settings } from '../../lib/env/settings.ts'
 import { Cookies } from '../../lib/http/cookies.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import { AttributeMap, Query, Request } from '../../lib/http/request.ts'
@@ -106,17 +107,22 @@ function watchClasses(): void {
   watch(Cookies, 'request.cookies', held('request.cookies'))
   watch(AttributeMap, 'request.attributes', held('request.attributes'))
   watch(FormData, 'form', held('form'))
+  watch(UploadedFile, 'file', among(fileMembers))
+  watch(Output, 'output', among(outputMembers))
   const header: Advice<Headers> = (key, headers) =>
     key.includes('-') || (/^\w+$/.test(key) && headers.has(key)) ? `headers.get("${key}")` : undefined
   watch(Headers, 'headers', header, key => `headers.set("${key}", value)`)
   watch(RequestBody, 'request.body', () => 'await request.json(), await request.formData() or await request.text()')
-  const get = (key: string) => `await session.get("${key}")`
+  const get = (key: string) => among(sessionMembers)(key) ?? `await session.get("${key}")`
   watch(Session, 'session', get, key => `await session.set("${key}", value)`)
   watch(DeclaredValues, 'settings.of(settings)', (key, values) => {
     const names = Object.keys(values)
     const nearest = nearestNames(key.toUpperCase(), names)
     return (nearest.length > 0 ? nearest : names).join(' or ') || undefined
   })
+  watch(Settings, 'settings', key =>
+    /^[A-Z][A-Z\d_]+$/.test(key) ? `settings.of(settings of the bundle).${key}` : undefined,
+  )
   watch(Request, 'request', among(requestMembers))
   watch(RouteDeclarations, 'routes', among(routeMembers))
   watch(UrlGenerator, 'urls', among({ path: generate, url: generate, to: generate }))
@@ -188,7 +194,7 @@ const requestMembers = {
   get: 'request.headers.get(name), or request.attributes.get(name)',
   header: 'request.headers.get(name)',
   xhr: "request.headers.get('x-requested-with')",
-  request: fields,
+  request: `the request itself, also in a guard: check(request); a form is ${fields}`,
   file,
   files: file,
   req: 'the first argument of the controller, which is the request itself',
@@ -196,6 +202,35 @@ const requestMembers = {
   log: 'the service of register({ logger })',
   route: "request.attributes.get('_route')",
 }
+
+const sessionMembers = {
+  destroy: 'await session.invalidate()',
+  flush: 'await session.invalidate()',
+  migrate: 'await session.regenerate()',
+  getFlashBag: 'await session.flash(name, message), and await session.flashes(name)',
+  id: 'await session.metadata()',
+}
+
+const move = 'await file.saveAs(path)'
+
+const fileMembers = {
+  originalname: 'file.name',
+  filename: 'file.name',
+  originalFilename: 'file.name',
+  mimetype: 'file.type',
+  filepath: 'file.path',
+  buffer: 'await readFile(file.path)',
+  data: 'await readFile(file.path)',
+  arrayBuffer: 'await readFile(file.path)',
+  text: "await readFile(file.path, 'utf8')",
+  stream: 'createReadStream(file.path)',
+  move,
+  mv: move,
+}
+
+const line = 'output.write(text), with a line break at its end'
+
+const outputMembers = { writeln: line, log: line, info: line, success: line, table: 'output.print({ blocks, json })' }
 
 const made = 'Response.text(), Response.html() or Response.json(), and return the response'
 const cookie = 'setCookie(response.headers, name, value)'

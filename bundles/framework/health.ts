@@ -227,8 +227,13 @@ export class HealthChecks {
     const known = this.#calls.get(check)
     if (known !== undefined) return known
     // The check may throw at once.
-    const call = (async () => check.check(signal))().finally(() => this.#calls.delete(check))
+    const call = (async () => refuseFalse(await check.check(signal)))().finally(() => this.#calls.delete(check))
     this.#calls.set(check, call)
     return call
   }
+}
+
+/** A check that answers a question has failed, too. */
+function refuseFalse(result: unknown): void {
+  if (result === false) throw new Error('The check has returned false. An error would say why.')
 }

@@ -1,6 +1,17 @@
 import type { Application } from '../../kernel/bundle.ts'
-import { createDeclarations, handlerRule } from '../../kernel/controller.ts'
-import { describeListener } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import {
+  type Controller,
+  createDeclarations,
+  handlerRule,
+  isController,
+  listSourceNames,
+} from '../../kernel/controller.ts'
+import { RequestEvent } from '../../kernel/events.ts'
+import {
+  describeListener,
+  type EventClass,
+  type RegisteredListener,
+} from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Route } from '../../lib/routing/route.ts'
 import { suggestNames } from '../../lib/text/mistakes.ts'
 
@@ -28,7 +39,7 @@ export function reportSuspectFunctions({
     }
     for (const type of dispatcher.types()) {
       for (const entry of dispatcher.listeners(type)) {
-        const suspicion = describeLostThis(entry.listener)
+        const suspicion = describeLostThis(entry.listener) ?? describeEarly(type, entry)
         if (suspicion === undefined) continue
         logger.warning('The listener {listener} {suspicion}.', { listener: describeListener(entry), suspicion })
       }
@@ -37,6 +48,7 @@ export function reportSuspectFunctions({
 }
 
 function findSuspicion({ controller, path }: Route, variables: Variables): string | undefined {
+  if (isController(controller)) return findLostValue(controller)
   if (typeof controller !== 'function') return undefined
   if (foreignHandler.test(sourceOf(controller))) return `takes (req, res): ${handlerRule}`
   const known = variables.get(controller) ?? new Set()
@@ -44,6 +56,22 @@ function findSuspicion({ controller, path }: Route, variables: Variables): strin
   if (missing === undefined) return describeLostThis(controller)
   return `takes the parameter "${missing}", but its path is ${path.source}${suggestNames(missing, known)}`
 }
+
+/** A value that a function takes under a name that no source has, or not out of the object of the values. */
+function findLostValue(controller: Controller): string | undefined {
+  const known = listSourceNames(controller)
+  const [, list, name] = takenValues.exec(sourceOf(controller.call)) ?? []
+  if (known.length === 0) return undefined
+  if (name !== undefined && known.includes(name))
+    return `gets its values as one object: write ({ ${name} }), not (${name})`
+  const missing = listNames(list).find(name => !known.includes(name))
+  return (
+    missing && `takes the value "${missing}", but its sources are ${known.join(', ')}${suggestNames(missing, known)}`
+  )
+}
+
+/** The first parameter of a function with sources: the names that it takes of an object, or one name. */
+const takenValues = /^(?:async\b)?[\s\w$]*?\(?\s*(?:\{([\s\w$,:]*)\}|([\w$]+))\s*(?:,|\)|=>)/
 
 function sourceOf(value: object): string {
   return Function.prototype.toString.call(value)
@@ -70,6 +98,10 @@ function listVariables(routes: Iterable<Route>): Variables {
 /** The names that a function takes from its second argument, `(request, { id })`; none if one of them has a default. */
 function listTaken(controller: object): string[] {
   const [, list = ''] = takenParameters.exec(sourceOf(controller)) ?? []
+  return listNames(list)
+}
+
+function listNames(list = ''): string[] {
   return list.split(',').flatMap(name => /^\s*([\w$]+)/.exec(name)?.[1] ?? [])
 }
 
@@ -86,5 +118,15 @@ function describeLostThis(method: { readonly name: string }): string | undefined
   if (!/\bthis\s*(?:\?\.|[.[])/.test(source.replace(textsAndComments, ''))) return undefined
   return `is the method ${method.name}() without its object, which its "this" needs: write value => object.${method.name}(value)`
 }
+
+/** The end of a sentence about a listener that would never see the route of a request. */
+function describeEarly(type: EventClass, { listener, priority }: RegisteredListener): string | undefined {
+  if (type !== RequestEvent || priority <= routing) return undefined
+  const [, name] = /\.get\(['"`](_route|_route_params|_controller)['"`]\)/.exec(sourceOf(listener)) ?? []
+  return name && `reads "${name}" at the priority ${priority}, before the router (${routing}) sets it: use a lower one`
+}
+
+/** The priority of the router. */
+const routing = 32
 
 const textsAndComments = /\/\/.*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g

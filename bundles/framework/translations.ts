@@ -19,10 +19,10 @@ export function createTranslationCommand(
   app: Pick<Foundation, 'directory' | 'view'>,
   options: TranslationOptions,
 ): CommandSource {
-  checkOptions('createTranslationCommand()', options, { texts: 'object', helper: 'string' })
-  const { helper = 't', texts = {} } = options
+  checkOptions('createTranslationCommand(app, options)', options, { texts: 'object', helper: 'string' })
+  const { helper = 't', texts = {} } = options ?? {}
   const [mistake] = Object.keys(texts).length === 0 ? [noTexts] : Object.entries(texts).flatMap(findMistake)
-  if (mistake !== undefined) throw new ARGUMENT_INVALID(['createTranslationCommand()', mistake])
+  if (mistake !== undefined) throw new ARGUMENT_INVALID(['createTranslationCommand(app, options)', mistake])
   // A server loads none of it.
   return async () => [(await import('./translation-command.ts')).createDebugTranslation(app, { helper, texts })]
 }

@@ -2,6 +2,7 @@ import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
 import { type BundleSettings, defineSettings } from '../../lib/env/settings.ts'
 import { ARGUMENT_INVALID, checkOptions } from '../../lib/errors/arguments.ts'
+import { isShared } from '../../lib/http/cache-policy.ts'
 import { asRedisUrl, type Conversion } from '../../lib/text/conversion.ts'
 import { describeValue } from '../../lib/text/describe-value.ts'
 import type { PageCacheListener } from './page-cache-listener.ts'
@@ -39,7 +40,7 @@ export class PageCache implements Bundle {
   }
 
   async register(app: Application): Promise<void> {
-    const { config, dispatcher, logger, signals } = app
+    const { config, dispatcher, logger, routes, signals } = app
     this.#store = await createStore(app, this.#bytes)
     // An application without the bundle loads none of these modules.
     const { PageCacheListener } = await import('./page-cache-listener.ts')
@@ -54,6 +55,9 @@ export class PageCache implements Bundle {
       else if (worker === 2 && place === 'memory') logger.warning(severalWorkers)
     })
     if (config.isDebug) signals.on('files.changed', clear)
+    signals.on('kernel.booted', () => {
+      if (![...routes].some(({ defaults }) => isShared(defaults._cache || {}))) logger.warning(noPages)
+    })
   }
 
   /** Removes the pages with one of the tags that controllers have set as `Cache-Tag`. @throws ARGUMENT_INVALID */
@@ -82,6 +86,9 @@ export class PageCache implements Bundle {
     return this.#store?.close?.()
   }
 }
+
+const noPages =
+  'The page cache stores nothing: no route or group has a public policy, such as defaults: { _cache: { sMaxAge: 60 } }.'
 
 const severalWorkers =
   'Each worker has stored pages of its own, and pages.purge() reaches those of one: set PAGE_CACHE=files, or the URL of a Redis.'

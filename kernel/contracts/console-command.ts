@@ -81,7 +81,14 @@ export interface CommandInput {
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 /** The exit codes by their meaning. */
-export const exitCodes = { success: 0, failure: 1, usage: 64 } as const
+export const exitCodes = {
+  /** The work is done. */
+  success: 0,
+  /** The work has failed. */
+  failure: 1,
+  /** The command line is wrong (EX_USAGE of sysexits.h). */
+  usage: 64,
+} as const
 
 /** A command line that is wrong; the message gives the reason. */
 export class CommandUsageError extends Error {}

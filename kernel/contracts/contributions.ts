@@ -53,7 +53,7 @@ export function createContributions(): Contributions {
 /** The check of an entry, for each list. */
 const checks = {
   // A function loads commands when the console runs.
-  commands: (entry: unknown) => typeof entry === 'function' || checkEntry(entry, commandPoint),
+  commands: (entry: unknown) => typeof entry === 'function' || checkEntry(entry, commandPoint, findNameMistake),
   guards: (entry: unknown) => checkEntry(entry, guardPoint),
   healthChecks: (entry: unknown) => checkEntry(entry, healthCheckPoint),
   collectors: (entry: unknown) => checkEntry(entry, collectorPoint),
@@ -111,20 +111,28 @@ export function checkGuardNames({ guards }: Contributions): void {
 export function checkCommands(commands: readonly ConsoleCommand[], source: CommandSource): void {
   const bundle = owners.get(source)
   for (const command of commands) {
-    const mistake = findMissing(command, commandPoint.required) ?? findDashes(command)
+    const mistake = findMissing(command, commandPoint.required) ?? findNameMistake(command)
     if (mistake !== undefined)
       throw new KERNEL_CONTRIBUTION_INVALID([nameEntry(command, commandPoint.noun, bundle), mistake])
   }
 }
 
-function findDashes({ options = [] }: ConsoleCommand): string | undefined {
+function findNameMistake({ name, options = [] }: ConsoleCommand): string | undefined {
+  if (/^-|\s/.test(name)) return 'its name is one word, such as "shop:import"'
   const dashed = options.find(({ name }) => name.startsWith('-'))
   return dashed && `its option "${dashed.name}" is named without the dashes`
 }
 
-function checkEntry<type>(value: unknown, { noun, required, shape }: ExtensionPoint<type>): void {
+function checkEntry<type>(
+  value: unknown,
+  { noun, required, shape }: ExtensionPoint<type>,
+  findMore?: (entry: type) => string | undefined,
+): void {
   const mistake =
-    (isKeyed(value) ? findShapeMistakes('key', value, shape)[0] : undefined) ?? findMissing(value, required)
+    (isKeyed(value) ? findShapeMistakes('key', value, shape)[0] : undefined) ??
+    findMissing(value, required) ??
+    // An object with the required keys, each of the right type.
+    findMore?.(value as type)
   if (mistake !== undefined) throw new KERNEL_CONTRIBUTION_INVALID([nameEntry(value, noun), mistake])
 }
 

@@ -7,11 +7,11 @@ export interface Guard {
   /** The name that routes and groups have as `guard`. */
   readonly name: string
   /**
-   * Runs before the body is read, also for sub-requests. A request passes if it returns nothing. A
+   * Runs before the body is read, also for sub-requests. A request passes if it returns true. A
    * response is the answer, such as a redirect to the login. To refuse, throw an `HttpError`. Any
-   * other result is an error, and no request passes.
+   * other result is an error, and no request passes, as where a `return` is forgotten.
    */
-  check(request: Request): Response | undefined | Promise<Response | undefined>
+  check(request: Request): Response | true | Promise<Response | true>
 }
 
 /** What `app.guards` takes. */

@@ -12,7 +12,8 @@ export interface HealthCheck {
   /** Milliseconds after which the check has failed; 800 by default, because Kubernetes waits for one second. */
   readonly timeout?: number
   /**
-   * Throws an error, or returns a promise that rejects, if the part cannot be used. The signal aborts at the timeout.
+   * Throws an error, or returns a promise that rejects, if the part cannot be used; `false` is a failure without a
+   * reason. The signal aborts at the timeout.
    */
   check(signal: AbortSignal): unknown
 }

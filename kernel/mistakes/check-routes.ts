@@ -74,11 +74,13 @@ function findGuardMistake({ guards }: Route, known: readonly string[]): string |
   return `no bundle of the list has the guard "${unknown}"${advice}`
 }
 
-function findDefaultMistake({ defaults, guards }: Route, names: ReadonlySet<string>): string | undefined {
+function findDefaultMistake(route: Route, names: ReadonlySet<string>): string | undefined {
+  const { defaults, guards } = route
   const known = Object.entries(defaults).filter(([name]) => name in routeAttributes)
   const [mistake] = [
     ...findShapeMistakes('default', Object.fromEntries(known), routeAttributes),
     ...findUndeclared(defaults, names),
+    ...findMisplaced(route, names),
     ...findPolicyMistakes(defaults._cors),
     ...findOriginMistakes(defaults._cross_origin),
     ...findCachePolicyMistakes(defaults._cache, guards),
@@ -92,6 +94,19 @@ function findUndeclared(defaults: Route['defaults'], names: ReadonlySet<string>)
   return unknown.map(name => {
     const advice = suggestNames(name, names) || `: the bundle that reads it has routeDefaults: ['${name}']`
     return `"${name}" is declared by no bundle of the list${advice}`
+  })
+}
+
+/** The keys of a route that would have no effect as defaults, and are no usual names of attributes. */
+const routeKeys: readonly string[] = ['guard', 'methods', 'requirements', 'schemes', 'condition']
+
+/** A default that is no variable is an attribute: a guard would let all requests pass. */
+function findMisplaced({ defaults, host, path }: Route, names: ReadonlySet<string>): string[] {
+  const variables = [...path.names, ...(host?.names ?? [])]
+  return Object.keys(defaults).flatMap(name => {
+    if (variables.includes(name)) return []
+    if (routeKeys.includes(name)) return `"${name}" has no effect: write it beside "defaults"`
+    return names.has(`_${name}`) ? `"${name}" has no effect: write "_${name}"` : []
   })
 }
 

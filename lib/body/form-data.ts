@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { copyFile, lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import path, { dirname } from 'node:path'
+import { ARGUMENT_INVALID, checkString } from '../errors/arguments.ts'
+import { readProperty } from '../text/describe-value.ts'
 import { BODY_CHARSET_UNSUPPORTED, BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
 
 /**
@@ -31,6 +33,7 @@ export class FormData implements Iterable<[string, string | UploadedFile]> {
     return this.#fields.some(([other]) => other === name)
   }
 
+  /** All fields, as pairs of a name and a value, in the order of the form. */
   [Symbol.iterator](): Iterator<[string, string | UploadedFile]> {
     return this.#fields[Symbol.iterator]()
   }
@@ -54,10 +57,27 @@ export class UploadedFile {
     this.path = file.path
   }
 
-  /** Copies the content to a path. Its folder is created, and an existing file is replaced. */
+  /**
+   * Copies the content to a path. Its folder is created, and an existing file is replaced. @throws
+   * ARGUMENT_INVALID for the path of a folder, or after the request
+   */
   async saveAs(path: string): Promise<void> {
+    checkString('file.saveAs(path)', 'the path', path)
     await mkdir(dirname(path), { recursive: true })
-    await copyFile(this.path, path)
+    try {
+      await copyFile(this.path, path)
+    } catch (error) {
+      const mistake = await this.#explain(error, path)
+      throw mistake === undefined ? error : new ARGUMENT_INVALID(['file.saveAs(path)', mistake])
+    }
+  }
+
+  async #explain(error: unknown, target: string): Promise<string | undefined> {
+    const code = readProperty(error, 'code')
+    if (/[\\/]$/.test(target) || code === 'EISDIR')
+      return `${target} is a folder: add a name of the server for the file`
+    const isGone = code === 'ENOENT' && (await lstat(this.path).catch(() => undefined)) === undefined
+    return isGone ? 'the content is removed at the end of the request: await saveAs() before the response' : undefined
   }
 }
 

@@ -3,14 +3,44 @@ import { displayWidth, fitWidth, type Paint, padWidth, type Run, type TextTone, 
 
 /** A part of the output of a command, such as a heading, a table or a text. */
 export type Block =
-  | { readonly kind: 'title'; readonly text: string }
-  | { readonly kind: 'text'; readonly text: string; readonly tone?: TextTone }
-  | { readonly kind: 'table'; readonly table: Table }
-  | { readonly kind: 'fields'; readonly fields: readonly (readonly [name: string, value: Cell])[] }
+  | KindOfBlock<'title', Text>
+  | KindOfBlock<'text', TonedText>
+  | KindOfBlock<'table', Rows>
+  | KindOfBlock<'fields', Fields>
   /** Lines that stay as they are. */
-  | { readonly kind: 'code'; readonly language: string; readonly text: string }
+  | KindOfBlock<'code', Lines>
   /** Finished Markdown, in which recorded texts are escaped; `tone` is that of its title. */
-  | { readonly kind: 'markdown'; readonly text: string; readonly tone?: TextTone }
+  | KindOfBlock<'markdown', TonedText>
+
+type KindOfBlock<kind extends string, content> = {
+  /** What the block is: a title, a text, a table, fields, code or Markdown. */
+  readonly kind: kind
+} & content
+
+interface Text {
+  /** The text as it is shown. */
+  readonly text: string
+}
+
+interface Lines extends Text {
+  /** The language of the lines, such as `json`. */
+  readonly language: string
+}
+
+interface Rows {
+  /** The rows, below the titles of the columns. */
+  readonly table: Table
+}
+
+interface Fields {
+  /** Names with their values, one a line. */
+  readonly fields: readonly (readonly [name: string, value: Cell])[]
+}
+
+interface TonedText extends Text {
+  /** The colour by its meaning, such as that of an error. */
+  readonly tone?: TextTone
+}
 
 /** The result of a command: blocks for people, data for programs. */
 export interface Document {

@@ -1,3 +1,5 @@
+import { ARGUMENT_INVALID } from '../errors/arguments.ts'
+import { describeValue, readProperty } from '../text/describe-value.ts'
 import { escapeControls, escapeLines } from '../text/escapes.ts'
 import {
   type Cell,
@@ -63,6 +65,10 @@ export class Output {
 
   /** Writes a document. */
   print(document: Document): void {
+    if (!Array.isArray(readProperty(document, 'blocks'))) {
+      const mistake = `it takes a document such as { blocks: [{ kind: 'text', text }], json }, not ${describeValue(document)}; a text is for output.write(text)`
+      throw new ARGUMENT_INVALID(['output.print(document)', mistake])
+    }
     this.#options.stdout.write(this.#format(document))
   }
 

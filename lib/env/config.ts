@@ -119,87 +119,108 @@ interface KernelConditions {
 
 function createKernelSettings(conditions: KernelConditions): BundleSettings<KernelSettings> {
   const { environment, isProduction, isSecretOwn, advice } = conditions
-  return defineSettings({
-    NODE_ENV: { help: 'production turns debug off; without APP_ENV, it also chooses prod', default: undefined },
-    APP_ENV: {
-      help: 'the environment: dev is for your own machine, prod for all others',
-      schema: asEnvironment,
-      default: isProduction ? 'prod' : 'dev',
+  return defineSettings(
+    {
+      NODE_ENV: { help: 'production turns debug off; without APP_ENV, it also chooses prod', default: undefined },
+      APP_ENV: {
+        help: 'the environment: dev is for your own machine, prod for all others',
+        schema: asEnvironment,
+        default: isProduction ? 'prod' : 'dev',
+      },
+      APP_DEBUG: {
+        help: 'shows details of errors; the profiler and all debug output also need APP_ENV=dev',
+        schema: asFlag,
+        default: environment !== 'prod' && !isProduction,
+      },
+      /**
+       * The public one of a new application is refused in `prod`, and where debug is off. See
+       * docs/guides/protection.md#signed-and-encrypted-cookies.
+       */
+      APP_SECRET: {
+        help: 'for signatures and encryption, by app.secrets',
+        schema: createSecretConversion(isSecretOwn, advice),
+        secret: true,
+        ...(environment !== 'prod' && !isSecretOwn && { default: shippedSecret }),
+      },
+      APP_SECRET_OLD: {
+        help: 'earlier values of APP_SECRET: what they have signed or encrypted is still accepted',
+        schema: asListOf(asOldSecret),
+        default: none,
+        secret: true,
+      },
+      /** It may have a path. */
+      APP_URL: {
+        help: 'the address of the application, for links in mails and commands, such as https://example.org',
+        schema: asAddressOfSite,
+        default: undefined,
+      },
+      /**
+       * In `prod` other hosts are refused, and without the setting a warning is logged at the start; in `dev` they are
+       * added to the host names with debug output.
+       */
+      APP_HOSTS: {
+        help: 'the host names of the application, such as example.org,*.example.org',
+        schema: asHosts,
+        default: none,
+      },
+      /** `private_ranges` stands for the loopback and all private networks. */
+      TRUSTED_PROXIES: {
+        help: 'proxies that may name the address, scheme, host and port of a client',
+        schema: asListOf(asProxy),
+        default: none,
+      },
+      /**
+       * List only the headers that the proxy writes, because a proxy passes on all others as the client has sent them.
+       */
+      TRUSTED_HEADERS: {
+        help: 'the headers that these proxies write',
+        schema: asListOf(asTrustableHeader),
+        default: Object.freeze([...defaultTrustedHeaders]),
+      },
+      DEBUG_ALLOWED_IPS: {
+        help: 'addresses of clients that see debug output, in addition to this machine',
+        schema: asListOf(asAddress),
+        default: none,
+      },
+      /** Names are looked up in `/etc/passwd` at the start. */
+      DEBUG_ALLOWED_USERS: {
+        help: "users whose programs on this machine see debug output, in addition to the server's own user (Linux)",
+        schema: asListOf(asUser),
+        default: none,
+      },
+      /** Clients show it by the link that is printed at the start, or in the header `x-debug-key`. */
+      DEBUG_KEY: {
+        help: 'a secret that clients must show to see debug output',
+        schema: asDebugKey,
+        default: undefined,
+        secret: true,
+      },
+      LOG_LEVEL: {
+        help: 'the lowest level that is logged',
+        schema: asOneOf(...logLevels),
+        default: environment === 'dev' ? 'info' : 'warning',
+      },
     },
-    APP_DEBUG: {
-      help: 'shows details of errors; the profiler and all debug output also need APP_ENV=dev',
-      schema: asFlag,
-      default: environment !== 'prod' && !isProduction,
-    },
-    /**
-     * The public one of a new application is refused in `prod`, and where debug is off. See
-     * docs/guides/protection.md#signed-and-encrypted-cookies.
-     */
-    APP_SECRET: {
-      help: 'for signatures and encryption, by app.secrets',
-      schema: createSecretConversion(isSecretOwn, advice),
-      secret: true,
-      ...(environment !== 'prod' && !isSecretOwn && { default: shippedSecret }),
-    },
-    APP_SECRET_OLD: {
-      help: 'earlier values of APP_SECRET: what they have signed or encrypted is still accepted',
-      schema: asListOf(asOldSecret),
-      default: none,
-      secret: true,
-    },
-    /** It may have a path. */
-    APP_URL: {
-      help: 'the address of the application, for links in mails and commands, such as https://example.org',
-      schema: asAddressOfSite,
-      default: undefined,
-    },
-    /**
-     * In `prod` other hosts are refused, and without the setting a warning is logged at the start; in `dev` they are
-     * added to the host names with debug output.
-     */
-    APP_HOSTS: {
-      help: 'the host names of the application, such as example.org,*.example.org',
-      schema: asHosts,
-      default: none,
-    },
-    /** `private_ranges` stands for the loopback and all private networks. */
-    TRUSTED_PROXIES: {
-      help: 'proxies that may name the address, scheme, host and port of a client',
-      schema: asListOf(asProxy),
-      default: none,
-    },
-    /**
-     * List only the headers that the proxy writes, because a proxy passes on all others as the client has sent them.
-     */
-    TRUSTED_HEADERS: {
-      help: 'the headers that these proxies write',
-      schema: asListOf(asTrustableHeader),
-      default: Object.freeze([...defaultTrustedHeaders]),
-    },
-    DEBUG_ALLOWED_IPS: {
-      help: 'addresses of clients that see debug output, in addition to this machine',
-      schema: asListOf(asAddress),
-      default: none,
-    },
-    /** Names are looked up in `/etc/passwd` at the start. */
-    DEBUG_ALLOWED_USERS: {
-      help: "users whose programs on this machine see debug output, in addition to the server's own user (Linux)",
-      schema: asListOf(asUser),
-      default: none,
-    },
-    /** Clients show it by the link that is printed at the start, or in the header `x-debug-key`. */
-    DEBUG_KEY: {
-      help: 'a secret that clients must show to see debug output',
-      schema: asDebugKey,
-      default: undefined,
-      secret: true,
-    },
-    LOG_LEVEL: {
-      help: 'the lowest level that is logged',
-      schema: asOneOf(...logLevels),
-      default: environment === 'dev' ? 'info' : 'warning',
-    },
-  })
+    findProxyMistakes,
+  )
+}
+
+type ProxySettings = Pick<KernelSettings, 'TRUSTED_HEADERS' | 'TRUSTED_PROXIES'>
+
+/** Headers that nothing reads, and proxies that any client could be. */
+function findProxyMistakes({
+  TRUSTED_HEADERS,
+  TRUSTED_PROXIES,
+}: ProxySettings): Partial<Record<keyof ProxySettings, string>> {
+  const all = TRUSTED_PROXIES.find(entry => /\/0+$/.test(entry))
+  if (all !== undefined)
+    return {
+      TRUSTED_PROXIES: `"${all}" would let each client choose its address: name the proxies, or private_ranges.`,
+    }
+  const isUsual = TRUSTED_HEADERS.join() === defaultTrustedHeaders.join()
+  return TRUSTED_PROXIES.length > 0 || isUsual
+    ? {}
+    : { TRUSTED_HEADERS: 'has no effect without TRUSTED_PROXIES: set it to the address of the proxy.' }
 }
 
 /** A command for each system: Windows has no openssl. */

@@ -121,6 +121,7 @@ export class Headers implements Iterable<[string, string]> {
     this.#remove(name, 0)
   }
 
+  /** All fields, as pairs of a name in lower case and a value. */
   *[Symbol.iterator](): Iterator<[string, string]> {
     for (let at = 0; at < this.#fields.length; at += 2) yield [this.#fields[at] as string, this.#value(at)]
   }
@@ -199,7 +200,8 @@ function check(name: string, value: string): string {
     throw new HTTP_HEADER_INVALID([name, 'its name is not a token (RFC 9110, section 5.6.2)'])
   }
   if (!fieldValue.test(value)) {
-    throw new HTTP_HEADER_INVALID([name, 'its value has a control character or one above U+00FF; encode it'])
+    const right = name.toLowerCase() === 'content-disposition' ? 'use contentDisposition(name)' : 'encode it'
+    throw new HTTP_HEADER_INVALID([name, `its value has a control character or one above U+00FF; ${right}`])
   }
   if (last !== undefined) lastValues.set(name, value)
   return value

@@ -6,6 +6,7 @@ import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { RouteName, UrlArguments, UrlParameters } from '../routing/route-names.ts'
 import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
+import { describeValue } from '../text/describe-value.ts'
 import { parseCookies } from './cookies.ts'
 import { HTTP_HINT_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
@@ -293,7 +294,8 @@ export class Request {
    * ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID
    */
   redirectTo<name extends RouteName>(route: name, ...rest: UrlArguments<name, []>): Response
-  redirectTo(route: string, parameters: UrlParameters = {}): Response {
+  redirectTo(route: string, parameters: UrlParameters = {}, ...others: readonly unknown[]): Response {
+    refuseOthers('redirectTo', others)
     return this.#redirect(this.#generate(route, parameters))
   }
 
@@ -303,7 +305,8 @@ export class Request {
    * ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID
    */
   redirectBack<name extends RouteName>(otherwise: name, ...rest: UrlArguments<name, []>): Response
-  redirectBack(otherwise: string, parameters: UrlParameters = {}): Response {
+  redirectBack(otherwise: string, parameters: UrlParameters = {}, ...others: readonly unknown[]): Response {
+    refuseOthers('redirectBack', others)
     const referer = this.headers.get('referer') ?? ''
     const before = URL.canParse(referer) ? new URL(referer) : undefined
     const isHere = before !== undefined && this.origin !== '' && before.origin === this.origin
@@ -542,4 +545,11 @@ export interface Attributes extends Omit<Map<string, unknown>, 'delete' | 'get' 
   has<name extends string>(name: AttributeName<name>): boolean
   /** Sets the value of the name, for all listeners and controllers after this. */
   set<name extends string>(name: AttributeName<name>, value: AttributeValue<name>): this
+}
+
+/** A status behind the parameters would have no effect. @throws ARGUMENT_INVALID */
+function refuseOthers(method: 'redirectTo' | 'redirectBack', [other]: readonly unknown[]): void {
+  if (other === undefined) return
+  const mistake = `its third argument is ${describeValue(other)}: the status is 303, and 302 after a GET; for another one use Response.redirect(url, status)`
+  throw new ARGUMENT_INVALID([`request.${method}(route, parameters)`, mistake])
 }

@@ -1,5 +1,7 @@
+import { ARGUMENT_INVALID, checkString } from '../errors/arguments.ts'
 import type { Request } from '../http/request.ts'
 import { parseHost } from '../http/request-target.ts'
+import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { suggestNames } from '../text/mistakes.ts'
 import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING, ROUTE_UNKNOWN } from './errors.ts'
 import type { Pattern, PatternForm, PatternMatch, Requirement } from './pattern.ts'
@@ -49,10 +51,17 @@ export class UrlGenerator {
     this.#onAlias = onAlias
   }
 
-  /** @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID ROUTE_ORIGIN_UNKNOWN (all 500) */
+  /**
+   * The URL of a route with the values of its variables; other parameters go into the query. For a page, pass its
+   * request. @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID ROUTE_ORIGIN_UNKNOWN (all 500)
+   */
   generate<name extends RouteName>(name: name, ...rest: UrlArguments<name, [options?: UrlOptions]>): string
   generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = {}): string {
     const route = this.#routes.find(name) ?? this.#findByAlias(name)
+    if (!isKeyed(parameters)) {
+      const mistake = `the parameters are an object such as { id: 7 }, not ${describeValue(parameters)}`
+      throw new ARGUMENT_INVALID([`The URL of the route "${name}"`, mistake])
+    }
     const page = options.request ?? this.#site
     const fixedPath = this.#fixedPaths.get(route)
     if (fixedPath !== undefined) {
@@ -89,7 +98,10 @@ export class UrlGenerator {
   }
 
   #explainUnknown(name: string): Error {
-    return new ROUTE_UNKNOWN([name, suggestNames(name, this.#routes.names)])
+    checkString('The URL of a route', 'the name of the route', name)
+    if (!name.startsWith('/')) return new ROUTE_UNKNOWN([name, suggestNames(name, this.#routes.names)])
+    const [route] = [...this.#routes].filter(({ path }) => path.source === name)
+    return new ROUTE_UNKNOWN([name, `: a path is no name${route === undefined ? '' : `; the name is "${route.name}"`}`])
   }
 
   #findByAlias(alias: string): Route {

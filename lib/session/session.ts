@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { checkString } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkString } from '../errors/arguments.ts'
 import { SESSION_VALUE_INVALID } from './errors.ts'
 import type { HandedOutValues } from './handed-out.ts'
 import type { SessionMethod } from './session-methods.ts'
@@ -101,7 +101,7 @@ export class Session {
     return value
   }
 
-  /** @throws SESSION_VALUE_INVALID for a value that JSON cannot represent */
+  /** Stores a value, with the response. @throws SESSION_VALUE_INVALID for a value that JSON cannot represent */
   async set(name: string, value: unknown): Promise<void> {
     checkString('session.set(name, value)', 'the name', name)
     const copy = copyValue(name, value)
@@ -179,6 +179,12 @@ export class Session {
 
   /** Adds a message for the next page that reads it, in this request or a later one. @throws SESSION_VALUE_INVALID */
   async flash(type: string, message: unknown): Promise<void> {
+    if (message === undefined) {
+      throw new ARGUMENT_INVALID([
+        'session.flash(type, message)',
+        'the message is undefined; to read messages, use flashes(type)',
+      ])
+    }
     const copy = copyValue(type, message)
     const { contents } = await this.#use('flash')
     contents.addFlash(type, copy)

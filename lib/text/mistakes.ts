@@ -74,6 +74,8 @@ export function findShapeMistakes<type>(
 const none: readonly string[] = []
 
 function describeKeys(mistyped: string, known: readonly string[]): string {
+  // Of a route or a group.
+  if (mistyped.startsWith('_') && known.includes('defaults')) return `: write it in "defaults"`
   return suggestNames(mistyped, known) || `: use ${known.join(', ')}`
 }
 

@@ -76,6 +76,8 @@ function describeMissing(parent: unknown, key: string): string {
   const object = Object(parent)
   if (Object.hasOwn(object, key)) return `"${key}" is a promise: await it before render()`
   if (key in object) return describeUnread(object, key)
+  // Templates of other frameworks put one into each form.
+  if (/csrf|xsrf/i.test(key)) return `"${key}" is not defined: forms need no token, requests of other sites are refused`
   return `"${key}" is not defined${suggestNames(key, Object.keys(object))}`
 }
 

@@ -13,6 +13,7 @@ import {
   ControllerArgumentsEvent,
   ControllerEvent,
   createFrameworkBundle,
+  createTranslationCommand,
   EventStream,
   ExceptionEvent,
   HttpError,
@@ -90,6 +91,7 @@ const inRegister = [
   ...defineMistakes<Application>({
     ROUTE_DEFINITION_INVALID: {
       'an unknown key of a route': [addRoute({ method: 'POST' }), '"a"', 'no key "method"; the nearest is "methods"'],
+      'a cache policy beside the defaults': [addRoute({ _cache: { maxAge: 60 } }), '"_cache": write it in "defaults"'],
       'a handler for a controller': [
         ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', handler: answer })),
         'no key "handler": use name, path, controller',
@@ -131,6 +133,10 @@ const inRegister = [
       'a condition of a group that is no function': [
         ({ routes }) => routes.group(wrong({ condition: 'admin' }), () => undefined),
         '"condition" must be a function, not a string of 5 characters',
+      ],
+      'texts of a translation without the application': [
+        () => createTranslationCommand(wrong({ texts: { en: {} } }), wrong(undefined)),
+        'createTranslationCommand(app, options): it needs the texts of a language',
       ],
       'a prefix for the options of a group': [
         ({ routes }) => routes.group(wrong('/admin'), () => undefined),
@@ -487,8 +493,13 @@ const inLists = defineMistakes<Application>({
       'The guard "admin"',
       'it needs the key "check"',
     ],
+    'a command with a blank in its name': [
+      ({ commands }) => commands.push({ name: 'shop import', description: 'a', run: () => 0 }),
+      'its name is one word, such as "shop:import"',
+    ],
     'two guards of one name': [
-      ({ guards }) => guards.push({ name: 'admin', check: () => undefined }, { name: 'admin', check: () => undefined }),
+      ({ guards }) =>
+        guards.push({ name: 'admin', check: () => true as const }, { name: 'admin', check: () => true as const }),
       'has one of that name',
     ],
     'a function for a health check': [
@@ -579,9 +590,17 @@ const inRoutes = [
         ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _rol: 'admin' }, controller: answer }),
         'in its defaults, "_rol" is declared by no bundle of the list; the nearest are "_role"',
       ],
+      'a guard among the defaults': [
+        ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { guard: 'admin' }, controller: answer }),
+        'in its defaults, "guard" has no effect: write it beside "defaults"',
+      ],
+      'a default without its underscore': [
+        ({ routes }) => routes.group({ defaults: { role: 'admin' } }, group => void group.get('a', '/a', answer)),
+        'in its defaults, "role" has no effect: write "_role"',
+      ],
       'a guard that is mistyped': [
         ({ guards, routes }) => {
-          guards.push({ name: 'admin', check: () => undefined })
+          guards.push({ name: 'admin', check: () => true as const })
           routes.add({ name: 'a', path: '/a', guard: 'amdin', controller: answer })
         },
         'no bundle of the list has the guard "amdin"; the nearest is "admin"',
@@ -592,7 +611,7 @@ const inRoutes = [
       ],
       'a page behind a guard that shared caches may keep': [
         ({ guards, routes }) => {
-          guards.push({ name: 'admin', check: () => undefined })
+          guards.push({ name: 'admin', check: () => true as const })
           const defaults = { _cache: { sMaxAge: 60 } }
           routes.group({ guard: 'admin', defaults }, group => void group.get('a', '/a', answer))
         },
@@ -669,6 +688,22 @@ const inController = [
       'an unknown option of a cookie': [
         () => setCookie(answer().headers, 'cart', '', wrong({ maxage: 1 })),
         '"maxage"; the nearest is "maxAge"',
+      ],
+      'nothing for the name of a route': [
+        request => Reflect.apply(request.redirectTo, request, []),
+        'the name of the route must be a string, not undefined',
+      ],
+      'an id for the parameters of a URL': [
+        request => Reflect.apply(request.redirectTo, request, ['a', 7]),
+        'the parameters are an object such as { id: 7 }, not a number',
+      ],
+      'a status for a redirect to a route': [
+        request => Reflect.apply(request.redirectTo, request, ['a', {}, 301]),
+        'its third argument is a number: the status is 303',
+      ],
+      'a message of a session that is read by the function for writing': [
+        request => request.session.flash('notice', undefined),
+        'the message is undefined; to read messages, use flashes(type)',
       ],
       'a number for a cookie': [() => setCookie(answer().headers, 'cart', wrong(1)), 'the value of "cart"'],
       'a text for a flag of a cookie': [
@@ -753,6 +788,12 @@ const inController = [
       'an unknown option of a client': [
         () => new TestClient(wrong({}), wrong({ header: {} })),
         '"header"; the nearest is "headers"',
+      ],
+    },
+    ROUTE_UNKNOWN: {
+      'a path for the name of a route': [
+        request => request.redirectTo('/a'),
+        'no route "/a": a path is no name; the name is "a"',
       ],
     },
     HTTP_REDIRECT_INVALID: {
@@ -865,6 +906,10 @@ const inList = [
       'a mistyped key': [() => [{ name: 'shop', register: answer, asset: '' }], '"asset"; the nearest is "assets"'],
     },
     ARGUMENT_INVALID: {
+      'a register that returns what closes the bundle': [
+        () => [{ name: 'shop', register: () => answer }],
+        'which has no effect: what ends its work is close() of the bundle',
+      ],
       'services without the others': [
         () => [{ name: 'shop', register: answer, decorate: ({ view }: Application) => ({ view }) }],
         'it must return all services, such as { ...foundation, view }',
@@ -916,6 +961,13 @@ async function findOffences(mistakes: readonly Mistake<Application>[], options: 
 
 t.test('a mistake in register is refused with its place', async t => {
   t.strictSame(await findOffences(inRegister, { hasPlace: true }), [])
+})
+
+t.test('a template that is rendered before all helpers are known is refused by the reason', async t => {
+  const directory = t.testdir({ templates: { shop: { 'list.hbs': '{{late 1}}' } } })
+  const shop: Bundle = { name: 'shop', register: ({ view }) => void view.render('shop/list', {}) }
+  const booted = createTestKernel({ bundles: [createFrameworkBundle(), shop], directory })
+  await t.rejects(booted, { message: /view\.render\(\) in register\(\): .*: render it in a controller/ })
 })
 
 t.test('a wrong object in a list of the application is refused', async t => {

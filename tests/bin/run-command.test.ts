@@ -63,3 +63,20 @@ t.test('a command runs in a test kernel', async t => {
   t.match(await runCommand(app, 'numbers:sun'), { code: exitCodes.usage, errors: "unknown command 'numbers:sun'" })
   t.match(await runCommand(app, 'debug:events'), { code: 0, output: 'kernel.request' })
 })
+
+t.test('a mistyped option or argument of a command, and a text for a document, are errors', async t => {
+  const commands: readonly ConsoleCommand[] = [
+    { ...sum, name: 'a:option', run: ({ options }) => Number(options.yse) as 0 },
+    { ...sum, name: 'a:argument', run: input => Number(input.arguments.fisrt) as 0 },
+    { ...sum, name: 'a:text', run: (_input, output) => output.print('done' as never) as undefined },
+  ]
+  const bundle: Bundle = { name: 'a', register: app => void app.commands.push(...commands) }
+  const { app, close } = await createTestKernel({ bundles: [createFrameworkBundle(), bundle] })
+  t.teardown(close)
+  const said = await Promise.all(commands.map(({ name }) => runCommand(app, name, ['1', '2'])))
+  t.match(said, [
+    { code: 1, errors: /declares no option "yse"; the nearest is "yes"/ },
+    { code: 1, errors: /declares no argument "fisrt"; the nearest is "first"/ },
+    { code: 1, errors: /print\(document\): it takes a document/ },
+  ])
+})

@@ -39,9 +39,9 @@ export class GuardListener {
       // The start has checked all names. A test may have added a route since.
       if (guard === undefined) throw new ROUTE_DEFINITION_INVALID([route, `no bundle has the guard "${name}"`])
       const result: unknown = await this.#check(guard, event)
-      if (result === undefined) continue
+      if (result === true) continue
       if (!(result instanceof Response)) {
-        const mistake = `it answers with a Response, throws an HttpError or returns nothing, not ${describeValue(result)}`
+        const mistake = `it returns true to let a request pass, or a Response, or throws an HttpError, but it returned ${describeValue(result)}`
         throw new ARGUMENT_INVALID([`the guard "${name}"`, mistake])
       }
       attributes.set('_guard', name)

@@ -104,7 +104,9 @@ export const summarySchema = v.object({
 
 /** The schema of a stored profile. */
 export const documentSchema = v.object({
+  /** The version of this schema. */
   schemaVersion: v.literal(schemaVersion),
+  /** The fields that the list shows. */
   summary: v.pipe(summarySchema, v.readonly()),
   /** The tokens of its sub-requests, in the order in which they began. */
   children: v.pipe(v.array(token), v.readonly()),

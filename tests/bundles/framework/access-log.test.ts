@@ -295,6 +295,5 @@ t.test('the id of a request', async t => {
     t.equal(await ask(trusted, 'f3-a/1:2'), 'f3-a/1:2')
     for (const unsafe of ['', 'a b', '"><b>', 'a,b', 'x'.repeat(129)]) t.match(await ask(trusted, unsafe), randomId)
     t.match(await ask({ TRUSTED_PROXIES: '127.0.0.1' }, 'f3'), randomId)
-    t.match(await ask({ TRUSTED_HEADERS: 'x-request-id' }, 'f3'), randomId)
   })
 })

@@ -12,7 +12,10 @@ import {
 } from 'sinfonietta'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
+import { UploadedFile } from '#lib/body/form-data.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
+import { Output } from '#lib/console/output.ts'
+import { Settings } from '#lib/env/settings.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { UrlGenerator } from '#lib/routing/url-generator.ts'
 
@@ -42,6 +45,8 @@ async function inController(use: (request: Request) => unknown, APP_ENV = 'dev')
   const warnings = records.filter(({ level }) => level === 'warning').map(({ message }) => message)
   return { result, status, warnings }
 }
+
+const output = new Output({ stdout: process.stdout, stderr: process.stderr, env: {} })
 
 const response = () => Response.text('page')
 
@@ -77,6 +82,17 @@ const uses: readonly (readonly [use: (request: Request) => unknown, member: stri
   [request => request.body.title, 'request.body.title', 'await request.json()'],
   // @ts-expect-error
   [request => request.session.user, 'session.user', 'await session.get("user")'],
+  // @ts-expect-error
+  [request => request.session.destroy, 'session.destroy', 'await session.invalidate()'],
+  // @ts-expect-error
+  [request => request.request, 'request.request', 'the request itself, also in a guard'],
+  [() => read(new UploadedFile({ name: 'a', type: '', size: 1, path: 'a' }), 'mimetype'), 'file.mimetype', 'file.type'],
+  [
+    () => read(new Settings({ variables: {} }), 'SHOP_SIZE'),
+    'settings.SHOP_SIZE',
+    'settings.of(settings of the bundle).',
+  ],
+  [() => read(output, 'writeln'), 'output.writeln', 'output.write(text)'],
   // @ts-expect-error
   [async request => (await request.formData()).page, 'form.page', 'form.get("page")'],
   // @ts-expect-error

@@ -1,4 +1,4 @@
-import { type Application, type Bundle, createFrameworkBundle, RequestEvent, Response } from 'sinfonietta'
+import { type Application, type Bundle, createFrameworkBundle, queryValue, RequestEvent, Response } from 'sinfonietta'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 
@@ -24,6 +24,30 @@ const suspects: readonly (readonly [register: (app: Application) => unknown, mes
   [
     route('/a/:id', async (_request: unknown, { params }: Record<string, string>) => params),
     'its controller takes the parameter "params", but its path is /a/:id',
+  ],
+  [
+    ({ routes }) =>
+      routes.get(
+        'a',
+        '/a',
+        { page: queryValue() },
+        loose(({ pgae }: Record<string, string>) => pgae),
+      ),
+    'its controller takes the value "pgae", but its sources are page; the nearest is "page"',
+  ],
+  [
+    ({ routes }) =>
+      routes.get(
+        'a',
+        '/a',
+        { page: queryValue() },
+        loose(async (page: unknown) => page),
+      ),
+    'its controller gets its values as one object: write ({ page }), not (page)',
+  ],
+  [
+    ({ dispatcher }) => dispatcher.on(RequestEvent, ({ request }) => void request.attributes.get('_route'), 100),
+    'reads "_route" at the priority 100, before the router (32) sets it: use a lower one',
   ],
   [
     ({ dispatcher }) => dispatcher.on(RequestEvent, loose(new Counter().onRequest)),

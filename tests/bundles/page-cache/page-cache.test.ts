@@ -321,3 +321,16 @@ t.test('debug output is neither stored nor sent to others', async t => {
     [],
   )
 })
+
+t.test('a cache that would store nothing is a warning', async t => {
+  const answer = () => Response.text('a')
+  const warningsOf = async (defaults: { _cache: object }) => {
+    const { records } = await start(
+      t,
+      ({ routes }) => void routes.add({ name: 'a', path: '/a', defaults, controller: answer }),
+    )
+    return records.filter(({ level }) => level === 'warning').map(({ message }) => message)
+  }
+  t.match(await warningsOf({ _cache: { maxAge: 60 } }), [/^The page cache stores nothing: .*sMaxAge/])
+  t.strictSame(await warningsOf({ _cache: minute }), [])
+})

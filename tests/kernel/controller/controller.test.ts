@@ -162,10 +162,15 @@ t.test('a file is an argument if one was chosen', async t => {
   const file = await send('name="cover"; filename="a.png"\r\ncontent-type: image/png\r\n\r\nabc')
   t.match(file, { name: 'a.png', type: 'image/png', size: 3 })
   t.equal((await send('name="cover"; filename="empty.txt"\r\n\r\n')).size, 0, 'an empty file is a file')
-  const missing = { code: 'KERNEL_FILE_MISSING', status: 422, message: 'The form has no file "cover".' }
-  await t.rejects(Promise.resolve(send('name="cover"; filename=""\r\n\r\n')), missing)
-  await t.rejects(Promise.resolve(send('name="cover"\r\n\r\ntext')), missing)
-  await t.rejects(Promise.resolve(send('name="other"; filename="a.png"\r\n\r\nabc')), missing)
+  const text = ': it has a text of this name. A form with files has enctype="multipart/form-data"'
+  for (const [part, explanation] of [
+    ['name="cover"; filename=""\r\n\r\n', ''],
+    ['name="cover"\r\n\r\ntext', text],
+    ['name="other"; filename="a.png"\r\n\r\nabc', ': it has "other"'],
+  ] as const) {
+    const missing = { code: 'KERNEL_FILE_MISSING', status: 422, message: `The form has no file "cover"${explanation}.` }
+    await t.rejects(Promise.resolve(send(part)), missing)
+  }
 })
 
 t.test('a registered controller can be put in the place of another, which must be there', async t => {

@@ -119,7 +119,10 @@ t.test('a file lies under a random name that only this user can read, and may be
 
   const kept = path.join(directory, 'target', 'new', 'kept')
   await file.saveAs(kept)
+  const refused = { code: 'ARGUMENT_INVALID', message: /is a folder: add a name/ }
+  for (const folder of [`${path.dirname(kept)}/`, path.dirname(kept)]) await t.rejects(file.saveAs(folder), refused)
   await body.dispose()
+  await t.rejects(file.saveAs(kept), { code: 'ARGUMENT_INVALID', message: /await saveAs\(\) before the response/ })
   t.equal(await readFile(kept, 'utf8'), 'content')
   t.strictSame(await readdir(directory), ['target'])
   await t.resolves(Promise.resolve(body.dispose()), 'again')

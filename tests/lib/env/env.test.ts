@@ -258,6 +258,22 @@ t.test('config', async t => {
     t.equal(parseConfig({ APP_SECRET, APP_ENV: 'prod' }).logLevel, 'warning')
   })
 
+  t.test('headers of no proxy are refused, and proxies that any client could be', async t => {
+    for (const [variables, message] of [
+      [{ TRUSTED_HEADERS: 'x-forwarded-for' }, 'TRUSTED_HEADERS has no effect without TRUSTED_PROXIES'],
+      [
+        { TRUSTED_PROXIES: '10.0.0.1,0.0.0.0/0' },
+        'TRUSTED_PROXIES "0.0.0.0/0" would let each client choose its address',
+      ],
+      [{ TRUSTED_PROXIES: '::/0' }, 'TRUSTED_PROXIES "::/0" would let each client'],
+    ] as const) {
+      t.throws(() => parseConfig({ APP_SECRET, ...variables }), {
+        code: 'CONFIG_INVALID',
+        message: new RegExp(message),
+      })
+    }
+  })
+
   t.test('all mistakes are reported at once, without the values of secrets', async t => {
     const variables = {
       APP_ENV: 'staging',

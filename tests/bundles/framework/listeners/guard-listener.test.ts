@@ -10,17 +10,19 @@ const register: Bundle['register'] = ({ guards, routes }) => {
   const roleOf = ({ headers }: Request) => headers.get('x-role')
   guards.push({
     name: 'login',
-    check: request => (roleOf(request) === null ? Response.redirect('/login', 303) : undefined),
+    check: request => (roleOf(request) === null ? Response.redirect('/login', 303) : true),
   })
   guards.push({
     name: 'admin',
-    async check(request) {
+    async check(request): Promise<true> {
       await Promise.resolve()
       if (roleOf(request) !== 'admin') throw new HttpError(403, 'Only for administrators.')
+      return true
     },
   })
   // Without a check of types.
-  guards.push({ name: 'broken', check: () => JSON.parse('true') })
+  const results = { broken: 'yes', lost: undefined, refused: false }
+  for (const [name, result] of Object.entries(results)) guards.push({ name, check: () => result as never })
   routes.get('open', '/open', answer)
   routes.group({ prefix: '/shop', guard: 'login' }, shop => {
     shop.get('mine', '/mine', answer)
@@ -30,7 +32,7 @@ const register: Bundle['register'] = ({ guards, routes }) => {
       all.add({ name: 'again', path: '/again/', guard: 'login', controller: answer })
     })
   })
-  routes.add({ name: 'broken', path: '/broken', guard: 'broken', controller: answer })
+  for (const name of Object.keys(results)) routes.add({ name, path: `/${name}`, guard: name, controller: answer })
 }
 
 t.test('the guards of a route and of its groups decide, the outer one first', async t => {
@@ -53,6 +55,8 @@ t.test('the guards of a route and of its groups decide, the outer one first', as
     ['GET', '/shop/all/again/', 'admin', 200],
     ['GET', '/shop/nothing', null, 404],
     ['GET', '/broken', 'admin', 500],
+    ['GET', '/lost', 'admin', 500],
+    ['GET', '/refused', 'admin', 500],
   ] as const
   const found = await Promise.all(
     asked.map(async ([method, target, role]) => {

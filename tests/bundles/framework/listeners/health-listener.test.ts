@@ -81,7 +81,7 @@ t.test('checks of bundles', async t => {
           throw undefined
         },
       },
-      { name: 'cache', check: () => false },
+      { name: 'cache', check: () => 0 },
     )
     t.strictSame(await ask(), [503, { status: 'failing', failed: ['database', 'disk'] }])
   })
@@ -102,6 +102,11 @@ t.test('checks of bundles', async t => {
         ],
       },
     ])
+  })
+
+  t.test('a check that returns false has failed', async t => {
+    const { ask } = createChecks({ name: 'database', check: async () => false })
+    t.strictSame(await ask(), [503, { status: 'failing', failed: ['database'] }])
   })
 
   t.test('any number of requests causes one call within a second', async t => {

@@ -37,7 +37,7 @@ export function addGuards({ dispatcher, guards }: Pick<Application, 'dispatcher'
         const user = request.attributes.get('user')
         if (user === undefined) return request.redirectTo('login')
         if (user.role !== role && user.role !== 'admin') throw new HttpError(403, `Only for the role ${role}.`)
-        return undefined
+        return true
       },
     })
   }

@@ -15,7 +15,7 @@ export const adminBundle: Bundle = {
     guards.push({
       name: 'admin',
       async check(request) {
-        return (await request.session.has('admin')) ? undefined : request.redirectTo('login')
+        return (await request.session.has('admin')) || request.redirectTo('login')
       },
     })
 

@@ -22,7 +22,7 @@ export function createMetersBundle(owners: ReadonlyMap<string, string>): Bundle 
             throw new HttpError(401, 'A valid token is needed.', { headers: { 'www-authenticate': 'Bearer' } })
           }
           attributes.set('owner', owner)
-          return undefined
+          return true
         },
       })
       routes.group({ prefix: '/api', guard: 'owner', defaults: { _format: 'json' } }, routes => {

@@ -15,14 +15,14 @@ export function addEditorRoutes({ dispatcher, guards, routes }: Application): vo
       name: 'editor',
       check(request) {
         if (roleOf(request) === 'reader') throw new HttpError(403, 'This is for editors.')
-        return undefined
+        return true
       },
     },
     {
       name: 'owner',
       check(request) {
         if (roleOf(request) !== 'owner') throw new HttpError(403, 'This is for the owner.')
-        return undefined
+        return true
       },
     },
   )

@@ -34,13 +34,13 @@ t.test('the guard that has answered or refused a request is named, and so are th
       const roleOf = ({ headers }: Request) => headers.get('x-role') ?? ''
       guards.push({
         name: 'login',
-        check: request => (roleOf(request) === '' ? request.redirectTo('login') : undefined),
+        check: request => (roleOf(request) === '' ? request.redirectTo('login') : true),
       })
       guards.push({
         name: 'admin',
         check(request) {
           if (roleOf(request) !== 'admin') throw new HttpError(403, 'Not yours.')
-          return undefined
+          return true
         },
       })
       routes.get('login', '/login', () => Response.text('log in'))
