@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseJsonObject } from '../../bundles/profiler/profile/json.ts'
+import { readProgram } from '../../bundles/profiler/settings.ts'
 import { type ReportProblem, warnBy } from '../../bundles/profiler/store/base-profile-storage.ts'
 import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
 import { directoryMode, fileMode, isOwn, readFileNow } from '../../bundles/profiler/store/file-system.ts'
 import type { ProgramStore } from '../../bundles/profiler/store/united-storage.ts'
 import type { Application } from '../../kernel/bundle.ts'
 import { isForOwnUser } from '../../kernel/debug/debug-gate.ts'
+import { nameProgram } from '../../lib/find-package.ts'
 import { findUserFolder } from './user-folder.ts'
 
 /** Where a program is, and where the profiler keeps its files. */
@@ -30,23 +32,40 @@ function findList(): string {
 }
 
 /**
- * Adds a program to the list. It stays there when it ends, as long as its profiles are stored.
+ * Adds a program to the list. It stays there when it ends, as long as its profiles are stored. `name` is that of its
+ * profiles.
  *
  * @throws CommandUsageError if another user can write to the list, and the errors of node:fs
  */
-export function addProgram(program: Program): void {
+export function addProgram(program: Program, name: string): void {
   const list = findList()
   for (const folder of [list, path.join(program.files, 'profiler')]) {
     mkdirSync(folder, { recursive: true, mode: directoryMode })
   }
-  writeFileSync(path.join(list, nameFile(program.files)), JSON.stringify(program), { mode: fileMode })
+  const names = [...readNames(program).filter(other => other !== name), name].slice(-nameLimit)
+  writeFileSync(path.join(program.files, namesFile), JSON.stringify({ names }), { mode: fileMode })
+  // A new file of the list is noticed, and so the name is.
+  const file = path.join(list, nameFile(program.files))
+  writeFileSync(`${file}.${process.pid}`, JSON.stringify(program), { mode: fileMode })
+  renameSync(`${file}.${process.pid}`, file)
+}
+
+/** The file with the names that a program has had, the last one at the end: its profiles have them. */
+const namesFile = 'program-names.json'
+const nameLimit = 8
+
+/** By default the name of its package. */
+function readNames({ directory, files }: Program): readonly string[] {
+  const { names } = parseJsonObject(readFileNow(path.join(files, namesFile)) ?? '') ?? {}
+  const known = Array.isArray(names) ? names.filter(name => typeof name === 'string') : []
+  return known.length > 0 ? known : [nameProgram(directory)]
 }
 
 /** Adds an application of ours to the list, and shows the profiles of the others on its pages. */
-export function listApplication({ config, directory, logger, signals }: Application): void {
+export function listApplication({ config, directory, logger, redactor, settings, signals }: Application): void {
   const program = { directory, files: path.join(directory, 'var') }
   try {
-    addProgram(program)
+    addProgram(program, redactor.text(readProgram(settings, directory)))
     // Clients of others see only what this application has recorded.
     if (isForOwnUser(config)) signals.emit('program.listed', { listOthers: watchPrograms(program, warnBy(logger)) })
   } catch {
@@ -66,7 +85,7 @@ export function watchPrograms(own: Program, onProblem: ReportProblem): () => rea
   const open = (program: Program): ProgramStore => {
     const store = stores.get(program.files) ?? openProgram(program, onProblem)
     stores.set(program.files, store)
-    return store
+    return { ...store, names: readNames(program) }
   }
   let changed: number | undefined
   let found: readonly ProgramStore[] = []
@@ -75,7 +94,7 @@ export function watchPrograms(own: Program, onProblem: ReportProblem): () => rea
     // A page asks for the program of each row: without a new file, the list is the same.
     if (changed !== mtimeMs)
       found = listFiles(list)
-        .flatMap(file => readProgram(file, own) ?? [])
+        .flatMap(file => readListed(file, own) ?? [])
         .map(open)
     changed = mtimeMs
     return found
@@ -83,10 +102,12 @@ export function watchPrograms(own: Program, onProblem: ReportProblem): () => rea
 }
 
 /** Opens the store of a program. */
-export function openProgram({ directory, files }: Program, onProblem: ReportProblem): ProgramStore {
+export function openProgram(program: Program, onProblem: ReportProblem): ProgramStore {
+  const { directory, files } = program
+  const names = readNames(program)
   const storage = new FileProfileStorage({ directory: path.join(files, 'profiler'), onProblem })
   const armFile = path.join(files, 'cpu-profile.json')
-  return { id: nameFile(files).slice(0, 6), directory, storage, armFile, replaySecret: readSecret(files) }
+  return { id: nameFile(files).slice(0, 6), directory, names, storage, armFile, replaySecret: readSecret(files) }
 }
 
 /** Reads the secret of a program that marks its replays; `undefined` of one of ours. */
@@ -94,7 +115,7 @@ export function readSecret(files: string): string | undefined {
   return readFileNow(path.join(files, 'replay-secret')) || undefined
 }
 
-function readProgram(file: string, own: Program): Program | undefined {
+function readListed(file: string, own: Program): Program | undefined {
   const { directory, files } = parseJsonObject(readFileNow(file) ?? '') ?? {}
   if (!isFolder(directory) || !isFolder(files) || files === own.files) return undefined
   if (path.basename(file) === nameFile(files) && isStored(files)) return { directory, files }

@@ -38,7 +38,8 @@ export function createViewerOptions({ isListed, others, recorder, variables, ...
   // Clients of others see only what this program has recorded.
   const watches = opened === undefined && isListed && isForOwnUser(config)
   const listOthers = watches ? watchPrograms(services, onProblem) : () => opened ?? []
-  const storage = new UnitedStorage(recorder.storage, listOthers)
+  const names = [recorder.profiler.origin.program]
+  const storage = new UnitedStorage(recorder.storage, listOthers, { directory: services.directory, names })
   const bundles = [createFrameworkBundle(), createViewerBundle(recorder, storage)]
   return { ...services, settings, config, bundles }
 }

@@ -157,7 +157,8 @@ export async function prepareProfiler(directory: string, env: NodeJS.ProcessEnv,
     findEdits: () => findEdits(directory, path.join(files, 'edits.json'), processStart()),
   })
   const isAlone = env.PROFILER_ALONE === '1' || storage.isShared === true
-  const isListed = !isAlone && (shown !== undefined || listProgram({ directory, files }))
+  const isListed =
+    !isAlone && (shown !== undefined || listProgram({ directory, files }, recorder.profiler.origin.program))
   const services: ViewerServices = { recorder, variables, directory, files, isListed, logger, redactor }
   const hasToolbar = PROFILER_TOOLBAR === '1'
   return { services, storage, parent, port, hasToolbar, sharesPort: hasToolbar || PROFILER_SAME_PORT === '1' }
@@ -170,9 +171,9 @@ async function openRedis(url: string, logger: Logger): Promise<ProfileStorage> {
 }
 
 /** Adds this program to the list of those that are shown together; `false` if other users can write there. */
-function listProgram(program: Program): boolean {
+function listProgram(program: Program, name: string): boolean {
   try {
-    addProgram(program)
+    addProgram(program, name)
     return true
   } catch {
     // The program is shown alone.

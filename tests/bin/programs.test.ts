@@ -70,6 +70,37 @@ t.test('programs of a workspace are one list, and each keeps its own statistics 
   await shop.stop()
 })
 
+t.test('two checkouts of a program are told apart by their folders, and each keeps its own statistics', async t => {
+  const { root, start } = createWorkspace(t)
+  mkdirSync(path.join(root, 'fix/shop'), { recursive: true })
+  writeFileSync(path.join(root, 'fix/shop/package.json'), JSON.stringify({ name: 'shop' }))
+  const [shop, stock] = [await start('shop'), await start('stock')]
+  await (await fetch(`${shop.url}/health`)).text()
+  await until(async () => (await namesOf(shop.viewer)).includes('shop /health'))
+  const fix = await start('../fix/shop')
+  for (const { url } of [shop, stock, fix]) await (await fetch(`${url}/error`)).text()
+  await until(async () => (await namesOf(shop.viewer)).length === 4)
+  const all = ['shop (fix/shop) /error', 'stock /error', 'shop (apps/shop) /error', 'shop (apps/shop) /health']
+  t.strictSame([await namesOf(shop.viewer), await namesOf(fix.viewer), await namesOf(stock.viewer)], [all, all, all])
+
+  const query = new URLSearchParams({ program: 'shop (fix/shop)' })
+  const { records } = (await (await fetch(`${stock.viewer}/_profiler/search.json?${query}`)).json()) as {
+    records: { summary: { program: string } }[]
+  }
+  t.strictSame(
+    records.map(({ summary }) => summary.program),
+    ['shop (fix/shop)'],
+  )
+  const page = await (await fetch(`${shop.viewer}/_profiler/empty/search/results?limit=10`)).text()
+  t.match(page, /<option value="shop \(fix\/shop\)"/)
+  t.match(page, 'those of shop (apps/shop)', 'what is deleted')
+  t.match(await (await fetch(`${shop.viewer}/_profiler/cpu`)).text(), />shop \(fix\/shop\)</)
+  const { summary } = await findProfile(fix.viewer, `${fix.url}/error`)
+  const panel = await (await fetch(`${shop.viewer}/_profiler/${summary.token}?panel=console`)).text()
+  t.match(panel, `${path.join(root, 'fix/shop')}`, 'its places are in its folder')
+  await Promise.all([shop, stock, fix].map(({ stop }) => stop()))
+})
+
 t.test('the CPU profile of a request is ordered from the program that answers it', async t => {
   const { start } = createWorkspace(t)
   const [shop, stock] = [await start('shop'), await start('stock')]

@@ -309,6 +309,8 @@ export interface Occurrences {
   readonly last: number | undefined
   /** The number of routes with the error, that of the request itself included. */
   readonly routes: number
+  /** The program with the error, if others have it, too. */
+  readonly program: string | undefined
   /** The latest requests with this error, the latest first. */
   readonly latest: readonly ProfileSummary[]
 }
@@ -323,11 +325,8 @@ export function findOccurrences(
 ): Occurrences | undefined {
   const { fingerprint, parent, route, token } = summary
   if (fingerprint === null) return undefined
-  const all = take(
-    summaries,
-    occurrenceLimit + 1,
-    other => other.fingerprint === fingerprint && isOfProgram(other, summary),
-  )
+  const same = summaries.filter(other => other.fingerprint === fingerprint)
+  const all = take(same, occurrenceLimit + 1, other => isOfProgram(other, summary))
   const found = all.slice(0, occurrenceLimit)
   // An error of a sub-request is usually an error of its main request, too, and is then counted once.
   const tokens = new Set(found.map(each => each.token))
@@ -340,6 +339,7 @@ export function findOccurrences(
     hasMore: all.length > found.length,
     first: others.length === 0 ? undefined : Math.min(...times),
     last: others.length === 0 ? undefined : Math.max(...times),
+    program: same.every(other => isOfProgram(other, summary)) ? undefined : (summary.program ?? undefined),
     routes: new Set([route, ...others.map(other => other.route)]).size,
     latest: others.slice(0, shownLimit),
   }

@@ -224,7 +224,7 @@ export function gatherRoutes(
   return { startedAt, requests, durations, routes: sortRoutes(routes, sort) }
 }
 
-/** The start of a process, in milliseconds since 1970. */
+/** The current process: its program, and its start, in milliseconds since 1970. */
 interface Restart {
   readonly program: string | null
   readonly startedAt: number

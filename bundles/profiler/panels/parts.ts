@@ -129,12 +129,12 @@ export interface OccurrencesView {
 /** Creates the view of the other requests with an error; `false` for an error without a fingerprint. */
 export function viewOccurrences(found: Occurrences | undefined): OccurrencesView | false {
   if (found === undefined) return false
-  const { count, fingerprint, first, hasMore, last, latest, routes } = found
+  const { count, fingerprint, first, hasMore, last, latest, program, routes } = found
   const others = formatCount(count, 'other request')
   return {
     fingerprint,
     count: count === 0 ? '' : hasMore ? `more than ${others}` : others,
-    link: listLink({ error: fingerprint, limit: '50' }),
+    link: listLink({ error: fingerprint, ...(program !== undefined && { program }), limit: '50' }),
     first: first !== undefined && formatTime(first),
     last: last !== undefined && formatTime(last),
     routes: routes < 2 ? '' : formatCount(routes, 'route'),

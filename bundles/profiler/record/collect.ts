@@ -125,6 +125,9 @@ function describeFailure(error: unknown): string {
 /** Where profiles are recorded. */
 export type ProfileOrigin = Pick<ProfileSummary, 'machine' | 'program'>
 
+/** Where this process records profiles. */
+export type OwnOrigin = ProfileOrigin & { readonly program: string }
+
 const noOrigin: ProfileOrigin = { machine: null, program: null }
 
 /** Makes the masked summary of a trace, without the fields that collectors count. */

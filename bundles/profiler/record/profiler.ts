@@ -12,7 +12,7 @@ import type { Outcome, Profile } from '../profile/profile.ts'
 import type { UnitType } from '../profile/units.ts'
 import type { WaitingProfile } from '../store/base-profile-storage.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { type ProfileOrigin, serializeProfile } from './collect.ts'
+import { type OwnOrigin, serializeProfile } from './collect.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import {
   attachedTrace,
@@ -109,7 +109,7 @@ export class Profiler {
   }
 
   /** Where profiles are recorded. */
-  get origin(): ProfileOrigin {
+  get origin(): OwnOrigin {
     return this.#services.origin
   }
 
@@ -331,7 +331,7 @@ interface ProfileMakerServices {
   /** Runs what serializes the profile of a trace. Meanwhile the secrets in its path are masked. */
   readonly serialize: <result>(trace: Trace, run: () => result) => result
   /** The program and the machine of the process. */
-  readonly origin: ProfileOrigin
+  readonly origin: OwnOrigin
   readonly redactor: Redactor
   readonly logger: Logger
   readonly signals: Signals

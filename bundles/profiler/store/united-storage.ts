@@ -1,24 +1,33 @@
+import path from 'node:path'
 import { guard } from '../../../lib/guard.ts'
 import { readTime, startInterval, stopTimer } from '../../../lib/own-globals.ts'
 import { toProfile } from '../profile/parse-profile.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import { selectSorted } from './base-profile-storage.ts'
-import type {
-  ProfileChange,
-  ProfileQuery,
-  ProfileSearchResult,
-  ProfileStorage,
-  SerializedProfile,
-  StorageUsage,
-  StoredProfile,
+import { matchFilter, selectSorted } from './base-profile-storage.ts'
+import {
+  type ProfileChange,
+  type ProfileFilter,
+  type ProfileQuery,
+  type ProfileSearchResult,
+  type ProfileStorage,
+  readLimit,
+  type SerializedProfile,
+  type StorageUsage,
+  type StoredProfile,
 } from './profile-storage.ts'
 
-/** A program of this user, and its profiles. */
-export interface ProgramStore {
-  /** Six hexadecimal digits: the same in each process. */
-  readonly id: string
+/** What tells programs apart: those of one directory are one program. */
+interface NamedProgram {
   /** Relative names of files in its profiles start there. */
   readonly directory: string
+  /** The names that its profiles have. */
+  readonly names: readonly string[]
+}
+
+/** A program of this user, and its profiles. */
+export interface ProgramStore extends NamedProgram {
+  /** Six hexadecimal digits: the same in each process. */
+  readonly id: string
   readonly storage: ProfileStorage
   /** The file by which its processes learn which request to sample. */
   readonly armFile: string
@@ -38,6 +47,8 @@ export interface OtherPrograms {
   /** The program that has a known profile; `undefined` if it is this one. */
   ownerOf(token: string): ProgramStore | undefined
   list(): readonly ProgramStore[]
+  /** The name of a program, by default of this one, as its profiles have it here. */
+  nameOf(program?: ProgramStore): string
 }
 
 /** Milliseconds between two looks for other programs while there are listeners. */
@@ -53,13 +64,22 @@ const newLimit = 100
  * Two storages may have a token of six digits. Only the first one shows it as it is: the others
  * show the id of the program before it, so that each link leads to one profile. A profile that two
  * storages have is shown once: folders of programs are copied.
+ *
+ * Programs of two directories may have one name. Whatever is counted, compared or filtered goes by the
+ * name in a summary, so here the profiles of both get the name with the folder: `shop (checkout-2/shop)`.
  */
 export class UnitedStorage implements ProfileStorage, OtherPrograms {
   readonly #own: ProfileStorage
+  readonly #program: NamedProgram
   readonly list: () => readonly ProgramStore[]
 
-  constructor(own: ProfileStorage, listOthers: () => readonly ProgramStore[] = () => []) {
+  constructor(
+    own: ProfileStorage,
+    listOthers: () => readonly ProgramStore[] = () => [],
+    program: NamedProgram = { directory: '', names: [] },
+  ) {
     this.#own = own
+    this.#program = program
     this.list = listOthers
   }
 
@@ -75,6 +95,10 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
     if (this.#own.has(token)) return undefined
     const programs = this.list()
     return programs.find(({ storage }) => storage.has(token)) ?? findNamed(programs, token)
+  }
+
+  nameOf(program: NamedProgram = this.#program): string {
+    return this.#tellApart(program)(program.names.at(-1) ?? path.basename(program.directory))
   }
 
   append(profile: SerializedProfile, facts: string): void {
@@ -93,7 +117,7 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
 
   async pinned(): Promise<ReadonlySet<string>> {
     const pinned = await Promise.all(this.#all.map(storage => storage.pinned()))
-    return new Set(pinned.flatMap((tokens, index) => [...tokens].map(this.#namer(index))))
+    return new Set(pinned.flatMap((tokens, index) => [...tokens].map(this.#namer(index).token)))
   }
 
   has(token: string): boolean {
@@ -110,15 +134,22 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
   async search(query: ProfileQuery): Promise<ProfileSearchResult> {
     const all = this.#all
     if (all.length === 1) return this.#own.search(query)
-    const { limit, offset = 0, sort } = query
+    const { filters = [], limit, offset = 0, sort } = query
     const end = offset + limit
-    const results = await Promise.all(all.map(storage => storage.search({ ...query, offset: 0, limit: end })))
+    // A storage does not know which other programs have its names.
+    const isNamed = ({ field }: ProfileFilter) => field === 'program'
+    const tests = filters.filter(isNamed).map(matchFilter)
+    const wanted =
+      tests.length === 0
+        ? { ...query, offset: 0, limit: end }
+        : { filters: filters.filter(filter => !isNamed(filter)), limit: readLimit }
+    const results = await Promise.all(all.map(storage => storage.search(wanted)))
     const merged = mergeByTime(
       results.map(({ summaries }) => summaries),
       index => this.#namer(index),
-    )
+    ).filter(summary => tests.every(test => test(summary)))
     const sorted = sort === undefined ? merged : selectSorted(merged, summary => summary, end, sort)
-    const unstored = results.flatMap(({ unstored = [] }, index) => [...unstored].map(this.#namer(index)))
+    const unstored = results.flatMap(({ unstored = [] }, index) => [...unstored].map(this.#namer(index).token))
     return {
       summaries: sorted.slice(offset, end),
       total: results.reduce((sum, { summaries, total }) => sum + total - summaries.length, merged.length),
@@ -188,16 +219,40 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
     return { index: this.#all.indexOf(storage), own: storage.has(token) ? token : token.slice(-shortLength), storage }
   }
 
-  /** Creates the function that names the tokens of a storage, by its index. */
-  #namer(index: number): NameToken {
+  /** Creates the functions that name what a storage has, by its index. */
+  #namer(index: number): Namer {
     const before = this.#all.slice(0, index)
-    const id = this.list()[index - 1]?.id ?? ''
-    return token =>
-      token.length === shortLength && before.some(storage => storage.has(token)) ? `${id}${token}` : token
+    const owner = this.list()[index - 1]
+    return {
+      token: token =>
+        token.length === shortLength && before.some(storage => storage.has(token)) ? `${owner?.id}${token}` : token,
+      program: this.#tellApart(owner ?? this.#program),
+    }
+  }
+
+  /** Creates the function that tells the names of a program apart from those of other directories. */
+  #tellApart({ directory }: NamedProgram): (name: string) => string {
+    const others = [this.#program, ...this.list()].filter(other => other.directory !== directory)
+    const taken = new Set(others.flatMap(({ names }) => names))
+    if (taken.size === 0) return String
+    const folder = shortenFolder(directory, others)
+    return name => (taken.has(name) ? `${name} (${folder})` : name)
   }
 }
 
-type NameToken = (token: string) => string
+interface Namer {
+  readonly token: (token: string) => string
+  readonly program: (name: string) => string
+}
+
+/** The end of the name of a directory that no other one has. */
+function shortenFolder(directory: string, others: readonly NamedProgram[]): string {
+  const endOf = (name: string, count: number) => name.split(path.sep).slice(-count).join(path.sep)
+  let count = 1
+  const isLike = (other: NamedProgram) => endOf(other.directory, count) === endOf(directory, count)
+  while (others.some(isLike)) count++
+  return endOf(directory, count)
+}
 
 /** Digits of a token in the storage of one program. */
 const shortLength = 6
@@ -207,21 +262,23 @@ function findNamed(programs: readonly ProgramStore[], token: string): ProgramSto
   return programs.find(({ id, storage }) => token.startsWith(id) && storage.has(token.slice(id.length)))
 }
 
-function rename(stored: StoredProfile | undefined, name: NameToken): StoredProfile | undefined {
+function rename(stored: StoredProfile | undefined, name: Namer): StoredProfile | undefined {
   if (stored === undefined) return undefined
   const { profile } = stored
   const summary = renameSummary(profile.summary, name)
-  const children = profile.children.map(name)
+  const children = profile.children.map(name.token)
   if (summary === profile.summary && children.every((token, index) => token === profile.children[index])) return stored
   return { ...stored, profile: toProfile({ ...profile, summary, children }, profile.processData) }
 }
 
 /** Most summaries stay as they are. */
-function renameSummary(summary: ProfileSummary, name: NameToken): ProfileSummary {
-  const [token, parent] = [name(summary.token), summary.parent && name(summary.parent)]
-  const cause = summary.cause === undefined ? undefined : name(summary.cause)
-  if (token === summary.token && parent === summary.parent && cause === summary.cause) return summary
-  return { ...summary, token, parent, ...(cause !== undefined && { cause }) }
+function renameSummary(summary: ProfileSummary, name: Namer): ProfileSummary {
+  const [token, parent] = [name.token(summary.token), summary.parent && name.token(summary.parent)]
+  const cause = summary.cause === undefined ? undefined : name.token(summary.cause)
+  const program = summary.program && name.program(summary.program)
+  const isSame = token === summary.token && parent === summary.parent && cause === summary.cause
+  if (isSame && program === summary.program) return summary
+  return { ...summary, token, parent, program, ...(cause !== undefined && { cause }) }
 }
 
 interface Listed {
@@ -237,7 +294,7 @@ interface Listed {
  */
 function mergeByTime(
   lists: readonly (readonly ProfileSummary[])[],
-  namerOf: (index: number) => NameToken,
+  namerOf: (index: number) => Namer,
 ): ProfileSummary[] {
   const all: Listed[] = []
   for (const [index, list] of lists.entries()) {
@@ -260,7 +317,8 @@ function mergeByTime(
     const known = first.get(summary.token)
     const isCopy =
       known?.index !== index && (known?.summary.time === summary.time || summary.token.length > shortLength)
-    if (!isCopy) merged.push(renameSummary(summary, namers[index] ?? String))
+    const namer = namers[index]
+    if (!isCopy && namer !== undefined) merged.push(renameSummary(summary, namer))
   }
   return merged
 }

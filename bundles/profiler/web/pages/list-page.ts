@@ -106,9 +106,9 @@ export async function renderList(
  * Whose profiles are deleted, where the list shows those of other programs, too: only its own, but
  * all of a store of several programs.
  */
-function describePurged({ profiler, programs, storage }: ProgramServices): string {
+function describePurged({ programs, storage }: ProgramServices): string {
   if (storage.isShared === true) return 'those of all programs and machines'
-  return programs.list().length > 0 ? `those of ${profiler.origin.program ?? 'this program'}` : 'all'
+  return programs.list().length > 0 ? `those of ${programs.nameOf()}` : 'all'
 }
 
 /** The context of a search for a client. */

@@ -275,12 +275,10 @@ async function takeBrowserErrors(
 
 /** Finds the other programs, which sample their own requests, by the file of their orders. */
 function listSampling({ programs }: ProfilerApplication) {
-  return Promise.all(
-    programs.list().map(async ({ armFile, id, storage }) => {
-      const { summaries } = await storage.search({ limit: 1 })
-      return { id, name: summaries[0]?.program ?? id, file: new ArmFile(armFile) }
-    }),
-  )
+  return programs.list().map(program => {
+    const { armFile, id } = program
+    return { id, name: programs.nameOf(program), file: new ArmFile(armFile) }
+  })
 }
 
 /**
@@ -293,13 +291,13 @@ async function renderCpu(
   asked?: WantedTarget & { readonly program?: string | undefined },
   problem = '',
 ): Promise<Response> {
-  const others = await listSampling(app)
+  const others = listSampling(app)
   const orders = others.flatMap(({ file, name }) => {
     const arming = file.read()
     return arming !== undefined && arming.until > readTime() ? { ...arming, name } : []
   })
   const { last } = app.cpu
-  const { program: ownName } = app.profiler.origin
+  const ownName = app.programs.nameOf()
   const armed = app.cpu.armed === undefined ? orders[0] : { ...app.cpu.armed, name: ownName }
   const ofProgram = others.length === 0 ? '' : ` in ${armed?.name}`
   // By the convention of Symfony, the names of internal routes begin with a low line.
@@ -329,7 +327,7 @@ async function renderCpu(
     methods: knownMethods.map(name => toOption(name, name, asked?.method ?? 'GET')),
     programs:
       others.length > 0 &&
-      [{ id: '', name: ownName }, ...others].map(({ id, name }) => toOption(id, name ?? '', asked?.program)),
+      [{ id: '', name: ownName }, ...others].map(({ id, name }) => toOption(id, name, asked?.program)),
     asked: asked?.path ?? '',
   }
   return renderPage('profiler/cpu', model, request, app, problem === '' ? 200 : 422)
@@ -346,7 +344,7 @@ async function armCpu(request: Request, app: ProfilerApplication): Promise<Respo
   const program = read('program')
   const target = readTarget(wanted, app.routes)
   if (typeof target === 'string') return renderCpu(request, app, { ...wanted, program }, target)
-  const owner = (await listSampling(app)).find(({ id }) => id === program)
+  const owner = listSampling(app).find(({ id }) => id === program)
   if (owner === undefined) app.cpu.arm(target)
   else owner.file.write(createArming(target, readTime()))
   return redirect(cpuLink, 303)

@@ -1,7 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { processStart } from '../../../../lib/process-start.ts'
-import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
+import { RouteCollection } from '../../../../lib/routing/route-collection.ts'
 import { percentile, sortDurations } from '../../insight/durations.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import {
@@ -44,12 +44,12 @@ export async function renderRoutes(
   form: PageForm,
   request: Request,
   facts: RowFacts,
-  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'routes' | 'storage' | 'view'>,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'programs' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
   const parsed = parseRoutesRequest(request.query)
   const { found, mains, newest, notes } = await searchMains(app.storage, parsed.listed, createContext(request, facts))
   const wanted = { ...parsed, notes: [...new Set([...parsed.notes, ...notes])] }
-  const report = gatherRoutes(found, wanted, { program: app.profiler.origin.program, startedAt })
+  const report = gatherRoutes(found, wanted, { program: app.programs.nameOf(), startedAt })
   if (form !== 'html') {
     const { routesToJson, routesToMarkdown } = await import('../../export/lists.ts')
     const routes = routesToJson(report, wanted)
@@ -57,7 +57,7 @@ export async function renderRoutes(
   }
   const alternates = alternatesOf(form => routesDataLink(form, wanted.parameters))
   const model = {
-    ...toRoutesView(report, wanted, app.routes, app.editor, mains),
+    ...toRoutesView(report, wanted, createDeclared(app), mains),
     newest: toPosition(newest),
     alternates,
   }
@@ -68,8 +68,7 @@ export async function renderRoutes(
 export function toRoutesView(
   { durations, requests, routes, startedAt }: RoutesReport,
   wanted: RoutesRequest,
-  known: RouteCollection,
-  editor: EditorLinks,
+  declared: (program: string | null) => Declared,
   mains: readonly ProfileSummary[] = [],
 ) {
   const { listed, notes, parameters } = wanted
@@ -78,7 +77,7 @@ export function toRoutesView(
   const hasP99 = routes.some(({ count }) => count >= leastForP99)
   const hasPrograms = new Set(routes.map(({ program }) => program)).size > 1
   const rows = routes.map(report => ({
-    ...viewRoute(report, whole, known, editor),
+    ...viewRoute(report, whole, declared(report.program)),
     program: hasPrograms && (report.program ?? ''),
   }))
   const { methods, origins, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)), mains)
@@ -105,6 +104,18 @@ export function toRoutesView(
     },
     allLink: routesLink(),
   }
+}
+
+/** The routes of a program, and the links to their places. */
+type Declared = readonly [routes: RouteCollection, editor: EditorLinks]
+
+/** Another program may have a route with the name of one of this application: it is declared elsewhere. */
+function createDeclared({ editor, programs, routes }: Pick<ProfilerApplication, 'editor' | 'programs' | 'routes'>) {
+  const own = programs.list().length === 0 ? null : programs.nameOf()
+  return (program: string | null): Declared =>
+    own === null || program === null || program === own
+      ? [routes, editor]
+      : [new RouteCollection(), editor.in(undefined)]
 }
 
 /** The columns in their order, which is that of the template. */
@@ -136,7 +147,7 @@ function createColumns(
   })
 }
 
-function viewRoute(report: RouteReport, whole: number, known: RouteCollection, editor: EditorLinks) {
+function viewRoute(report: RouteReport, whole: number, [known, editor]: Declared) {
   const { count, distribution, failed, operation, p50, p95, p99, route, total, worst } = report
   const { methods, pattern } = route === null ? { methods: '', pattern: '' } : nameRoute(known, route)
   const { mostQueries, queries, ...texts } = describeStatistics(report)
@@ -212,25 +223,26 @@ const textLimit = 120
  */
 export async function renderRoute(
   request: Request,
-  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'inspector' | 'routes' | 'storage' | 'view'>,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'inspector' | 'programs' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
   const name = request.query.get('name') ?? ''
   const operation = request.query.get('operation')
   const program = request.query.get('program')
   const details = await gatherRoute(app.storage, await app.inspector(), { route: name, operation, program })
-  const isUnknown = details === undefined && app.routes.find(name) === undefined
+  const [routes, editor] = createDeclared(app)(program)
+  const isUnknown = details === undefined && routes.find(name) === undefined
   const model = {
     title: nameOfWork({ operation, route: name }),
     name,
     operation,
     program: program ?? '',
     newest: toPosition(details?.newest ?? ''),
-    heading: nameRoute(app.routes, name),
-    place: app.editor.viewRoute(name),
+    heading: nameRoute(routes, name),
+    place: editor.viewRoute(name),
     listLink: listLink({ route: name, ...(operation !== null && { operation }), ...(program !== null && { program }) }),
     // A stream loads the page once more when it opens, which would be a second 404.
     liveLink: isUnknown ? '' : liveLink({ route: name }),
-    details: details === undefined ? false : viewDetails(details),
+    details: details === undefined ? false : viewDetails(details, program),
   }
   return renderPage('profiler/route', model, request, app, isUnknown ? 404 : 200)
 }
@@ -243,7 +255,7 @@ function nameRoute(routes: RouteCollection, name: string) {
     : { methods: route.methods.join(', ') || 'any', pattern: route.path.source }
 }
 
-function viewDetails(details: RouteDetails) {
+function viewDetails(details: RouteDetails, program: string | null) {
   const { errors, findings, machines, queries, read, restarts, statistics, stored, summaries } = details
   const { clientErrors, count, p50, p95, p99 } = statistics
   const { queries: queried, ...texts } = describeStatistics(statistics)
@@ -279,7 +291,10 @@ function viewDetails(details: RouteDetails) {
       name,
       count: formatNumber(count),
       latest: toSummaryView(latest).time,
-      link: fingerprint === '' ? profileLink(latest.token) : listLink({ error: fingerprint }),
+      link:
+        fingerprint === ''
+          ? profileLink(latest.token)
+          : listLink({ error: fingerprint, ...(program !== null && { program }) }),
     })),
     machines: machines.map(({ machine, statistics }) => ({
       ...describeStatistics(statistics),

@@ -1,6 +1,12 @@
 import { t } from 'tap'
+import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
+import { findOccurrences, findPredecessors, findRelatives, showProfile } from '#bundles/profiler/insight/relatives.ts'
+import { gatherRoute, gatherRoutes, parseRoutesRequest } from '#bundles/profiler/insight/routes.ts'
+import { searchMains } from '#bundles/profiler/insight/search-list.ts'
+import { viewOccurrences } from '#bundles/profiler/panels/parts.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { UnitedStorage } from '#bundles/profiler/store/united-storage.ts'
+import { createSearchForm } from '#bundles/profiler/web/pages/list-page.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 
 /** Two programs with their profiles; the second one may begin later. */
@@ -8,8 +14,10 @@ function unite(own: readonly RecordInit[], other: readonly RecordInit[]) {
   const [first, second] = [new MemoryProfileStorage(), new MemoryProfileStorage()]
   for (const init of own) first.append(createRecord(init), '{}')
   for (const init of other) second.append(createRecord(init), '{}')
-  const program = { id: 'aaaaaa', directory: '/apps/stock', storage: second, armFile: '/none', replaySecret: 'secret' }
-  return { first, second, program, united: new UnitedStorage(first, () => [program]) }
+  const named = { directory: '/two/shop', names: ['worker', 'shop'] }
+  const program = { ...named, id: 'aaaaaa', storage: second, armFile: '/none', replaySecret: 'secret' }
+  const united = new UnitedStorage(first, () => [program], { directory: '/one/shop', names: ['shop'] })
+  return { first, second, program, united }
 }
 
 const tokensOf = async (storage: UnitedStorage, query = {}) =>
@@ -97,4 +105,68 @@ t.test('a token that two programs have leads to both: the second one has the id 
   second.append(createRecord({ token: '000001', time: 2, status: 500 }), '{}')
   stop()
   t.strictSame(seen, ['aaaaaa000001'])
+})
+
+t.test('two programs with one name are told apart wherever profiles are counted, compared or filtered', async t => {
+  const errors = { fingerprint: 'feedbeef', status: 500, exception: 'Error' }
+  const make = (digit: string): RecordInit[] =>
+    Array.from({ length: 8 }, (_, index) => ({
+      token: `${digit}0000${index}`,
+      program: 'shop',
+      time: index * 2 + Number(digit),
+      duration: digit === '1' ? 10 : 1000,
+      ...(index === 3 && errors),
+    }))
+  const { program, second, united } = unite(make('1'), [...make('2'), { token: '300000', program: 'worker', time: 0 }])
+  const [own, other] = ['shop (one/shop)', 'shop (two/shop)']
+  const { summaries } = await united.search({ limit: 100 })
+  const stored = await united.find('200007')
+  if (stored === undefined) throw new Error('The profile is not found.')
+  const { profile } = stored
+  const inspector = new Inspector([])
+  const shown = await showProfile(stored, united, inspector)
+  const tokensWith = (found: readonly { readonly token: string }[]) => [...new Set(found.map(({ token }) => token[0]))]
+
+  t.strictSame([united.nameOf(), united.nameOf(program), profile.summary.program], [own, other, other])
+  t.strictSame([...new Set(summaries.map(each => each.program))].sort(), [own, other, 'worker'], 'names that are alone')
+  const { earlier, older, newerCount } = findRelatives(summaries, profile)
+  t.strictSame([tokensWith(earlier), older?.token, newerCount], [['2'], '200006', 0], 'usual time, neighbours')
+  t.strictSame(tokensWith(shown.earlier), ['2'], 'what is compared since an edit')
+  t.strictSame(tokensWith(findPredecessors(summaries, profile.summary).candidates), ['2'], 'Compare')
+  const failed = summaries.find(({ token }) => token === '200003')
+  const occurrences = failed && findOccurrences(summaries, failed)
+  t.match(occurrences, { count: 0, program: other })
+  t.match(viewOccurrences(occurrences), { link: /program=shop\+%28two%2Fshop%29/ })
+  const wanted = parseRoutesRequest(new URLSearchParams())
+  const { found, mains } = await searchMains(united, wanted.listed)
+  const report = gatherRoutes(found, wanted, { program: united.nameOf(), startedAt: 10 })
+  const statistics = report.routes.map(({ count, p50, program }) => [program, count, p50])
+  t.strictSame(
+    statistics.sort(),
+    [
+      [own, 8, 10],
+      [other, 8, 1000],
+      ['worker', 1, 5],
+    ],
+    'statistics',
+  )
+  const compared = report.routes.filter(({ counts }) => counts.since > 0).map(({ program }) => program)
+  t.strictSame(compared, [own], 'only the program that has restarted is compared with the time before')
+  const details = await gatherRoute(united, inspector, { route: 'somewhere', program: other })
+  t.strictSame([details?.statistics.count, tokensWith(details?.summaries ?? [])], [8, ['2']], 'the page of a route')
+  const filter = { field: 'program', test: 'among', value: new Set([own]) } as const
+  const filtered = await united.search({ filters: [filter], limit: 2 })
+  t.strictSame([filtered.total, filtered.summaries.map(({ token }) => token)], [8, ['100007', '100006']], 'the filter')
+  const [choices] = createSearchForm(parseRoutesRequest(new URLSearchParams()).listed, mains).origins
+  t.strictSame(
+    choices?.options.map(({ value }) => value),
+    ['', own, other, 'worker'],
+    'the choices of the filter',
+  )
+  const live: unknown[] = []
+  united.tail(({ program }) => live.push(program))()
+  const stop = united.tail(({ program }) => live.push(program))
+  second.append(createRecord({ token: '400000', program: 'shop' }), '{}')
+  stop()
+  t.strictSame(live, [other], 'live lists')
 })

@@ -42,7 +42,7 @@ async function withPanels(
 ): Promise<{ storage: ProfileStorage; warnings: () => string[]; show(target: string): Promise<string> }> {
   const { app, records, storage } = await createProfiledKernel(t)
   const assets = new Assets('bundles/profiler/assets', 'dist/bundles/profiler/client')
-  const profiler = { whenStored: async () => undefined, origin: { program: null, machine: null } }
+  const profiler = { whenStored: async () => undefined, origin: { program: 'sinfonietta', machine: null } }
   const services = {
     ...app,
     assets,

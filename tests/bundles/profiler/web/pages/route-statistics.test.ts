@@ -35,7 +35,7 @@ async function gather(storage: MemoryProfileStorage, query = '') {
   const wanted = parseRoutesRequest(new URLSearchParams(query))
   const { found, mains } = await searchMains(storage, wanted.listed)
   const report = gatherRoutes(found, wanted, { program: 'sinfonietta', startedAt: restart })
-  return { report, wanted, view: toRoutesView(report, wanted, routes, editor, mains) }
+  return { report, wanted, view: toRoutesView(report, wanted, () => [routes, editor], mains) }
 }
 
 const names = ({ report }: Awaited<ReturnType<typeof gather>>) => report.routes.map(({ route }) => route)
