@@ -78,6 +78,22 @@ t.test('the token of a response is a link only if method, path and time are thos
   await Promise.all([shop, victim, forger].map(({ stop }) => stop()))
 })
 
+t.test('a call that was aborted leads to the called profile by its traceparent, if it has sent one', async t => {
+  const { start } = createWorkspace(t)
+  const stock = await start('stock', { WAIT: '400' })
+  const shop = await start('shop', { NEXT: `${stock.url}/health` })
+  const linkOf = async (query: string) => {
+    await (await fetch(`${shop.url}/aborted?${query}`)).text()
+    const { summary } = await findProfile(shop.viewer, `${shop.url}/aborted?${query}`)
+    const url = `${stock.url}/health/aborted?${query}`
+    const { summary: called } = await findProfile(shop.viewer, url, 'aborted')
+    const html = await (await fetch(`${shop.viewer}/_profiler/${summary.token}?panel=http`)).text()
+    return html.includes(`/_profiler/${called.token}"`)
+  }
+  t.strictSame([await linkOf('traced'), await linkOf('plain')], [true, false])
+  await Promise.all([shop, stock].map(({ stop }) => stop()))
+})
+
 t.test('sinfonietta view shows programs that have ended: all of them, or those of some folders', async t => {
   const { list, root, start } = createWorkspace(t)
   for (const name of ['shop', 'stock']) {

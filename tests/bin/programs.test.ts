@@ -70,7 +70,7 @@ t.test('programs of a workspace are one list, and each keeps its own statistics 
   await shop.stop()
 })
 
-t.test('two checkouts of a program are told apart by their folders, and each keeps its own statistics', async t => {
+t.test('two checkouts of a program are distinguished by their folders, and each keeps its own statistics', async t => {
   const { root, start } = createWorkspace(t)
   mkdirSync(path.join(root, 'fix/shop'), { recursive: true })
   writeFileSync(path.join(root, 'fix/shop/package.json'), JSON.stringify({ name: 'shop' }))
@@ -276,13 +276,15 @@ t.test('a hostile store of a second program harms neither the list nor the first
   add(201, file => mkdirSync(file))
   add(202, file => execFileSync('mkfifo', [file]))
   add(203, file => writeFileSync(file, Buffer.alloc(100_000, 0xff)))
+  const names = [7, null, {}, 'shop', ...hostileTexts]
+  writeFileSync(path.join(store, '../program-names.json'), JSON.stringify({ names }))
   const shop = await start('shop')
   await (await fetch(`${shop.url}/health`)).text()
   await findProfile(shop.viewer, '/health')
-  t.ok((await namesOf(shop.viewer)).includes('shop /health'))
+  t.ok((await namesOf(shop.viewer)).includes('shop (apps/shop) /health'), 'the name of another program is not its own')
   const tokens = await listTokens(shop.viewer)
   t.ok(tokens.length > hostileTexts.length, 'the hostile profiles are in the list')
-  for (const address of ['empty/search/results', 'routes', 'latest', ...tokens]) {
+  for (const address of ['empty/search/results', 'routes', 'latest', 'cpu', ...tokens]) {
     const page = await fetch(`${shop.viewer}/_profiler/${address}`)
     t.equal(page.status, 200, address)
     const html = await page.text()

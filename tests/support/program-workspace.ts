@@ -12,6 +12,10 @@ const server = createServer((message, reply) => {
   const { NEXT, PROGRAM, WAIT } = process.env
   const answer = () => reply.end(PROGRAM)
   if (message.url.startsWith('/chain') && NEXT) fetch(NEXT + message.url).then(response => response.text()).then(answer)
+  else if (message.url.startsWith('/aborted') && NEXT) {
+    const headers = message.url.endsWith('traced') ? { traceparent: '00-${'a'.repeat(32)}-${'b'.repeat(16)}-01' } : {}
+    fetch(NEXT + message.url, { headers, signal: AbortSignal.timeout(200) }).catch(answer)
+  }
   else if (message.url === '/forged') reply.writeHead(200, { 'x-debug-token': process.env.FORGED }).end('forged')
   else if (message.url === '/broken') reply.writeHead(500).end('broken')
   else setTimeout(answer, Number(WAIT))

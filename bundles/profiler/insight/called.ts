@@ -1,4 +1,5 @@
-import { toTarget } from '../profile/format.ts'
+import { parseTraceParent } from '../../../kernel/contracts/trace-context.ts'
+import { readHeader, toTarget } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
 import { isToken } from '../profile/json.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
@@ -16,7 +17,8 @@ const readCount = 30
 /**
  * Finds the requests that a profile has made, and that these have made: those whose tokens their
  * responses name. Any server may send any token: the method, the path and the time must be those
- * of the call. The longest chain of calls is read first, then errors.
+ * of the call. A call without a token has made the only request with its `traceparent` (W3C Trace
+ * Context), if it has sent one. The longest chain of calls is read first, then errors.
  */
 export async function findCalled(
   storage: Pick<ProfileStorage, 'find'>,
@@ -32,7 +34,8 @@ export async function findCalled(
   }
   const find = async (caller: Profile): Promise<CalledRequest[]> => {
     // A profile that is damaged, or of a hostile program, may name those that have called it.
-    const matched = matchCalls(caller, summaries).filter(({ summary }) => !known.has(summary.token))
+    const made = [...matchCalls(caller, summaries), ...(await matchTraced(storage, summaries, caller))]
+    const matched = made.filter(({ summary }) => !known.has(summary.token))
     for (const { summary } of matched) known.add(summary.token)
     const found: CalledRequest[] = []
     for (const call of inReadingOrder(matched)) found.push(await read(call))
@@ -62,6 +65,55 @@ function matchCalls(caller: Profile, summaries: readonly ProfileSummary[]): Matc
   return matched
 }
 
+/** The most requests that are read to find the one with a trace context. */
+const tracedLimit = 10
+
+/**
+ * Finds the requests of calls without a token, such as those that were aborted. The whole address must be that of
+ * the call. Two calls or two requests with one trace context are not distinguished: a repeated call has the same one.
+ */
+async function matchTraced(
+  storage: Pick<ProfileStorage, 'find'>,
+  summaries: readonly ProfileSummary[],
+  caller: Profile,
+): Promise<MatchedCall[]> {
+  const found = [...groupBy(listTraced(caller), ({ key }) => key)].map(async ([key, [traced, ...repeated]]) => {
+    const isNear = (summary: ProfileSummary) =>
+      summary.parent === null &&
+      summary.token !== caller.summary.token &&
+      summary.url === traced?.call.url &&
+      isOf(summary, caller, traced.call)
+    const near = repeated.length === 0 ? summaries.filter(isNear) : []
+    if (traced === undefined || near.length > tracedLimit) return []
+    const read = await Promise.all(near.map(({ token }) => storage.find(token)))
+    const isTraced = (_: ProfileSummary, index: number) => {
+      const { collectors, summary } = read[index]?.profile ?? {}
+      return summary !== undefined && keyOf(summary, collectors?.request) === key
+    }
+    const [summary, ...others] = near.filter(isTraced)
+    return summary === undefined || others.length > 0 ? [] : { index: traced.call.index, summary }
+  })
+  return (await Promise.all(found)).flat()
+}
+
+/** The calls that have sent a trace context, and whose responses name no profile. */
+function listTraced(profile: Profile): { readonly call: StoredCall; readonly key: string }[] {
+  return readCalls(profile).calls.flatMap(call => {
+    const key = tokenOf(call) !== undefined ? '' : keyOf(call, call.request)
+    return key === '' ? [] : { call, key }
+  })
+}
+
+/** The trace context of a request, with what else it has in common with its call; empty without one. */
+function keyOf(
+  { method, url }: Pick<ProfileSummary, 'method' | 'url'>,
+  message: Parameters<typeof readHeader>[0],
+): string {
+  const [traceParent, ...more] = readHeader(message, 'traceparent')
+  const isKnown = traceParent !== undefined && more.length === 0 && parseTraceParent(traceParent) !== undefined
+  return isKnown ? `${method} ${url} ${traceParent}` : ''
+}
+
 function inReadingOrder(matched: readonly MatchedCall[]): MatchedCall[] {
   const [longest, ...others] = matched.toSorted((one, other) => other.summary.duration - one.summary.duration)
   const isFailed = ({ summary }: MatchedCall) => isError(summary)
@@ -75,9 +127,10 @@ export async function addCalled<Profiles extends readonly Profile[] | readonly [
   storage: Pick<ProfileStorage, 'find' | 'search'>,
   most?: number,
 ): Promise<Profiles> {
-  if (profiles.every(profile => listNamed(profile).length === 0)) return profiles
+  const isTraced = (profile: Profile) => listTraced(profile).length > 0
+  if (profiles.every(profile => listNamed(profile).length === 0 && !isTraced(profile))) return profiles
   const { summaries } = await storage.search({ limit: readLimit })
-  const nearOf = (profile: Profile) => (most === 0 ? listMade(profile, summaries) : summaries)
+  const nearOf = (profile: Profile) => (most === 0 && !isTraced(profile) ? listMade(profile, summaries) : summaries)
   const added = profiles.map(async profile =>
     withCalled(profile, await findCalled(storage, nearOf(profile), profile, most)),
   )
@@ -125,9 +178,10 @@ const callerLimit = 10
 export async function findCaller(
   storage: Pick<ProfileStorage, 'find'>,
   summaries: readonly ProfileSummary[],
-  { summary }: Profile,
+  { collectors, summary }: Profile,
 ): Promise<ProfileSummary | undefined> {
   const { method, parent, time, token } = summary
+  const isTraced = keyOf(summary, collectors.request) !== ''
   if (parent !== null || method === '') return undefined
   const isNear = (other: ProfileSummary) =>
     other.calls > 0 &&
@@ -139,6 +193,8 @@ export async function findCaller(
     if (profile === undefined) continue
     const named = listNamed(profile).find(other => other.token === token || other.token === toSent(token))
     if (named !== undefined && isOf(summary, profile, named.call)) return profile.summary
+    const traced = isTraced ? await matchTraced(storage, summaries, profile) : []
+    if (traced.some(({ summary }) => summary.token === token)) return profile.summary
   }
   return undefined
 }
@@ -151,9 +207,13 @@ function toSent(token: string): string {
 /** The calls whose responses name a profile. */
 function listNamed(profile: Profile): { readonly call: StoredCall; readonly token: string }[] {
   return readCalls(profile).calls.flatMap(call => {
-    const [, token] = call.response?.headers.find(([name]) => name.toLowerCase() === 'x-debug-token') ?? []
+    const token = tokenOf(call)
     return isToken(token) && token !== profile.summary.token ? { call, token } : []
   })
+}
+
+function tokenOf({ response }: StoredCall): unknown {
+  return response?.headers.find(([name]) => name.toLowerCase() === 'x-debug-token')?.[1]
 }
 
 /** Whether a request is that of a call. */

@@ -16,7 +16,7 @@ import {
   type StoredProfile,
 } from './profile-storage.ts'
 
-/** What tells programs apart: those of one directory are one program. */
+/** What distinguishes programs: those of one directory are one program. */
 interface NamedProgram {
   /** Relative names of files in its profiles start there. */
   readonly directory: string
@@ -98,7 +98,7 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
   }
 
   nameOf(program: NamedProgram = this.#program): string {
-    return this.#tellApart(program)(program.names.at(-1) ?? path.basename(program.directory))
+    return this.#distinguish(program)(program.names.at(-1) ?? path.basename(program.directory))
   }
 
   append(profile: SerializedProfile, facts: string): void {
@@ -226,12 +226,12 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
     return {
       token: token =>
         token.length === shortLength && before.some(storage => storage.has(token)) ? `${owner?.id}${token}` : token,
-      program: this.#tellApart(owner ?? this.#program),
+      program: this.#distinguish(owner ?? this.#program),
     }
   }
 
-  /** Creates the function that tells the names of a program apart from those of other directories. */
-  #tellApart({ directory }: NamedProgram): (name: string) => string {
+  /** Creates the function that distinguishes the names of a program from those of other directories. */
+  #distinguish({ directory }: NamedProgram): (name: string) => string {
     const others = [this.#program, ...this.list()].filter(other => other.directory !== directory)
     const taken = new Set(others.flatMap(({ names }) => names))
     if (taken.size === 0) return String

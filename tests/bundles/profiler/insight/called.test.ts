@@ -355,3 +355,46 @@ t.test('a verdict is the same where the called profile is missing', async t => {
   const pair = [made('stock', 'aaa001', '/stock'), made('price', 'aaa002', '/price')]
   await check(t, made('shop', 'abc001', '/page', { data: calls(...two), duration: 200 }), pair)
 })
+
+t.test('a call without a token leads to the only request with its trace context, and back', async t => {
+  const context = (digit: number, name = 'traceparent') => [name, `00-${'a'.repeat(32)}-${`${digit}`.repeat(16)}-01`]
+  const aborted = (...headers: readonly unknown[]) => ({
+    ...{ client: 'fetch', method: 'GET', url: 'http://127.0.0.1:4000/slow', start: 10, end: 60 },
+    ...{ isAborted: true, error: 'This operation was aborted', request: { headers } },
+  })
+  const shop = (...all: readonly unknown[]) =>
+    made('shop', 'abc001', '/page', { data: { http: { calls: all } }, calls: all.length, duration: 70 })
+  const slow = (token: string, headers: readonly unknown[], init: RecordInit = {}) =>
+    made('stock', token, '/slow', { data: { request: { headers } }, time: begin + 20, ...init })
+  const linksOf = async (caller: RecordInit, ...others: readonly RecordInit[]) => {
+    const shown = await show(caller, ...others)
+    const [back] = await Promise.all(others.map(other => show(other, caller, ...others.filter(each => each !== other))))
+    const called = shown === undefined ? [] : readCalled(shown.profile).map(({ summary }) => summary.token)
+    return [called.join(), back?.caller?.token ?? '']
+  }
+  const one = shop(aborted(context(1, 'Traceparent')))
+  const answer = slow('bbb001', [context(1)])
+  t.strictSame(await linksOf(one, answer, slow('bbb002', [context(2)])), ['bbb001', 'abc001'])
+  const unknown: readonly (readonly [string, RecordInit, ...RecordInit[]])[] = [
+    ['a second request with it, such as a forged one', one, answer, slow('bbb002', [context(1)])],
+    ['a repeated call with it', shop(aborted(context(1)), aborted(context(1))), answer],
+    ['another trace context', one, slow('bbb001', [context(2)])],
+    ['none in the call', shop(aborted()), answer],
+    ['none in the request', one, slow('bbb001', [])],
+    ['a malformed one', shop(aborted(['traceparent', '1'])), slow('bbb001', [['traceparent', '1']])],
+    ['two of them', one, slow('bbb001', [context(1), context(1)])],
+    ['another address', one, slow('bbb001', [context(1)], { url: 'http://127.0.0.1:4001/slow' })],
+    ['another method', one, slow('bbb001', [context(1)], { method: 'POST' })],
+    ['another time', one, slow('bbb001', [context(1)], { time: begin + 10_000 })],
+    [
+      'more requests of the address than are read',
+      one,
+      answer,
+      ...Array.from({ length: 10 }, (_, index) => slow(`ccc00${index}`, [])),
+    ],
+  ]
+  const wrong: string[] = []
+  for (const [name, caller, ...others] of unknown)
+    if ((await linksOf(caller, ...others)).join('') !== '') wrong.push(name)
+  t.strictSame(wrong, [])
+})

@@ -107,7 +107,7 @@ t.test('a token that two programs have leads to both: the second one has the id 
   t.strictSame(seen, ['aaaaaa000001'])
 })
 
-t.test('two programs with one name are told apart wherever profiles are counted, compared or filtered', async t => {
+t.test('two programs with one name are distinguished wherever profiles are counted, compared or filtered', async t => {
   const errors = { fingerprint: 'feedbeef', status: 500, exception: 'Error' }
   const make = (digit: string): RecordInit[] =>
     Array.from({ length: 8 }, (_, index) => ({
