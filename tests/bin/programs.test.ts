@@ -281,7 +281,7 @@ t.test('a hostile store of a second program harms neither the list nor the first
   const shop = await start('shop')
   await (await fetch(`${shop.url}/health`)).text()
   await findProfile(shop.viewer, '/health')
-  t.ok((await namesOf(shop.viewer)).includes('shop (apps/shop) /health'), 'the name of another program is not its own')
+  t.ok((await namesOf(shop.viewer)).includes('shop (shop) /health'), 'the name of another program is not its own')
   const tokens = await listTokens(shop.viewer)
   t.ok(tokens.length > hostileTexts.length, 'the hostile profiles are in the list')
   for (const address of ['empty/search/results', 'routes', 'latest', 'cpu', ...tokens]) {
