@@ -16,18 +16,33 @@ export const bullmq: Library = {
       void observeMethod(Object(Object(exports).Worker).prototype, 'callProcessJob', (_, [job]) =>
         followUnit({ type: 'job', ...describeJob(job as BullJob) }),
       ),
-    'bullmq/dist/cjs/classes/job.js': exports => {
-      for (const name of ['create', 'createBulk']) {
-        observeMethod(Object(exports).Job, name, () => ({
-          after: async created => {
-            const jobs = (await created) as BullJob | readonly BullJob[]
-            for (const { id = '', queueName } of [jobs].flat()) noteJob({ queue: queueName, id })
-            return jobs
-          },
-        }))
-      }
-    },
+    'bullmq/dist/cjs/classes/job.js': exports => watchAdding(Object(exports).Job, 'create', 'createBulk'),
+    'bullmq/dist/cjs/classes/queue.js': exports =>
+      watchAdding(Object(Object(exports).Queue).prototype, 'upsertJobScheduler'),
+    'bullmq/dist/cjs/classes/flow-producer.js': exports =>
+      watchAdding(Object(Object(exports).FlowProducer).prototype, 'add', 'addBulk'),
   },
+}
+
+function watchAdding(target: object | undefined, ...names: readonly string[]): void {
+  for (const name of names) {
+    observeMethod(target, name, () => ({
+      async after(added) {
+        const result = await added
+        noteJobs(result)
+        return result
+      },
+    }))
+  }
+}
+
+/** Reports a job, or a list of them. That of a flow has its children beside it. */
+function noteJobs(added: unknown): void {
+  for (const each of [added].flat()) {
+    const { children = [], id = '', job = [], queueName } = Object(each)
+    if (queueName === undefined) [job, children].forEach(noteJobs)
+    else noteJob({ queue: queueName, id })
+  }
 }
 
 /** The documented part of a job. */
@@ -38,19 +53,26 @@ interface BullJob {
   readonly data: unknown
   /** Of earlier attempts: BullMQ raises it when one has ended. */
   readonly attemptsMade: number
+  /** With the current one, and those whose worker has not ended them. Older versions do not count them. */
+  readonly attemptsStarted?: number
+  /** Of the schedule that has added it. */
+  readonly repeatJobKey?: string
   readonly opts?: { readonly attempts?: number; readonly delay?: number }
   /** Milliseconds since 1970. */
   readonly timestamp?: number
 }
 
-function describeJob({ attemptsMade, data, id = '', name, opts = {}, queueName, timestamp }: BullJob) {
-  const isFirst = attemptsMade === 0
+function describeJob(given: BullJob) {
+  const { attemptsMade, attemptsStarted = 1, data, id = '', name, opts = {}, queueName, timestamp } = given
+  const isFirst = attemptsMade === 0 && attemptsStarted === 1
   const { attempts = 1, delay = 0 } = opts
   const job: JobAttempt = {
     queue: queueName,
     id,
     attempt: attemptsMade + 1,
-    attempts,
+    // By default it is 0, which is one.
+    attempts: Math.max(1, attempts),
+    isScheduled: given.repeatJobKey !== undefined,
     // When a retry could begin is not known.
     ...(isFirst && timestamp !== undefined && { waited: Math.max(0, readTime() - timestamp - delay) }),
   }

@@ -44,6 +44,8 @@ export interface JobAttempt extends JobKey {
   readonly attempts?: number | undefined
   /** Milliseconds from the time at which it could begin to its beginning, if that is known. */
   readonly waited?: number | undefined
+  /** Whether a schedule has added it: then jobs with the same data are meant. */
+  readonly isScheduled?: boolean
 }
 
 /** How work has ended: without `error`, it has succeeded. */

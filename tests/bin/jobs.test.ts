@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { provenRuns } from '#tests/support/sample.ts'
-import { startProfiled } from '#tests/support/start-profiled.ts'
+import { listProfiles, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
 import { startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -123,5 +123,56 @@ t.test('a job of BullMQ has a profile of its own, which leads to the request tha
   t.strictSame(new Set(links(await page(request?.token))), new Set(ofBulk))
   t.match(links(await page(ofBulk[0])), [request?.token])
   t.equal(links(await page(last?.token)).length, 3, 'its request, and two other attempts')
+  await stop()
+})
+
+t.test('jobs of a flow and of a schedule lead to their request, and a job has one attempt by default', async t => {
+  const { port } = await startRedis(t)
+  const source = `
+import { createServer } from 'node:http'
+import { FlowProducer, Queue, Worker } from 'bullmq'
+const connection = { host: '127.0.0.1', port: ${port} }
+const queue = new Queue('q', { connection })
+const flows = new FlowProducer({ connection })
+let number = 0
+const child = () => ({ name: 'child', queueName: 'q', data: { number: number++ } })
+const flow = () => ({ name: 'parent', queueName: 'q', data: {}, children: [child(), child()] })
+const pages = {
+  flow: () => flows.add(flow()),
+  flows: () => flows.addBulk([flow(), flow()]),
+  schedule: () => queue.upsertJobScheduler('often', { every: 40, limit: 5 }, { name: 'often', data: { same: true } }),
+  once: () => queue.add('once', {}),
+}
+const server = createServer(async (message, reply) => {
+  await pages[message.url.slice(1)]()
+  reply.end()
+})
+server.listen(0, '127.0.0.1', () => {
+  const work = job => {
+    if (job.name === 'once') throw 'a text'
+  }
+  new Worker('q', async job => work(job), { connection })
+  console.log(JSON.stringify([server.address().port]))
+})
+process.stdin.on('end', () => process.exit()).resume()
+`
+  const { stop, url, viewer } = await startProfiled(t, source)
+  for (const page of ['flow', 'flows', 'schedule', 'once']) await (await fetch(`${url}/${page}`)).text()
+  const list = async () => (await listProfiles(viewer)) as unknown as readonly Found[]
+  const jobsOf = (found: readonly Found[]) =>
+    found.filter(({ outcome, type }) => type === 'job' && outcome !== 'pending')
+  await until(async () => jobsOf(await list()).length === 3 + 6 + 5 + 1)
+  const found = await list()
+  const enqueued = ['flow', 'flows', 'schedule', 'once'].map(page => {
+    const { enqueued = [] } = found.find(each => each.url.endsWith(`/${page}`)) ?? {}
+    return enqueued.filter(name => found.some(({ job }) => job === name)).length
+  })
+  t.strictSame(enqueued, [3, 6, 1, 1])
+  const rules: string[] = []
+  for (const { token } of jobsOf(found)) {
+    const { findings } = (await readProfile(viewer, token)) as unknown as JobProfile
+    rules.push(...findings.map(({ problem, rule }) => `${rule}: ${problem}`))
+  }
+  t.strictSame(rules, ['failed-job: The job failed in its only attempt: its queue does not try it again.'])
   await stop()
 })

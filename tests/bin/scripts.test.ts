@@ -62,6 +62,8 @@ t.test('a script has one profile, with its calls, its lines and its end', async 
     'code.mjs': { source: `${source}\nprocess.exitCode = 3`, exit: 3, args: ['--password', 'hunter22', 'all'] },
     'open.mjs': { source: `${source}\nglobalThis.setInterval(() => {}, 50)\nprocess.exit(0)`, exit: 0 },
     'never.mjs': { source: `${source}\nawait new Promise(() => {})`, exit: 13 },
+    'text.mjs': { source: `${source}\nthrow 'no shelf'`, exit: 1 },
+    'rejected.mjs': { source: `${source}\nPromise.reject(5)`, exit: 1 },
   })
   const end = (name: string) => profiles.get(`command command ${name}`)
   const sentences: readonly (readonly [name: string, pattern: RegExp])[] = [
@@ -70,8 +72,10 @@ t.test('a script has one profile, with its calls, its lines and its end', async 
     ['thrown.mjs', /^The command thrown\.mjs failed after .*: TypeError at thrown\.mjs:\d+: no such shelf\.$/],
     ['code.mjs', /^The command code\.mjs failed with exit code 3 after /],
     ['never.mjs', /^The command never\.mjs failed with exit code 13 after /],
+    ['text.mjs', /^The command text\.mjs failed after .*: Thrown value: no shelf\.$/],
+    ['rejected.mjs', /^The command rejected\.mjs failed after .*: The promise rejected with the reason "5"\.$/],
   ]
-  t.equal(profiles.size, 6)
+  t.equal(profiles.size, 8)
   for (const [name, pattern] of sentences) {
     const { data, overview, summary } = end(name) ?? {}
     t.match(overview?.sentence, pattern)

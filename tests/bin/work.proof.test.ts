@@ -127,6 +127,9 @@ process.stdin.on('end', () => process.exit()).resume()
       ids.map(id => [id, 1, true]),
       'each job has its request and its end',
     )
+    const [last] = done
+    const { data } = await readProfile(second.viewer, String(last?.token))
+    t.notMatch(data.unit, { job: { waited: Number } }, 'it was worked on meanwhile')
     await second.stop()
   },
 )

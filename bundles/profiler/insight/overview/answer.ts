@@ -65,12 +65,15 @@ const nameLimit = 40
 
 const messageLimit = 90
 
+/** What Node puts before the reason of a rejection that is no error. */
+const rejectedPreamble = /^This error originated either .* not handled with \.catch\(\)\. /
+
 function describeException(profile: Profile, routing: Sentence | undefined): Reason {
   const [first] = readExceptions(profile)
   const name = toValue(first?.name ?? profile.summary.exception ?? 'Error', nameLimit)
   const { file, line } = findThrowFrame(profile) ?? {}
   const place = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
-  const message = (first?.message ?? '').replace(/\.$/, '')
+  const message = (first?.message ?? '').replace(rejectedPreamble, '').replace(/\.$/, '')
   const words = routing ?? withGuard(profile, message === '' ? [] : [toValue(message, messageLimit)]) ?? []
   const details = [name, ...place, ...(words.length === 0 ? [] : [': ', ...words])]
   return { words: words.length === 0 ? [name] : words, details, panel: 'exception' }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { exchangeOf } from '../../../../kernel/contracts/servers.ts'
 import {
+  type JobAttempt,
   type JobKey,
   type MessageFailure,
   observeUnits,
@@ -133,9 +134,9 @@ class UnitRecorder {
     if (input !== undefined) part.data.input = this.#describe(input)
     else if (values !== undefined && values.length > 0) part.data.input = this.#describe(redactor.commandLine(values))
     if (job !== undefined) {
-      const { id, queue, waited } = job
+      const { id, isScheduled: _, queue, waited, ...attempt } = job
       const masked = { queue: redactor.text(queue), id: redactor.text(id) }
-      part.data.job = { ...job, ...masked, ...(waited !== undefined && { waited: roundTime(waited) }) }
+      part.data.job = { ...attempt, ...masked, ...(waited !== undefined && { waited: roundTime(waited) }) }
     }
     if (type === 'job') this.#noteSame(name, job, part.data)
     if (message !== undefined) {
@@ -168,9 +169,9 @@ class UnitRecorder {
   }
 
   /** A job without data, such as one of a schedule, is always the same. */
-  #noteSame(name: string, job: JobKey | undefined, data: UnitPart['data']): void {
+  #noteSame(name: string, job: JobAttempt | undefined, data: UnitPart['data']): void {
     const { entries = [] } = data.input ?? {}
-    if (job === undefined || entries.length === 0) return
+    if (job === undefined || job.isScheduled === true || entries.length === 0) return
     const key = createHash('sha1')
       .update(`${name}\n${JSON.stringify(data.input)}`)
       .digest('base64')
