@@ -44,29 +44,45 @@ const login = {
 
 /** Takes a picture of an application of each framework, which runs under the profiler. @param {import('./camera.js').Camera} camera */
 export async function takeFrameworks(camera) {
+  await inFolder(async (test, folder) => {
+    const variables = await startDatabase(test)
+    for (const [name, dependencies, page, height] of frameworks) {
+      const { stop, url, viewer } = await start(test, path.join(folder, name), dependencies, variables)
+      /** @type {Visit} */
+      const visit = async (target, init) => {
+        const response = await fetch(url + target, init)
+        await response.text()
+        return String(response.headers.get('x-debug-token'))
+      }
+      // The third time everything is compiled, and takes as long as it does.
+      for (const _ of [1, 2]) await page(visit)
+      const place = await page(visit)
+      await camera.take(name, `${viewer}${place}`, { width: 1040, height })
+      await stop()
+    }
+  })
+}
+
+/**
+ * Works in a temporary folder, with what ends as a test does.
+ *
+ * @param {(test: import('tap').Test, folder: string) => Promise<void>} work
+ */
+export async function inFolder(work) {
   /** @type {(() => unknown)[]} */
   const ends = []
   const test = /** @type {import('tap').Test} */ (/** @type {unknown} */ ({ teardown: end => ends.unshift(end) }))
   const folder = mkdtempSync(path.join(tmpdir(), 'screenshots-'))
   ends.push(() => rmSync(folder, { recursive: true }))
   symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
-  const { database, host, port, user } = await startPostgres(test)
-  const variables = { PGHOST: host, PGPORT: String(port), PGUSER: user, PGDATABASE: database }
-  for (const [name, dependencies, page, height] of frameworks) {
-    const { stop, url, viewer } = await start(test, path.join(folder, name), dependencies, variables)
-    /** @type {Visit} */
-    const visit = async (target, init) => {
-      const response = await fetch(url + target, init)
-      await response.text()
-      return String(response.headers.get('x-debug-token'))
-    }
-    // The third time everything is compiled, and takes as long as it does.
-    for (const _ of [1, 2]) await page(visit)
-    const place = await page(visit)
-    await camera.take(name, `${viewer}${place}`, { width: 1040, height })
-    await stop()
-  }
+  await work(test, folder)
   for (const end of ends) await end()
+}
+
+/** Starts a PostgreSQL. Returns the variables by which pg finds it. @param {import('tap').Test} test */
+export async function startDatabase(test) {
+  const { database, host, port, user } = await startPostgres(test)
+  return { PGHOST: host, PGPORT: String(port), PGUSER: user, PGDATABASE: database }
 }
 
 /**
@@ -77,7 +93,7 @@ export async function takeFrameworks(camera) {
  * @param {readonly string[]} dependencies
  * @param {Readonly<Record<string, string>>} variables
  */
-async function start(test, directory, dependencies, variables) {
+export async function start(test, directory, dependencies, variables) {
   // The profiles are stored in its own node_modules; the packages are in those of the folder above.
   mkdirSync(path.join(directory, 'node_modules'), { recursive: true })
   cpSync(path.join(sources, `${path.basename(directory)}.js`), path.join(directory, 'app.js'))

@@ -3,6 +3,7 @@ import { t } from 'tap'
 import { openCamera } from './camera.js'
 import { takeFrameworks } from './take-frameworks.js'
 import { takeSite } from './take-site.js'
+import { takeWork } from './take-work.js'
 
 // The helpers of the tests load tap, which would end this program after 30 seconds.
 t.setTimeout(0)
@@ -10,4 +11,5 @@ t.setTimeout(0)
 const camera = await openCamera()
 await takeSite(camera)
 await takeFrameworks(camera)
+await takeWork(camera)
 await camera.close()
