@@ -26,7 +26,7 @@ export interface ProcessEnd {
 }
 
 /** The end of a process that has not served. */
-export interface FailedStart extends ProcessEnd {
+interface FailedStart extends ProcessEnd {
   /** By `Date.now()`. */
   readonly startedAt: number
   readonly problems: readonly SourceProblem[]

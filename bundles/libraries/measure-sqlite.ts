@@ -114,7 +114,7 @@ const measured = new WeakSet<object>()
 /**
  * Notes that `measureSqlite` reports the queries of a database, or of a statement. Returns whether it was noted before.
  */
-export function noteMeasured(part: object): boolean {
+function noteMeasured(part: object): boolean {
   const isKnown = measured.has(part)
   measured.add(part)
   return isKnown

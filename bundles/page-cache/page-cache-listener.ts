@@ -57,7 +57,7 @@ interface Making {
 }
 
 /** The services of the listener. */
-export interface PageCacheServices {
+interface PageCacheServices {
   readonly store: PageStore
   readonly logger: Logger
   /** Milliseconds since 1970. */

@@ -6,7 +6,7 @@ import { fromBytes, type PageStore, type StoredPage, toBytes } from './page-stor
 const prefix = 'sinfonietta:pages:'
 
 /** Milliseconds for which a page is stored at most: purges of tags are remembered for a day more. */
-export const longestStorage: number = 30 * 24 * 60 * 60 * 1000
+const longestStorage: number = 30 * 24 * 60 * 60 * 1000
 
 /** KEYS: the page. ARGV: the beginning of the keys of tags. A page is a hash of its bytes, its tags and its time. */
 const readScript = defineScript(

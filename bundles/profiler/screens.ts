@@ -14,7 +14,7 @@ import type { BrokenSources } from './web/page.ts'
 import { addRoutes, createFindOwnPage, type FindOwnPage, writeSourceProblem } from './web/routes.ts'
 
 /** What records the requests whose profiles are shown. */
-export interface ShownRecording {
+interface ShownRecording {
   readonly profiler: Profiler
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy

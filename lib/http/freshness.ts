@@ -2,7 +2,7 @@ import type { Headers } from './headers.ts'
 import { parseHttpDate } from './http-date.ts'
 
 /** How long a shared cache may send a response, in seconds from now. */
-export interface Freshness {
+interface Freshness {
   /** Without asking for a new one. */
   readonly fresh: number
   /** In addition, while it gets a new one (`stale-while-revalidate`). */

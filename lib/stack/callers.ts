@@ -230,7 +230,7 @@ interface Chain {
 const unknownFrame: StackFrame = { isAsync: false }
 
 /** What the sources say about a place. */
-export interface SourceReader {
+interface SourceReader {
   /** Finds the place in the source of a place in generated code with a hash; `undefined` if it is not known. */
   findSource(place: SourcePlace, hash: string): SourcePlace | undefined
   /** Notes that a place was above another one on a stack. */

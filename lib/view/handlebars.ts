@@ -62,7 +62,7 @@ export function readHandlebarsVersion(): string {
  * Called with the data of a template and the options of Handlebars, for a block of
  * {@link blockHelpers} whose value is `undefined`.
  */
-export type OnNoList = (data: unknown, options: never) => void
+type OnNoList = (data: unknown, options: never) => void
 
 /** The helpers of Handlebars whose blocks depend on one value. */
 export const blockHelpers: readonly string[] = ['each', 'if', 'unless', 'with']

@@ -18,7 +18,7 @@ import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 const priority = 32
 
 /** The services that the router uses. For the files a request without a route has the wrong method. */
-export interface RouterServices extends Pick<Application, 'routes' | 'urls'> {
+interface RouterServices extends Pick<Application, 'routes' | 'urls'> {
   readonly debugGate: Pick<DebugGate, 'isDebug'>
   readonly files: Pick<StaticFiles, 'find'>
   readonly logger: Logger

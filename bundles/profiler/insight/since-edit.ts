@@ -352,7 +352,7 @@ function compareSizes(versions: ComparedVersions): EditChange[] {
 }
 
 /** Reads the edits of files that were in use when a request began, the oldest first. */
-export function readEdits({ process, summary }: Profile): readonly FileEdit[] {
+function readEdits({ process, summary }: Profile): readonly FileEdit[] {
   const { edits = [] } = process.server ?? {}
   return edits.filter(({ files, time }) => time <= summary.time && files.length > 0)
 }

@@ -24,7 +24,7 @@ const dispatcherFolder = /\blib[\\/]event-dispatcher[\\/]/
 const bundleFolder = /\bbundles[\\/]([^\\/]+)[\\/]/
 
 /** Where a listener was registered. */
-export type ListenerSite = Required<Pick<ListenerData, 'site'>> & Pick<ListenerData, 'bundle'>
+type ListenerSite = Required<Pick<ListenerData, 'site'>> & Pick<ListenerData, 'bundle'>
 
 /**
  * Knows where listeners were registered, mostly in the file that they are written in. Each registration captures a

@@ -8,7 +8,7 @@ import {
 } from '../../../lib/stack/stack-frames.ts'
 
 /** A frame of a registration: where it is, and whose code it is. */
-export type RegistrationFrame = FrameLocation & Pick<CodePlace, 'line' | 'column'>
+type RegistrationFrame = FrameLocation & Pick<CodePlace, 'line' | 'column'>
 
 /**
  * Knows the lines by which functions are registered. A line is that of a helper if several lines have called

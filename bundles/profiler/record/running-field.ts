@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Trace } from './trace.ts'
 
 /** A resolver of GraphQL, and the request that it works for. */
-export interface RunningField {
+interface RunningField {
   readonly field: string
   readonly trace: Trace
 }

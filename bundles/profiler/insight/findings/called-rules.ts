@@ -10,7 +10,7 @@ import { describePlaces } from './finding.ts'
 import { isRepeat } from './work-rules.ts'
 
 /** A call that was answered by an error of a program whose profile is stored. */
-export interface CalledError {
+interface CalledError {
   readonly call: StoredCall
   /** The request that it has made, then the one of this that has failed, and so on. */
   readonly path: readonly [CalledRequest, ...CalledRequest[]]

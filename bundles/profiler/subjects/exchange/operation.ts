@@ -30,7 +30,7 @@ export interface OperationError {
 }
 
 /** A request and its response, as they are stored. */
-export interface StoredExchange {
+interface StoredExchange {
   readonly method: string
   readonly url: string
   readonly status: number
