@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { noteBundledCopies } from '../../bundles/libraries/bundled-copies.ts'
 import { libraries, openFrameworks, openLibraries } from '../../bundles/libraries/libraries.ts'
+import { observeLoads } from '../../bundles/libraries/library.ts'
 import { home } from '../../bundles/profiler/profile/links.ts'
 import { ServerRecorder } from '../../bundles/profiler/server-recorder.ts'
 import { profilerSettings } from '../../bundles/profiler/settings.ts'
@@ -59,7 +60,8 @@ export async function profileProcess(
   const { logger, recorder } = services
   storage.check?.().catch(error => logger.warning('Profiles cannot be stored.', { exception: error }))
   await openLibraries(directory)
-  noteBundledCopies(libraries)
+  observeLoads()
+  noteBundledCopies(libraries, directory)
   const [, program] = process.argv
   await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
   // After the libraries are watched: the application may use the same package. A missing package ends the start.

@@ -26,6 +26,7 @@ export const ioredis: Library = {
   connects: ['ioredis', 'redis'],
   isCache: true,
   seenBy: 'channel',
+  bundledText: 'Connection in subscriber mode, only subscriber commands may be used',
   from: '5.11',
   files: { ioredis: 'built/index.js' },
   changes: {

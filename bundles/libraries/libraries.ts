@@ -18,7 +18,7 @@ import { graphql } from './graphql.ts'
 import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
 import { LateQueries } from './late-queries.ts'
-import { changeFiles, changeLoaded, type FileChanges, type Library } from './library.ts'
+import { changeFiles, changeLoaded, type FileChanges, type Library, workOf } from './library.ts'
 import { memjs } from './memjs.ts'
 import { mongodb } from './mongodb.ts'
 import { mysql2 } from './mysql2.ts'
@@ -282,8 +282,8 @@ export function patchProcess(): () => void {
 }
 
 /** Notes versions that are too old to be seen, when the application loads one of the packages of a library. */
-function findUnseen(find: PackageFinder, { files = {}, from = '', isCache = false, reports }: Library): void {
-  const work = reports === 'fields' ? 'resolvers' : isCache ? 'commands' : 'queries'
+function findUnseen(find: PackageFinder, library: Library): void {
+  const { files = {}, from = '' } = library
   for (const [name, file] of Object.entries(files)) {
     const end = `node_modules/${name}/${file}`
     if (opened.has(end) || find(name) === undefined) continue
@@ -291,7 +291,7 @@ function findUnseen(find: PackageFinder, { files = {}, from = '', isCache = fals
     changeFiles({
       [end]: (_, loaded) => {
         const version = readVersion(loaded.slice(0, -file.length))
-        if (!isAtLeast(version, from)) noteUnseen({ name, version, first: from, work })
+        if (!isAtLeast(version, from)) noteUnseen({ name, version, first: from, work: workOf(library) })
       },
     })
   }

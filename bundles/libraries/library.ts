@@ -3,6 +3,7 @@ import Module, { createRequire } from 'node:module'
 import path from 'node:path'
 import type { FrameworkRoute } from '../../kernel/contracts/functions.ts'
 import type { Queries, QueryEnd, QueryResult } from '../../kernel/contracts/queries.ts'
+import type { UnseenLibrary } from '../../kernel/contracts/unseen-libraries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
 import { type ChannelListeners, guard, listenTo } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
@@ -38,7 +39,10 @@ export interface Library {
   readonly connects?: readonly [name: string, system: string]
   /** Of a library with versions that are too old: its packages, each with a file that all its versions load. */
   readonly files?: Readonly<Record<string, string>>
-  /** A text that only its own files have, also as a part of a bundle, where it is not seen. */
+  /**
+   * A text that only its own files have, also as a part of a bundle, where it is not seen: in all versions if it is
+   * patched, else in those that publish nothing.
+   */
   readonly bundledText?: string
   /** The last part of the name of its instrumentation of OpenTelemetry, if it is not its own name. */
   readonly instrumentation?: string
@@ -64,6 +68,13 @@ export interface Library {
   readonly readRoute?: (message: object) => FrameworkRoute | undefined
   /** Listens to the channel of a framework; a second call does nothing. */
   readonly listen?: () => void
+}
+
+/** What is missing of a library that is not seen. */
+export function workOf({ isCache = false, reports }: Library): UnseenLibrary['work'] {
+  if (reports === 'fields') return 'resolvers'
+  if (reports === 'mails') return 'mails'
+  return isCache ? 'commands' : 'queries'
 }
 
 /** A message of a tracing channel, with the result of its operation. */
@@ -142,18 +153,13 @@ export function changeFiles(files: FileChanges): void {
   changes.push(...toChanges(files))
 }
 
-/** Passes each file of CommonJS that is loaded later, and that is no part of an installed package. */
-export function onOwnLoad(take: (file: string) => void): void {
-  observeLoads()
-  takers.push(take)
-}
-
-const takers: ((file: string) => void)[] = [noteLoad]
-
 let isObserved = false
 
-/** Node calls a method once for each file. */
-function observeLoads(): void {
+/**
+ * Observes the loads of CommonJS files: Node calls a method once for each. Those that are no part of an installed
+ * package have the time of their load.
+ */
+export function observeLoads(): void {
   if (isObserved) return
   isObserved = true
   const load: unknown = Reflect.get(Module.prototype, 'load')
@@ -181,7 +187,7 @@ function applyChanges(to: typeof changes, module: NodeJS.Module | undefined, fil
 const modulesFolder = `${path.sep}node_modules${path.sep}`
 
 function findChange(self: unknown, file: string) {
-  if (!file.includes(modulesFolder)) for (const take of takers) take(file)
+  if (!file.includes(modulesFolder)) noteLoad(file)
   if (!changes.some(([end]) => file.endsWith(end))) return undefined
   return {
     after(result: unknown) {

@@ -26,6 +26,7 @@ export const memjs: Library = {
   reports: 'queries',
   isCache: true,
   seenBy: 'patch',
+  bundledText: 'MemJS SET: using deprecated call',
   changes: {
     'memjs/lib/memjs/memjs.js'(exports) {
       const { prototype } = Object(Object(exports).Client)

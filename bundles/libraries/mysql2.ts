@@ -10,6 +10,7 @@ export const mysql2: Library = {
   reports: 'queries',
   connects: ['mysql2', 'mysql'],
   seenBy: 'channel',
+  bundledText: 't add new command when connection is in closed state',
   from: '3.20',
   files: { mysql2: 'lib/connection.js' },
   changes: {

@@ -15,6 +15,7 @@ export const nodeRedis: Library = {
   connects: ['@redis/client', 'redis'],
   isCache: true,
   seenBy: 'channel',
+  bundledText: 'Returning a client with active MONITOR',
   from: '5.12',
   // Before version 4, all of it was in the package `redis`.
   files: { '@redis/client': 'dist/index.js', redis: 'index.js' },

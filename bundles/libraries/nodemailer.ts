@@ -23,6 +23,7 @@ export const nodemailer: Library = {
   name: 'nodemailer',
   reports: 'mails',
   seenBy: 'patch',
+  bundledText: 'Greeting never received',
   notSeen: 'text and HTML that are files or streams; mails without `createTransport`',
   changes: {
     'nodemailer/lib/mailer/index.js': mailer => watchMailer(Object(mailer).prototype),

@@ -15,7 +15,7 @@ export interface UnseenLibrary {
   /** The first version that reports them. */
   readonly first: string
   /** What it does not report. */
-  readonly work: 'queries' | 'commands' | 'resolvers'
+  readonly work: 'queries' | 'commands' | 'resolvers' | 'mails'
 }
 
 /** Writes that a library is not seen. */

@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import * as esbuild from 'esbuild-wasm'
 import { t } from 'tap'
-import { libraries } from '#bundles/libraries/libraries.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
@@ -103,35 +103,77 @@ t.test('an ES module is loaded before the application only if it is a dependency
   t.strictSame(found, wanted)
 })
 
-t.test('a library that a bundler has put into its own files is named once, in place of "no queries"', async t => {
-  const copied = libraries.filter(({ bundledText }) => bundledText !== undefined)
-  const names = copied.map(({ name }) => name).sort()
-  const filesOf = (name: string) => {
-    const folder = path.join(root, 'node_modules', name, name === 'postgres' ? 'src' : 'lib')
-    return readdirSync(folder).flatMap(file => (file.endsWith('.js') ? path.join(folder, file) : []))
+/** Calls of libraries that no server answers, by their names. */
+const calls: Readonly<Record<string, string>> = {
+  pg: "new pg.Pool({ host: '127.0.0.1', port: 2 }).query('SELECT 1')",
+  postgres: "postgres('postgres://127.0.0.1:2/a', { max: 1, connect_timeout: 1 })`SELECT 1`",
+  mongodb: "new MongoClient('mongodb://127.0.0.1:2', { serverSelectionTimeoutMS: 50 }).connect()",
+  memjs: "memjs.Client.create('127.0.0.1:2', { retries: 0, logger: { log() {} } }).get('a')",
+  nodemailer: "nodemailer.createTransport({ host: '127.0.0.1', port: 2 }).sendMail({ from: 'a@b.de', to: 'b@c.de' })",
+}
+
+const copying = `
+import { createServer } from 'node:http'
+import memjs from 'memjs'
+import { MongoClient } from 'mongodb'
+import nodemailer from 'nodemailer'
+import pg from 'pg'
+import postgres from 'postgres'
+const calls = { ${Object.entries(calls).map(([name, call]) => `${name}: () => ${call}`)} }
+const server = createServer(async (request, response) => {
+  await calls[request.url.slice(1)]?.().catch(() => {})
+  response.end()
+})
+server.listen(0, '127.0.0.1', () => console.log(JSON.stringify([server.address().port])))
+process.stdin.on('end', () => process.exit()).resume()`
+
+t.test('a library that a bundler has put into an ES module is named once, in place of "none"', async t => {
+  const cwd = t.testdir({ node_modules: {} })
+  await esbuild.build({
+    stdin: { contents: copying, resolveDir: root },
+    ...{ outfile: path.join(cwd, 'dist/app.mjs'), bundle: true, minify: true, platform: 'node', format: 'esm' },
+    banner: { js: "import { createRequire as $require } from 'node:module'; const require = $require(import.meta.url)" },
+    ...{ external: ['pg-native'], logLevel: 'silent' },
+  })
+  const { output, stop, url, viewer } = await startProfiled(t, "import './dist/app.mjs'", {}, cwd)
+  const read = async (target: string, panel: string) => {
+    await (await fetch(`${url}/${target}`)).text()
+    const { summary } = await findProfile(viewer, `/${target}`)
+    const pages = ['', '.md'].map(async form => {
+      const text = await (await fetch(`${viewer}/_profiler/${summary.token}${form}?panel=${panel}`)).text()
+      return [...listed(text), ...(text.match(/No (?:queries|mail was sent|data)\b/g) ?? [])].sort()
+    })
+    return Promise.all(pages)
   }
-  const sources = copied.map(({ bundledText = '', name }) =>
-    filesOf(name)
-      .map(file => readFileSync(file, 'utf8'))
-      .find(source => source.includes(bundledText)),
+  const listed = (text: string) =>
+    Array.from(text.matchAll(/A bundler has put (\S+) into its own files, where its \w+ are not seen/g), ([, name]) => name)
+  t.strictSame(await read('none', 'mails'), [[], ['No mail was sent']], 'a library that has opened no connection')
+  for (const name of Object.keys(calls)) await (await fetch(`${url}/${name}`)).text()
+  t.strictSame(
+    [await read('pg', 'database'), await read('memjs', 'cache'), await read('nodemailer', 'mails')],
+    [['mongodb', 'pg', 'postgres'], ['memjs'], ['nodemailer']].map(names => [names, names]),
   )
-  const server = `
-    const server = require('node:http').createServer((_, reply) => reply.end())
-    server.listen(0, '127.0.0.1', () => console.log(JSON.stringify([server.address().port])))
-    process.stdin.on('end', () => process.exit()).resume()`
-  // The texts of the real files, as webpack has them in development.
-  const modules = sources.map(source => `() => eval(${JSON.stringify(source)})`)
-  const cwd = t.testdir({ node_modules: {}, dist: { 'bundle.cjs': `const modules = [${modules}]\n${server}` } })
-  const { output, stop, url, viewer } = await startProfiled(t, "import './dist/bundle.cjs'", {}, cwd)
-  await (await fetch(`${url}/page`)).text()
-  const { summary } = await findProfile(viewer, '/page')
-  const pattern = /A bundler has put (\S+) into its own files, where its queries are not seen/g
-  const listed = (text: string) => Array.from(text.matchAll(pattern), ([, name]) => name).sort()
-  const panel = await (await fetch(`${viewer}/_profiler/${summary.token}?panel=database`)).text()
-  t.strictSame(listed(panel), names)
-  t.notMatch(panel, 'No queries')
-  t.strictSame(listed(output.stderr), names, 'once in the output')
+  t.strictSame(listed(output.stderr).sort(), ['memjs', 'mongodb', 'nodemailer', 'pg', 'postgres'], 'once in the output')
   await stop()
+})
+
+t.test('an old copy in a bundle, which publishes nothing, is named', async t => {
+  const readLibrary = (file: string) => readFileSync(path.join(root, 'node_modules', file), 'utf8')
+  const files = ['mysql2/lib/base/connection.js', 'ioredis/built/Redis.js', '@redis/client/dist/lib/client/index.js']
+  const found = await Promise.all(
+    ['serverAddress', 'address'].map(async property => {
+      // As webpack has modules in development: they are not called here.
+      const modules = files.map(file => readLibrary(file).replaceAll('serverAddress', property))
+      const connect = `eval("require('node:net').connect(2).on('error', () => {})\\n//# sourceURL=webpack-internal:///a")`
+      const cwd = t.testdir({
+        [property]: { 'app.cjs': `${connect}\nconst modules = [${modules.map(code => JSON.stringify(code))}]` },
+      })
+      const command = [process.execPath, '--import', preload, path.join(cwd, property, 'app.cjs')]
+      const { stderr } = await runProcess(t, command, { cwd, env: { ...environment, PROFILER_PORT: '0' } })
+      return Array.from(stderr.matchAll(/A bundler has put (\S+)/g), ([, name]) => name).sort()
+    }),
+  )
+  t.strictSame(found, [[], ['ioredis', 'mysql2', 'node-redis']])
 })
 
 t.test('a file that is loaded has the stack that it has without the profiler', async t => {

@@ -6,6 +6,7 @@ import { outcomes } from '../insight/summary-view.ts'
 import { capitalize, formatBytes, formatDuration, formatMoment } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { hasPart, nameOfUnit, unitOf } from '../profile/units.ts'
+import { listUnseen } from '../profile/unseen.ts'
 import { partsOf, subjectViews } from '../subjects/views.ts'
 import { joinBlocks, toJsonBlock, toList, toSpan, writeCounts } from './markdown-text.ts'
 
@@ -36,7 +37,8 @@ export function toMarkdown(shown: ShownProfile, panel?: string): string {
     limits.profile,
     ([name, message]) => `The collector ${toSpan(name)} failed: ${toSpan(message)}`,
   )
-  const all = [writeOverview(shown), writeTitle(shown.profile.summary), writeSummary(shown), notes, ...parts]
+  const unseen = listUnseen(shown.profile, panel)
+  const all = [writeOverview(shown), writeTitle(shown.profile.summary), writeSummary(shown), notes, ...unseen, ...parts]
   return joinBlocks(all)
 }
 
@@ -65,7 +67,8 @@ function writePanel(shown: ShownProfile, panel: string): readonly string[] {
     [data, processData].flatMap(data =>
       partsOf(panel).flatMap(name => (data[name] === undefined ? [] : writeData(name, data[name]))),
     )
-  return parts.length > 0 ? parts : [view?.nothing ?? 'No data for this panel.']
+  const isEmpty = parts.length === 0 && listUnseen(shown.profile, panel).length === 0
+  return isEmpty ? [view?.nothing ?? 'No data for this panel.'] : parts
 }
 
 function writeData(name: string, data: unknown): string[] {

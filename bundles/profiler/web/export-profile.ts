@@ -67,8 +67,8 @@ async function toHtmlFile(shown: ExportedProfile, services: ExportServices): Pro
   const panels = await services.panels()
   const sections: object[] = []
   for (const panel of panels.filter(panel => hasContent(panel, shown))) {
-    const { content, problem } = await renderPanel(panel, panelProfile, request, services)
-    sections.push({ name: panel.name, label: panel.label, content, problem })
+    const { content, problem, unseen } = await renderPanel(panel, panelProfile, request, services)
+    sections.push({ name: panel.name, label: panel.label, content, problem, unseen })
   }
   const summary = toSummaryView(profile.summary)
   const html = await view.render('profiler/file', {

@@ -17,7 +17,7 @@ export interface Operation {
   readonly count: number
   /** Errors in the response, whatever its status. */
   readonly errors: readonly OperationError[]
-  /** Whether the whole response was read for errors: a large or a binary one is not stored. */
+  /** Whether the whole response was read for errors: a large or a binary one is not stored. gRPC ends with a status. */
   readonly areErrorsKnown: boolean
 }
 
@@ -48,7 +48,7 @@ export function findOperation(exchange: StoredExchange): Operation | undefined {
   if (isPlain || (method !== 'GET' && method !== 'POST')) return undefined
   const found =
     readGraphql(exchange) ?? readJsonRpc(exchange) ?? readTrpc(exchange) ?? readRpc(exchange) ?? readSoap(exchange)
-  const areErrorsKnown = found?.protocol === 'gRPC' || isRead(response)
+  const areErrorsKnown = found?.protocol === 'gRPC' ? statusesOf(response).length > 0 : isRead(response)
   return found && { ...found, areErrorsKnown, names: [...new Set(found.all)], count: found.all.length }
 }
 
@@ -105,17 +105,22 @@ function toGraphqlError({ message, path }: JsonObject): OperationError {
 }
 
 /** JSON-RPC 2.0 and its use by MCP, whose calls have the name of a tool, a prompt or a resource. */
-function readJsonRpc({ request, response }: StoredExchange): Found | undefined {
-  const messages = readItems(request?.body?.json?.[0])
-  const calls = messages.filter(({ method }) => typeof method === 'string')
-  if (calls.length === 0 || messages.some(({ jsonrpc }) => jsonrpc !== '2.0')) return undefined
-  const names = new Map(calls.map(call => [call.id, nameCall(call)]))
+function readJsonRpc({ request, response, status }: StoredExchange): Found | undefined {
+  // The server answers a wrong member of a batch by an error, and does the others.
+  const calls = readItems(request?.body?.json?.[0]).filter(
+    ({ jsonrpc, method }) => jsonrpc === '2.0' && typeof method === 'string',
+  )
+  const answers = readAnswers(response?.content)
+  // A log of calls that is sent somewhere looks alike: its answer does not.
+  const isOther = answers.some(answer => !['jsonrpc', 'result', 'error'].some(name => name in answer))
+  if (calls.length === 0 || (status < 300 && isOther)) return undefined
+  const names = new Map(calls.filter(({ id }) => id !== undefined).map(call => [call.id, nameCall(call)]))
   const isMcp = calls.some(({ method }) => mcpMethod.test(String(method)))
-  const errors = readAnswers(response?.content).flatMap(({ error, id, result }) => {
+  const errors = answers.flatMap(({ error, id, result }) => {
     const path = calls.length > 1 ? (names.get(id) ?? '') : ''
     if (isObject(error)) return { message: toText(error.message), path }
-    const [text] = isMcp && isObject(result) && result.isError === true ? readItems(result.content) : []
-    return text === undefined ? [] : { message: toText(text.text), path }
+    if (!isMcp || !isObject(result) || result.isError !== true) return []
+    return { message: toText(readItems(result.content).find(({ text }) => typeof text === 'string')?.text), path }
   })
   return { protocol: isMcp ? 'MCP' : 'JSON-RPC', all: calls.map(nameCall), errors }
 }
@@ -175,10 +180,13 @@ function readRpc({ request, response, status, url }: StoredExchange): Found | un
 
 /** The status is a trailer, or a header if there is no body. */
 function readGrpcErrors(response: ResponseData | undefined): OperationError[] {
-  const ends = [response, response && { headers: response.trailers ?? [] }]
-  const [code = '0'] = ends.flatMap(end => readHeader(end, 'grpc-status'))
-  const [message = ''] = ends.flatMap(end => readHeader(end, 'grpc-message'))
+  const [code = '0'] = statusesOf(response)
+  const [message = ''] = statusesOf(response, 'grpc-message')
   return code === '0' ? [] : [{ message: decode(message) || `status ${code}`, path: '' }]
+}
+
+function statusesOf(response: ResponseData | undefined, name = 'grpc-status'): string[] {
+  return [response, response && { headers: response.trailers ?? [] }].flatMap(end => readHeader(end, name))
 }
 
 /** The end of a stream has its error; another call fails with a status of HTTP. */
@@ -198,11 +206,13 @@ function readSoap({ request, response }: StoredExchange): Found | undefined {
   const name = /[^/#:]+$/.exec(action)?.[0]
   if (name === undefined) return undefined
   const [, fault] = soapFault.exec(response?.content?.text ?? '') ?? []
-  return { protocol: 'SOAP', all: [name], errors: fault === undefined ? [] : [{ message: fault.trim(), path: '' }] }
+  const [, reason] = soapReason.exec(fault ?? '') ?? []
+  return { protocol: 'SOAP', all: [name], errors: fault === undefined ? [] : [{ message: toText(reason), path: '' }] }
 }
 
-const soapFault =
-  /<(?:[\w.-]{1,40}:)?Fault\b[\s\S]{0,2000}?<(?:faultstring|(?:[\w.-]{1,40}:)?Text)\b[^>]{0,200}>([^<]{1,1000})</
+const soapFault = /<(?:[\w.-]{1,40}:)?Body\b[^>]{0,500}>\s{0,200}<(?:[\w.-]{1,40}:)?Fault\b([\s\S]{0,4000})/
+const soapReason =
+  /<(?:faultstring|(?:[\w.-]{1,40}:)?Text)\b[^>]{0,200}>\s{0,200}(?:<!\[CDATA\[)?([^<]{1,1000}?)\s{0,200}(?:\]\]>\s{0,200})?</
 
 /** The JSON of a body, or of the field of a form that has the operations of a multipart request. */
 function readBodyValue(body: BodyData | undefined): unknown {

@@ -69,7 +69,7 @@ export const queriesProcessSchema = v.object({
       version: text,
       /** The first version that reports them. */
       first: text,
-      work: oneOf(['queries', 'commands', 'resolvers']),
+      work: oneOf(['queries', 'commands', 'resolvers', 'mails']),
     }),
   ),
 })

@@ -1,4 +1,3 @@
-import { describeUnseen } from '../../../../kernel/contracts/unseen-libraries.ts'
 import { readStatement } from '../../../../lib/sql/statement.ts'
 import { isCache, isDocumentStore, readTokens } from '../../../../lib/sql/tokens.ts'
 import { type Caller, type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
@@ -76,12 +75,6 @@ export interface StoredQueries {
   readonly omitted: number
   readonly database: QueryGroup
   readonly cache: QueryGroup
-}
-
-/** Describes the libraries of databases or caches that were loaded, and do not report their queries. */
-export function listUnseen(kind: StoredQuery['kind'], { process }: Pick<Profile, 'process'>): readonly string[] {
-  const unseen = process.queries?.unseen ?? []
-  return unseen.filter(({ work }) => work === (kind === 'cache' ? 'commands' : 'queries')).map(describeUnseen)
 }
 
 /** Reads the queries of a profile: empty lists if nothing was recorded. */

@@ -16,7 +16,6 @@ import {
   countQueries,
   endsTransaction,
   lacksValues,
-  listUnseen,
   operationOf,
   type QueryGroup,
   type QuerySet,
@@ -57,7 +56,6 @@ export async function viewQueries(
   return {
     isEmpty: queries.length === 0,
     isCache: kind === 'cache',
-    unseen: listUnseen(kind, profile),
     panel: kind,
     table: `${kind}-queries`,
     action: profileLink(profile.summary.token),

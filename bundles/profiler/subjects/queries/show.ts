@@ -11,7 +11,6 @@ import { workTime } from '../../profile/work.ts'
 import {
   countFailedQueries,
   countQueries,
-  listUnseen,
   type QuerySet,
   readQueries,
   type StoredQuery,
@@ -84,7 +83,7 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
     template: 'profiler/panels/queries',
     stored: ['queries'],
 
-    hasContent: ({ profile }) => readQueries(profile)[kind].queries.length > 0 || listUnseen(kind, profile).length > 0,
+    hasContent: ({ profile }) => readQueries(profile)[kind].queries.length > 0,
 
     countBad: profile => countFailedQueries(kind, profile),
 
@@ -101,12 +100,9 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
 
     toMarkdown({ profile }, limit) {
       const { queries, shapes } = readQueries(profile)[kind]
-      const unseen = listUnseen(kind, profile)
-      if (queries.length + unseen.length === 0) return []
-      const head = [`## ${label}`, ...unseen]
-      if (queries.length === 0) return head
+      if (queries.length === 0) return []
       return [
-        ...head,
+        `## ${label}`,
         listMetrics(kind, profile)
           .map(({ name, value }) => `${name}: ${value}`)
           .join('; '),

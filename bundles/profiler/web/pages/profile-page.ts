@@ -100,6 +100,7 @@ export async function renderProfile(
     isOverview: panel?.name === 'overview',
     panel: rendered?.content ?? '',
     isEmpty: rendered?.isEmpty ?? false,
+    unseen: rendered?.unseen ?? [],
     problem: rendered?.problem ?? '',
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
   }

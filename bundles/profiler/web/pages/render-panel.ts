@@ -17,6 +17,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { hasPart, unitOf } from '../../profile/units.ts'
+import { listUnseen } from '../../profile/unseen.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../page.ts'
 
@@ -26,6 +27,8 @@ interface RenderedPanel {
   readonly isEmpty: boolean
   /** Why it cannot be displayed; empty when it can. */
   readonly problem: string
+  /** The libraries whose work it would show, and that are not seen. */
+  readonly unseen: readonly string[]
 }
 
 /**
@@ -38,17 +41,20 @@ export async function renderPanel(
   request: Request,
   app: PanelServices & Pick<ProfilerApplication, 'logger'>,
 ): Promise<RenderedPanel> {
+  const unseen = listUnseen(shown.profile, panel.name)
+  const none = { content: new HtmlFragment(''), unseen, problem: '' }
   try {
+    // It would say that there is nothing.
+    if (unseen.length > 0 && !panel.hasContent(shown)) return { ...none, isEmpty: false }
     const model = await panel.toView(shown, app)
     const content = new HtmlFragment(await app.view.render(panel.template, model, request))
-    return { content, isEmpty: false, problem: '' }
+    return { ...none, content, isEmpty: false }
   } catch (error) {
-    const content = new HtmlFragment('')
-    if (!hasContent(panel, shown)) return { content, isEmpty: true, problem: '' }
+    if (!hasContent(panel, shown)) return { ...none, isEmpty: true }
     app.logger
       .channel('profiler')
       .warning('The panel "{panel}" cannot be displayed.', { panel: panel.name, exception: error })
-    return { content, isEmpty: false, problem: flattenError(error, { hasFrames: false }).message }
+    return { ...none, isEmpty: false, problem: flattenError(error, { hasFrames: false }).message }
   }
 }
 
@@ -134,10 +140,11 @@ export function listPanels(panels: readonly Pick<SubjectView, 'name'>[], { data 
   return [...new Set([...panels.map(({ name }) => name), ...Object.keys(data)])]
 }
 
-/** Whether a panel has content; false if it fails. */
+/** Whether a panel has content, or would have some of a library that is not seen; false if it fails. */
 export function hasContent(panel: SubjectView, shown: Inspected): boolean {
   try {
-    return hasPart(shown.profile.summary, panel.name) && panel.hasContent(shown)
+    const { profile } = shown
+    return hasPart(profile.summary, panel.name) && (panel.hasContent(shown) || listUnseen(profile, panel.name).length > 0)
   } catch {
     return false
   }

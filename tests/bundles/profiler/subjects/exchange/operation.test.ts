@@ -41,6 +41,9 @@ const multipart = (fields: Readonly<Record<string, string>>) =>
 const fault = (text: string) =>
   `<?xml version="1.0"?><s:Envelope xmlns:s="u"><s:Body><s:Fault><faultcode>s:Client</faultcode><faultstring>${text}</faultstring></s:Fault></s:Body></s:Envelope>`
 
+const fault12 = (reason: string) =>
+  `<e:Envelope xmlns:e="u"><e:Header/><e:Body>\n<e:Fault><e:Code><e:Value>e:Sender</e:Value></e:Code><e:Reason>${reason}</e:Reason></e:Fault></e:Body></e:Envelope>`
+
 const examples: readonly Example[] = [
   { of: 'a name', to: '/graphql', body: { query: 'query Books { books { title } }' }, answer: data, is: 'query Books' },
   { of: 'no name', to: '/api', body: { query: '{ books(first: 3) { title } }' }, answer: data, is: 'query { books }' },
@@ -207,6 +210,54 @@ const examples: readonly Example[] = [
     status: 202,
     is: 'notifications/initialized',
   },
+  {
+    of: 'a notification beside calls, and an answer without an id',
+    to: '/rpc',
+    body: [{ jsonrpc: '2.0', method: 'log' }, call(1, 'add'), call(2, 'sub')],
+    answer: [rpc(1, 3), { jsonrpc: '2.0', error: { code: -32000, message: 'Busy' } }],
+    is: 'log, add, sub',
+    errors: [['', 'Busy']],
+  },
+  {
+    of: 'a batch with wrong members',
+    to: '/rpc',
+    body: [call(1, 'add'), { foo: 'boo' }, 1, call(2, 'sub')],
+    answer: [rpc(1, 3), { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'Invalid Request' } }, rpc(2, 1)],
+    is: 'add, sub',
+    errors: [['', 'Invalid Request']],
+  },
+  {
+    of: 'a log of calls',
+    to: '/logs',
+    body: [call(1, 'add'), call(2, 'sub')],
+    answer: { stored: 2 },
+    is: null,
+  },
+  { of: 'a call that a gateway refuses', to: '/rpc', body: call(1, 'add'), status: 401, answer: { no: 1 }, is: 'add' },
+  {
+    of: 'an answer without its version',
+    to: '/rpc',
+    body: call(1, 'getblockcount'),
+    answer: { result: null, error: { code: -28, message: 'Loading' }, id: 1 },
+    is: 'getblockcount',
+    errors: [['', 'Loading']],
+  },
+  {
+    of: 'a tool that fails with a picture',
+    to: '/mcp',
+    body: call(1, 'tools/call', { name: 'draw' }),
+    answer: rpc(1, { isError: true, content: [{ type: 'image', data: 'AA==' }, { type: 'text', text: 'No ink' }] }),
+    is: 'tools/call draw',
+    errors: [['', 'No ink']],
+  },
+  {
+    of: 'a tool that fails without a text',
+    to: '/mcp',
+    body: call(1, 'tools/call', { name: 'draw' }),
+    answer: rpc(1, { isError: true, content: [] }),
+    is: 'tools/call draw',
+    errors: [['', 'no message']],
+  },
   { of: 'an answer of the client', to: '/mcp', body: rpc(1, {}), status: 202, is: null },
   { of: 'another version', to: '/rpc', body: { jsonrpc: '1.0', method: 'add' }, answer: {}, is: null },
   { of: 'a method alone', to: '/pay', body: { method: 'card' }, answer: {}, is: null },
@@ -335,6 +386,27 @@ const examples: readonly Example[] = [
     answerHeaders: { 'content-type': 'text/xml' },
     is: 'GetOrder',
     errors: [['', 'No order']],
+  },
+  ...[
+    ['a fault of SOAP 1.2', fault12('<e:Text xml:lang="en">No order</e:Text>'), 'No order'],
+    ['a fault in CDATA', fault('<![CDATA[No order]]>'), 'No order'],
+    ['a fault without a reason', fault12(''), 'no message'],
+  ].map(([of = '', answer, message = '']): Example => ({
+    of,
+    to: '/ws',
+    ...{ type: 'application/soap+xml; action="GetOrder"', body: '<a/>', status: 500, answer, is: 'GetOrder' },
+    answerHeaders: { 'content-type': 'application/soap+xml' },
+    errors: [['', message]],
+  })),
+  {
+    of: 'a fault in the data',
+    to: '/ws',
+    type: 'text/xml',
+    headers: { soapaction: 'GetFaults' },
+    body: '<a/>',
+    answer: '<s:Envelope xmlns:s="u"><s:Body><list><Fault><Text>Old</Text></Fault></list></s:Body></s:Envelope>',
+    answerHeaders: { 'content-type': 'text/xml' },
+    is: 'GetFaults',
   },
   { of: 'XML', to: '/ws', type: 'text/xml', body: '<a/>', is: null },
 ]
@@ -481,5 +553,15 @@ t.test('all errors of an operation count, and none is denied where the response 
       { first: 150, second: 'not known' },
     )
   }
+  const grpc = (headers: readonly (readonly [string, string])[]) => {
+    const body = { type: 'application/grpc-web+proto', length: 9, state: 'read' }
+    const profile = createProfile({ request: { headers: [], body }, response: { headers, size: 100_000 } })
+    return readOperation({ ...profile, summary: { ...profile.summary, method: 'POST', url: 'http://a/shop.Orders/Get' } })
+  }
+  t.match(
+    [grpc([]), grpc([['grpc-status', '0']])],
+    [{ areErrorsKnown: false }, { areErrorsKnown: true }],
+    'the status of gRPC is its last message, which may not be kept',
+  )
   t.end()
 })
