@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { findSourceMap } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { findProject } from '../find-package.ts'
 import { readTime } from '../own-globals.ts'
 import { processStart } from '../process-start.ts'
 import { locateFrame, type SourcePlace, type StackFrame } from './stack-frames.ts'
@@ -116,7 +117,7 @@ function readMap(file: string, hash: string | undefined): SourceMap | undefined 
     const code = readText(file)
     if (hash !== undefined && hashOf(code) !== (completed.get(hash) ?? hash)) return undefined
     const comment = code.lastIndexOf('//# sourceMappingURL=')
-    const [, name] = comment === -1 ? [] : (/=(\S+)\s*$/.exec(code.slice(comment)) ?? [])
+    const [, name] = comment === -1 ? [] : (mapComment.exec(code.slice(comment)) ?? [])
     if (name === undefined) return undefined
     const url = new URL(name, pathToFileURL(file))
     const place = url.protocol === 'data:' ? file : fileURLToPath(url)
@@ -127,6 +128,9 @@ function readMap(file: string, hash: string | undefined): SourceMap | undefined 
   }
 }
 
+/** Other comments may follow, such as that with an identity for debuggers. */
+const mapComment = /^[^=]*=(\S+)[^\S\n]*(?:\n(?:\/\/[^\n]*|\r)?)*$/
+
 function readText(file: string): string {
   const stats = statSync(file)
   if (!stats.isFile() || stats.size > sizeLimit) throw new RangeError('It is too long.')
@@ -134,24 +138,31 @@ function readText(file: string): string {
 }
 
 function decodeData(url: string): string {
-  const [head = '', data = ''] = url.split(',', 2)
-  return head.endsWith(';base64') ? Buffer.from(data, 'base64').toString() : decodeURIComponent(data)
+  const [, head = '', data = ''] = /^([^,]*),(.*)$/s.exec(url) ?? []
+  return /;base64$/i.test(head) ? Buffer.from(data, 'base64').toString() : decodeURIComponent(data)
 }
 
 /**
  * The path of a source, which a bundler names as `webpack://shop/./src/list.ts`: within the
  * project of the generated file. A compiler may have named it as seen from the project, not from
- * the map: then there is no such file beside the map.
+ * the map: then there is no such file beside the map. A source may be missing within the project; a
+ * missing one elsewhere is none, such as that of the machine that has compiled it.
  */
 function toFile(source: string, from: string): string | undefined {
-  const [, bundled] = /^(?!file:)[\w+.-]{2,}:\/\/[^/]*\/(?:\[project\]\/)?([^?]+)/.exec(source) ?? []
+  const [, bundled] =
+    /^(?!file:)[\w+.-]{2,}:\/\/[^/]*\/(?:\[project\]\/|\([\w-]+\)\/(?=\.\/))?([^?]+)/.exec(source) ?? []
   if (bundled !== undefined) return findInProject(bundled, from)
   try {
     const file = fileURLToPath(new URL(source, pathToFileURL(from)))
-    return existsSync(file) ? file : (findInProject(source, from) ?? file)
+    if (existsSync(file)) return file
+    return findInProject(source, from) ?? (isInside(findProject(path.dirname(from)), file) ? file : undefined)
   } catch {
     return undefined
   }
+}
+
+function isInside(folder: string, file: string): boolean {
+  return !/^\.\.(?:[\\/]|$)/.test(path.relative(folder, file))
 }
 
 function findInProject(name: string, from: string): string | undefined {
@@ -164,9 +175,10 @@ function findInProject(name: string, from: string): string | undefined {
 
 /** A part of a source map, as ECMA-426 describes it. */
 interface MapData {
+  readonly version?: unknown
   readonly mappings?: string
   readonly sources?: readonly (string | null)[]
-  readonly sourceRoot?: string
+  readonly sourceRoot?: string | null
   readonly sections?: readonly {
     readonly offset: { readonly line: number; readonly column: number }
     readonly map: MapData
@@ -212,11 +224,14 @@ class MapPart {
   #line = 0
   #column = 0
 
-  constructor({ mappings, sourceRoot = '', sources = [] }: MapData, locate: (source: string) => string | undefined) {
-    if (typeof mappings !== 'string') throw new TypeError('It has no mappings.')
+  constructor(
+    { mappings, sourceRoot, sources = [], version }: MapData,
+    locate: (source: string) => string | undefined,
+  ) {
+    if (typeof mappings !== 'string' || version !== 3) throw new TypeError('It is no map of version 3.')
     this.mappings = mappings
     this.#sources = sources
-    this.#locate = source => locate(sourceRoot === '' ? source : sourceRoot.replace(/\/?$/, '/') + source)
+    this.#locate = source => locate(sourceRoot ? sourceRoot.replace(/\/?$/, '/') + source : source)
     do {
       this.#starts.push([this.#at, this.#source, this.#line, this.#column])
       while (!this.#isLineEnd()) this.#readSegment()
@@ -234,6 +249,7 @@ class MapPart {
       if (this.#generated > column) break
       found = this.#hasSource ? [this.#source, this.#line, this.#column] : undefined
     }
+    if (found !== undefined && Math.min(...found) < 0) return undefined
     const source = found && this.#sources[found[0]]
     const file = typeof source === 'string' ? this.#locate(source) : undefined
     return found === undefined || file === undefined ? undefined : { file, line: found[1] + 1, column: found[2] + 1 }

@@ -132,7 +132,9 @@ t.test('a library that a bundler has put into an ES module is named once, in pla
   await esbuild.build({
     stdin: { contents: copying, resolveDir: root },
     ...{ outfile: path.join(cwd, 'dist/app.mjs'), bundle: true, minify: true, platform: 'node', format: 'esm' },
-    banner: { js: "import { createRequire as $require } from 'node:module'; const require = $require(import.meta.url)" },
+    banner: {
+      js: "import { createRequire as $require } from 'node:module'; const require = $require(import.meta.url)",
+    },
     ...{ external: ['pg-native'], logLevel: 'silent' },
   })
   const { output, stop, url, viewer } = await startProfiled(t, "import './dist/app.mjs'", {}, cwd)
@@ -146,7 +148,10 @@ t.test('a library that a bundler has put into an ES module is named once, in pla
     return Promise.all(pages)
   }
   const listed = (text: string) =>
-    Array.from(text.matchAll(/A bundler has put (\S+) into its own files, where its \w+ are not seen/g), ([, name]) => name)
+    Array.from(
+      text.matchAll(/A bundler has put (\S+) into its own files, where its \w+ are not seen/g),
+      ([, name]) => name,
+    )
   t.strictSame(await read('none', 'mails'), [[], ['No mail was sent']], 'a library that has opened no connection')
   for (const name of Object.keys(calls)) await (await fetch(`${url}/${name}`)).text()
   t.strictSame(

@@ -125,6 +125,97 @@ t.test('a map that is damaged, missing or of another code gives no place', async
   t.match(findSource(place, hashOf(code)), { file: path.join(directory, 'a.ts') }, 'it is read once')
 })
 
+t.test('a place is that of the source, or stays in the bundle: never a wrong one', t => {
+  const directory = t.testdir({
+    app: { 'package.json': '{}', dist: {}, src: { 'a.ts': '' }, lib: { 'x.js': '' } },
+    outside: { 'b.ts': '' },
+  })
+  const app = path.join(directory, 'app')
+  const source = path.join(app, 'src/a.ts')
+  const at = (file: string, line = 7) => `${path.relative(directory, file)}:${line}:1`
+  const map = { version: 3, sources: ['../src/a.ts'], names: ['list'], mappings: encodeMappings([[[0, 0, 6, 0, 0]]]) }
+  const own = at(source)
+  const none = 'dist'
+  const long = 'A'.repeat(33 * 1024 * 1024)
+  const data = (head: string, text: string) => `//# sourceMappingURL=data:application/json${head},${text}`
+  const json = JSON.stringify(map)
+  const base64 = Buffer.from(json).toString('base64')
+  const named = (...sources: unknown[]) => inlineMap({ ...map, sources })
+  const sections = (...offsets: number[]) =>
+    inlineMap({ version: 3, sections: offsets.map(line => ({ offset: { line, column: 0 }, map })) })
+  const examples: Readonly<Record<string, readonly [code: string, is: string, line?: number]>> = {
+    'an index map': [sections(0, 1), own, 2],
+    'an index map that begins later': [sections(1), none],
+    'a section of another version': [
+      inlineMap({ sections: [{ offset: { line: 0, column: 0 }, map: { ...map, version: 2 } }] }),
+      none,
+    ],
+    'a root': [inlineMap({ ...map, sourceRoot: '../src', sources: ['a.ts'] }), own],
+    'a root that is a URL': [inlineMap({ ...map, sourceRoot: 'webpack://shop/', sources: ['src/a.ts'] }), own],
+    'a root that is a path': [inlineMap({ ...map, sourceRoot: path.join(app, 'src'), sources: ['a.ts'] }), own],
+    'no root': [inlineMap({ ...map, sourceRoot: null }), own],
+    'a root of another machine': [inlineMap({ ...map, sourceRoot: '/builds/shop/src', sources: ['a.ts'] }), none],
+    'no content, and a missing file of the project': [
+      inlineMap({ ...map, sources: ['../src/gone.ts'], sourcesContent: [null] }),
+      at(path.join(app, 'src/gone.ts')),
+    ],
+    'a file beside the project': [named('../../outside/b.ts'), at(path.join(directory, 'outside/b.ts'))],
+    'a missing file beside the project': [named('../../outside/gone.ts'), none],
+    'a missing file of another machine': [named('file:///builds/shop/src/a.ts'), none],
+    'a path of Windows': [named('C:\\shop\\src\\a.ts'), none],
+    'a URL of Windows': [named('file:///C:/shop/src/a.ts'), none],
+    backslashes: [named('..\\src\\a.ts'), own],
+    'a layer of Next.js': [named('webpack://_N_E/(rsc)/./src/a.ts?1a2b'), own],
+    'a module of a bundler': [named('webpack://shop/webpack/runtime/define'), none],
+    Turbopack: [named('turbopack:///[project]/src/a.ts'), own],
+    'a part of Turbopack': [named('turbopack:///[turbopack]/shared/runtime.ts'), none],
+    'no name': [named(null), none],
+    'base64 with a charset': [data(';charset=utf-8;base64', base64), own],
+    'percent-encoded': [data(';charset=utf-8', encodeURIComponent(json)), own],
+    'not encoded': [data('', json), own],
+    'another comment behind': [`${inlineMap(map)}//# debugId=1a2b\r\n\r\n`, own],
+    'code behind': [`${inlineMap(map)}//# debugId=1a2b\nrun()`, none],
+    'a name at column 0': [inlineMap(map), own],
+    'a version 2': [inlineMap({ ...map, version: 2 }), none],
+    'no version': [inlineMap({ ...map, version: undefined }), none],
+    'a line before the first': [inlineMap({ ...map, mappings: encodeMappings([[[0, 0, -3, 0]]]) }), none],
+    'a source before the first': [inlineMap({ ...map, mappings: encodeMappings([[[0, -1, 3, 0]]]) }), none],
+    'a source behind the last': [inlineMap({ ...map, mappings: encodeMappings([[[0, 4, 3, 0]]]) }), none],
+    'a broken number': [inlineMap({ ...map, mappings: 'AAgggggggggA' }), none],
+    'no list': [inlineMap({ ...map, sources: 1 }), none],
+    null: ['//# sourceMappingURL=data:application/json,null', none],
+    'a map that is too long': [data('', JSON.stringify({ ...map, x: long })), none],
+  }
+  const wrong = Object.entries(examples).flatMap(([name, [code, is, line = 1]], index) => {
+    const file = path.join(app, 'dist', `${index}.js`)
+    writeFileSync(file, code)
+    const found = findSource({ file, line, column: 1 }, hashOf(code))
+    const place = found === undefined ? none : `${path.relative(directory, found.file)}:${found.line}:${found.column}`
+    return place === is ? [] : [[name, place, is]]
+  })
+  t.strictSame(wrong, [])
+  t.end()
+})
+
+t.test('a map that was written again stays that of the running code, and code from a string has none', async t => {
+  const directory = t.testdir({ 'package.json': '{}', 'a.ts': '' })
+  const write = (line: number, code: string) => {
+    const map = JSON.stringify({ version: 3, sources: ['a.ts'], mappings: encodeMappings([[[0, 0, line, 0]]]) })
+    writeFileSync(path.join(directory, 'app.js.map'), map)
+    writeFileSync(path.join(directory, 'app.js'), code)
+  }
+  const first = 'run()\n//# sourceMappingURL=app.js.map'
+  write(3, first)
+  const place = { file: path.join(directory, 'app.js'), line: 1, column: 1 }
+  t.match(findSource(place, hashOf(first)), { line: 4 })
+  write(8, `more()\n${first}`)
+  t.match(findSource(place, hashOf(first)), { line: 4 }, 'the code that runs')
+  t.match(findSource(place, hashOf(`more()\n${first}`)), { line: 9 }, 'the code that was loaded later')
+  t.equal(findSource(place, hashOf('other')), undefined)
+  for (const file of ['webpack-internal:///(rsc)/./a.ts', 'evalmachine.<anonymous>', '[eval]', ''])
+    t.equal(findSource({ file, line: 1, column: 1 }, hashOf(first)), undefined, file)
+})
+
 t.test('a frame of the application is in its source, if its file is older than the process', async t => {
   const directory = t.testdir()
   const code = inlineMap({ version: 3, sources: ['../src/a.ts'], mappings: 'AAAA' })

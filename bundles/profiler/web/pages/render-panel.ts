@@ -144,7 +144,9 @@ export function listPanels(panels: readonly Pick<SubjectView, 'name'>[], { data 
 export function hasContent(panel: SubjectView, shown: Inspected): boolean {
   try {
     const { profile } = shown
-    return hasPart(profile.summary, panel.name) && (panel.hasContent(shown) || listUnseen(profile, panel.name).length > 0)
+    return (
+      hasPart(profile.summary, panel.name) && (panel.hasContent(shown) || listUnseen(profile, panel.name).length > 0)
+    )
   } catch {
     return false
   }

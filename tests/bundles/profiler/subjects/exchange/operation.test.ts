@@ -246,7 +246,13 @@ const examples: readonly Example[] = [
     of: 'a tool that fails with a picture',
     to: '/mcp',
     body: call(1, 'tools/call', { name: 'draw' }),
-    answer: rpc(1, { isError: true, content: [{ type: 'image', data: 'AA==' }, { type: 'text', text: 'No ink' }] }),
+    answer: rpc(1, {
+      isError: true,
+      content: [
+        { type: 'image', data: 'AA==' },
+        { type: 'text', text: 'No ink' },
+      ],
+    }),
     is: 'tools/call draw',
     errors: [['', 'No ink']],
   },
@@ -391,13 +397,15 @@ const examples: readonly Example[] = [
     ['a fault of SOAP 1.2', fault12('<e:Text xml:lang="en">No order</e:Text>'), 'No order'],
     ['a fault in CDATA', fault('<![CDATA[No order]]>'), 'No order'],
     ['a fault without a reason', fault12(''), 'no message'],
-  ].map(([of = '', answer, message = '']): Example => ({
-    of,
-    to: '/ws',
-    ...{ type: 'application/soap+xml; action="GetOrder"', body: '<a/>', status: 500, answer, is: 'GetOrder' },
-    answerHeaders: { 'content-type': 'application/soap+xml' },
-    errors: [['', message]],
-  })),
+  ].map(
+    ([of = '', answer, message = '']): Example => ({
+      of,
+      to: '/ws',
+      ...{ type: 'application/soap+xml; action="GetOrder"', body: '<a/>', status: 500, answer, is: 'GetOrder' },
+      answerHeaders: { 'content-type': 'application/soap+xml' },
+      errors: [['', message]],
+    }),
+  ),
   {
     of: 'a fault in the data',
     to: '/ws',
@@ -556,7 +564,10 @@ t.test('all errors of an operation count, and none is denied where the response 
   const grpc = (headers: readonly (readonly [string, string])[]) => {
     const body = { type: 'application/grpc-web+proto', length: 9, state: 'read' }
     const profile = createProfile({ request: { headers: [], body }, response: { headers, size: 100_000 } })
-    return readOperation({ ...profile, summary: { ...profile.summary, method: 'POST', url: 'http://a/shop.Orders/Get' } })
+    return readOperation({
+      ...profile,
+      summary: { ...profile.summary, method: 'POST', url: 'http://a/shop.Orders/Get' },
+    })
   }
   t.match(
     [grpc([]), grpc([['grpc-status', '0']])],
