@@ -4,7 +4,7 @@ import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { readSites } from '../../lib/stack/callers.ts'
 import { locateFrame, toPath } from '../../lib/stack/stack-frames.ts'
-import { type Library, workOf } from './library.ts'
+import { type Library, missingWorkOf } from './library.ts'
 
 /** Bytes of a file that may have a copy of a library. */
 const leastSize = 10_000
@@ -13,7 +13,7 @@ const fileLimit = 1000
 /** Frames that are read of the stack of a connection. */
 const frameLimit = 50
 
-/** A property of the messages of mysql2, ioredis and redis, in the file that sends their commands: it stays in a bundle. */
+/** A property of the messages of mysql2, ioredis and redis, beside the code that sends commands: it stays in a bundle. */
 const published = 'serverAddress'
 
 /**
@@ -51,6 +51,6 @@ function search(file: string, copied: Set<Library>): void {
     const { bundledText = '', name, seenBy } = library
     if (!code.includes(bundledText) || (seenBy === 'channel' && isPublished)) continue
     copied.delete(library)
-    noteUnseen({ name, version: '', first: '', work: workOf(library) })
+    noteUnseen({ name, version: '', first: '', work: missingWorkOf(library) })
   }
 }

@@ -133,6 +133,9 @@ interface FieldPath {
 /** The resolver that runs now; it has not returned. */
 let running: FieldRun | undefined
 
+/** The resolutions that have begun: a resolver may call another one that is observed, with its own values. */
+const begun = new WeakSet<object>()
+
 function watchResolver(resolve: AnyFunction): AnyFunction {
   return observeCalls(resolve, (_, args) => {
     if (isReported) {
@@ -140,8 +143,9 @@ function watchResolver(resolve: AnyFunction): AnyFunction {
       return undefined
     }
     const info = args[3] as ResolveInfo | undefined
-    const run =
-      info && beginField({ field: `${info.parentType.name}.${info.fieldName}`, path: () => toText(info.path) })
+    if (info?.path === undefined || begun.has(info.path)) return undefined
+    begun.add(info.path)
+    const run = beginField({ field: `${info.parentType.name}.${info.fieldName}`, path: () => toText(info.path) })
     if (run === undefined) return undefined
     const outer = running
     running = run

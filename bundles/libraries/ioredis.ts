@@ -26,7 +26,7 @@ export const ioredis: Library = {
   connects: ['ioredis', 'redis'],
   isCache: true,
   seenBy: 'channel',
-  bundledText: 'Connection in subscriber mode, only subscriber commands may be used',
+  bundledText: 'writeable and enableOfflineQueue options is false',
   from: '5.11',
   files: { ioredis: 'built/index.js' },
   changes: {

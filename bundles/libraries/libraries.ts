@@ -18,7 +18,7 @@ import { graphql } from './graphql.ts'
 import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
 import { LateQueries } from './late-queries.ts'
-import { changeFiles, changeLoaded, type FileChanges, type Library, workOf } from './library.ts'
+import { changeFiles, changeLoaded, type FileChanges, type Library, missingWorkOf } from './library.ts'
 import { memjs } from './memjs.ts'
 import { mongodb } from './mongodb.ts'
 import { mysql2 } from './mysql2.ts'
@@ -291,7 +291,7 @@ function findUnseen(find: PackageFinder, library: Library): void {
     changeFiles({
       [end]: (_, loaded) => {
         const version = readVersion(loaded.slice(0, -file.length))
-        if (!isAtLeast(version, from)) noteUnseen({ name, version, first: from, work: workOf(library) })
+        if (!isAtLeast(version, from)) noteUnseen({ name, version, first: from, work: missingWorkOf(library) })
       },
     })
   }

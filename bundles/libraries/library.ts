@@ -71,7 +71,7 @@ export interface Library {
 }
 
 /** What is missing of a library that is not seen. */
-export function workOf({ isCache = false, reports }: Library): UnseenLibrary['work'] {
+export function missingWorkOf({ isCache = false, reports }: Library): UnseenLibrary['work'] {
   if (reports === 'fields') return 'resolvers'
   if (reports === 'mails') return 'mails'
   return isCache ? 'commands' : 'queries'

@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import { currentMessage, report } from '../../kernel/contracts/functions.ts'
 import { guard } from '../../lib/guard.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
@@ -14,7 +15,7 @@ export const next: Library = {
   seenBy: 'spans',
   from: '15',
   notSeen:
-    'functions, calls and errors in the Edge runtime, where the middleware of version 15 runs; in production, errors of API routes of the Pages Router',
+    'in the Edge runtime, where the middleware of version 15 runs: phases, functions and the lines of calls; in production, errors of API routes of the Pages Router',
   ownPaths: ['/_next/static/', '/_next/image', '/_next/webpack-hmr', '/__nextjs_'],
   spans: {
     tracer: 'next.js',
@@ -30,6 +31,7 @@ export const next: Library = {
   changes: {
     'next/dist/server/lib/trace/tracer.js': reportErrors,
     'next/dist/server/lib/dev-bundler-service.js': watchCompilations,
+    'next/dist/server/next-server.js': watchEdge,
     // It starts a process that finds the paths of a page for which they are to be generated.
     'next/dist/server/dev/next-dev-server.js': exports =>
       measureCalls(Object(readProperty(exports, 'default')).prototype, 'getStaticPaths', 'static paths', 'pathname'),
@@ -41,9 +43,13 @@ export const next: Library = {
  * copies of errors, with addresses of its own.
  */
 function isFailure(error: unknown): boolean {
-  if (!(error instanceof Error) || error.name === 'PageNotFoundError') return false
+  if (!types.isNativeError(error) || error.name === 'PageNotFoundError') return false
   const isAnswer = /^NEXT_|^BAILOUT/.test(String(readProperty(error, 'digest')))
   return !isAnswer && !String(readProperty(error, 'stack')).includes('about://React/')
+}
+
+function reportFailure(error: unknown): void {
+  if (isFailure(error)) report(currentMessage, work => work.fail(error))
 }
 
 const ownPages = /^\/(?:_error|_not-found|_global-error|404|500)$/
@@ -87,6 +93,19 @@ function watchCompilations(exports: unknown): void {
   })
 }
 
+/** The Edge runtime has globals of its own, and so spans of its own. Its calls of `fetch` are those of the process. */
+function watchEdge(exports: unknown): void {
+  const { prototype } = Object(readProperty(exports, 'default'))
+  for (const name of ['runEdgeFunction', 'runMiddleware']) {
+    observeMethod(prototype, name, () => ({
+      after(result) {
+        void Promise.resolve(result).catch(reportFailure)
+        return result
+      },
+    }))
+  }
+}
+
 /** Measures the calls of an asynchronous method that succeed, whose first value names the work by a property. */
 function measureCalls(owner: object | undefined, method: string, phase: string, property: string): void {
   observeMethod(owner, method, (_, [given]) => {
@@ -116,11 +135,12 @@ const leastWork = 10
 function reportErrors(exports: unknown): void {
   const getTracer = readProperty(exports, 'getTracer')
   if (typeof getTracer !== 'function') return
-  const fail = (error: unknown) => {
-    if (isFailure(error)) report(currentMessage, work => work.fail(error))
-  }
   const ignore = () => undefined
-  const span = { isRecording: () => false, spanContext: () => noSpan, recordException: guard('an error', fail) }
+  const span = {
+    isRecording: () => false,
+    spanContext: () => noSpan,
+    recordException: guard('an error', reportFailure),
+  }
   for (const name of ['setAttribute', 'setAttributes', 'setStatus', 'updateName', 'addEvent', 'end'])
     Object.assign(span, { [name]: ignore })
   observeMethod(Object.getPrototypeOf(getTracer()), 'getActiveScopeSpan', () => ({

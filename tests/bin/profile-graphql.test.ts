@@ -50,6 +50,12 @@ const seen = () => Object.entries(Book.getFields()).map(([name, { resolve }]) =>
 const server = createServer(async (message, reply) => {
   const count = new URL(message.url, 'http://a').searchParams.get('count')
   if (message.url === '/schema') return reply.end(JSON.stringify([printed === printSchema(schema), seen().flat().every(Boolean)]))
+  if (message.url === '/wrapped') {
+    const { resolve } = schema.getQueryType().getFields().books
+    const wrapped = { ...books, resolve: async (...values) => { await null; return resolve(...values) } }
+    const outer = new GraphQLSchema({ query: new GraphQLObjectType({ name: 'Query', fields: { books: wrapped } }) })
+    return reply.end(JSON.stringify(await graphql({ schema: outer, source: '{ books(count: "2") { lazy } }' })))
+  }
   if (message.url === '/plain') return read('/none').then(() => reply.end())
   let body = ''
   for await (const chunk of message) body += chunk
@@ -149,6 +155,12 @@ t.test('the fields of a query are seen, with their errors and the work of their 
     const { calls, fields, omitted } = await ask('late', 2000)
     t.strictSame(countsOf({ calls, fields, omitted }), ['Query.books 1 0', 'Book.late 2000 1997'])
     t.strictSame([calls.length, omitted, calls.filter(({ hasFailed }) => hasFailed).length > 100], [150, 1851, true])
+  })
+
+  await t.test('a resolver that calls the one of another schema is one resolution', async t => {
+    await fetch(`${url}/wrapped`)
+    const { data } = await findProfile(viewer, '/wrapped')
+    t.strictSame(countsOf(data.graphql as unknown as Fields), ['Query.books 1 0', 'Book.lazy 2 0'])
   })
 
   await t.test('the schema stays as it is', async t => {

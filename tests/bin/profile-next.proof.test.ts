@@ -58,6 +58,18 @@ export async function GET() {
   throw new TypeError('The handler is broken.')
 }
 `,
+  'app/api/edge/route.js': `
+export const runtime = 'edge'
+export async function GET() {
+  return Response.json(await (await fetch(process.env.STOCK + '/stock/1', { cache: 'no-store' })).json())
+}
+`,
+  'app/api/broken-edge/route.js': `
+export const runtime = 'edge'
+export async function GET() {
+  throw new TypeError('The handler in the Edge runtime is broken.')
+}
+`,
   'app/form/page.jsx': `
 import { redirect } from 'next/navigation'
 async function order() {
@@ -88,6 +100,7 @@ interface Expected {
   readonly status: number
   readonly route: string
   readonly exception?: string
+  readonly calls?: number
   /** The place of the error, or of the call of `fetch`. */
   readonly place?: string
   /** Phases, without compilation. */
@@ -115,6 +128,8 @@ const requests: Readonly<Record<string, Expected>> = {
     place: 'app/api/broken/route.js:3',
     phases: ['handler'],
   },
+  '/api/edge': { status: 200, route: 'GET /api/edge', calls: 1 },
+  '/api/broken-edge': { status: 500, route: 'GET /api/broken-edge', exception: 'TypeError' },
   '/old/5': { status: 200, route: 'GET /old/[id]', phases: ['data', 'rendering'] },
   '/old/bad': {
     status: 500,
@@ -190,7 +205,8 @@ async function check(t: Test, url: string, viewer: string): Promise<void> {
       const text = await response.text()
       t.equal(response.status, expected.status)
       const { data, summary } = await findProfile(viewer, target)
-      t.match(summary, { route: expected.route, exception: expected.exception ?? null })
+      const { calls = summary.calls, exception = null, route } = expected
+      t.match(summary, { route, exception, calls })
       const rows = data.events?.spans as readonly (readonly [mark: string, name: string])[]
       const phases = new Set(rows.flatMap(([mark, name]) => (mark === 'phase' ? name : [])))
       const seen = [...phases].filter(name => ['component tree', 'data', 'handler', 'rendering'].includes(name))

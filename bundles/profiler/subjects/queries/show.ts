@@ -8,14 +8,7 @@ import { formatCount, formatDuration, formatNumber } from '../../profile/format.
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { workTime } from '../../profile/work.ts'
-import {
-  countFailedQueries,
-  countQueries,
-  type QuerySet,
-  readQueries,
-  type StoredQuery,
-  shapeOf,
-} from './read.ts'
+import { countFailedQueries, countQueries, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
 import { countOmitted, type Kind, listMetrics, rowsOf, slowestOf, toQueryFacts, viewQueries } from './show-list.ts'
 import { viewStatements } from './show-statement.ts'
 
