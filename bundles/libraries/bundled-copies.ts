@@ -13,7 +13,7 @@ const fileLimit = 1000
 /** Frames that are read of the stack of a connection. */
 const frameLimit = 50
 
-/** A property of the messages of mysql2, ioredis and redis, beside the code that sends commands: it stays in a bundle. */
+/** A property of the messages of mysql2, ioredis and redis, beside the code that sends commands: bundles keep it. */
 const published = 'serverAddress'
 
 /**
