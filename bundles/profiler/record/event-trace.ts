@@ -53,6 +53,7 @@ export class EventTrace {
   #latest: number
   #idle = 0
   #turn = 0
+  #switches = 0
 
   /** `actor` is the main request; `inParent` is the span of this sub-request in the trace of its parent. */
   constructor(actor: Actor, attributes: ReadonlyMap<string, unknown>, inParent?: TraceSpan) {
@@ -149,15 +150,17 @@ export class EventTrace {
   }
 
   /**
-   * Records activity of the request at a time by `performance.now()`. Since its activity before,
-   * the loop may have waited.
+   * Records activity of the request at a time by `performance.now()`. Since its activity before, the loop may have
+   * waited, or gone on with other requests: timers run in the turn in which a request has come.
    */
   note(now: number): void {
     noteActivity(now, this.#actor)
-    if (now - this.#latest >= leastPause && this.#turn !== eventLoop.turn) this.#addWait(now)
+    const { idle, switches, turn } = eventLoop
+    if (now - this.#latest >= leastPause && (this.#turn !== turn || this.#switches !== switches)) this.#addWait(now)
     this.#latest = now
-    this.#idle = eventLoop.idle
-    this.#turn = eventLoop.turn
+    this.#idle = idle
+    this.#turn = turn
+    this.#switches = switches
   }
 
   /** Records a wait. When there are too many, the last row is extended to include it. */

@@ -42,6 +42,8 @@ export const eventLoop = {
   idle: 0,
   /** The number of its turns. */
   turn: 0,
+  /** How often the activity was of another request than the one before. */
+  switches: 0,
 }
 
 /** The number of gaps that are kept: there cannot be more between two ticks of `LoopWatch`. */
@@ -68,7 +70,7 @@ export function noteActivity(now: number, actor: Actor): void {
 function note(
   now: number,
   { start, token }: Actor,
-  { idle, turn }: typeof eventLoop,
+  { idle, turn }: LoopNumbers,
   findCode: () => object | undefined = findFunction,
 ): void {
   if (now - latest >= leastBlock) {
@@ -81,10 +83,13 @@ function note(
   eventLoop.turn = turn
   eventLoop.idle = idle
   latest = now
+  if (token !== latestToken) eventLoop.switches++
   latestToken = token
 }
 
-function readLoop(): typeof eventLoop {
+type LoopNumbers = Pick<typeof eventLoop, 'idle' | 'turn'>
+
+function readLoop(): LoopNumbers {
   return { idle: readIdleTime(), turn: nodeTiming.uvMetricsInfo.loopCount }
 }
 
@@ -93,7 +98,7 @@ let ended:
   | {
       readonly at: number
       readonly actor: Actor
-      readonly loop: typeof eventLoop
+      readonly loop: LoopNumbers
       readonly code: object | undefined
     }
   | undefined

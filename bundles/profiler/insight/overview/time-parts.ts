@@ -14,7 +14,7 @@ import {
   subtractPeriods,
   type WorkKind,
 } from '../../profile/work.ts'
-import { type CausedBlock, findBlocker, readBlocks, readPauses } from '../../subjects/memory/read.ts'
+import { type CausedBlock, findBlocker, readAway, readBlocks, readPauses } from '../../subjects/memory/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
 import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
 
@@ -77,6 +77,7 @@ export function divideTime(profile: Profile): TimePart[] {
   const { isOfServer, nodes } = readEventTree(profile)
   const phases = new Set(nodes.filter(({ isOfFramework }) => isOfFramework).map(({ name }) => name))
   const parts = separateWaiting(moments, waits, {
+    away: Math.round(readAway(profile) * 1000),
     isOfUnit: isOfUnit(profile),
     isOfFramework: ({ event }) => (event === '' ? isOfServer : phases.has(event)),
     isShared: profile.collectors.events?.isShared === true,
@@ -315,17 +316,20 @@ function separateWaiting(
   moments: readonly Moment[],
   waits: readonly WaitingPeriod[],
   {
+    away,
     isOfFramework,
     isOfUnit,
     isShared,
     own,
   }: {
+    /** Microseconds in which the process did not run, beside the blocks. */
+    readonly away: number
     readonly isOfUnit: boolean
     readonly isOfFramework: (part: Pick<TimePart, 'event'>) => boolean
     readonly isShared: boolean
     readonly own: readonly Pick<Moment, 'start' | 'end'>[]
   },
-): TimePart[] {
+): readonly TimePart[] {
   let next = 0
   const findWait = ({ start }: Moment) => {
     while (next < waits.length && (waits[next]?.end ?? start) <= start) next++
@@ -336,18 +340,22 @@ function separateWaiting(
     sumUp(some.map(({ end, part, start }) => ({ ...part, time: end - start })))
   // In a block of its own, the request was at work alone. Times are rounded.
   const isCertain = (moment: Moment) => own.some(({ end, start }) => start - 1 <= moment.start && moment.end <= end + 1)
-  return [...groupBy(moments, findWait)].flatMap(([wait, inside]) => {
+  const turning = new Set<TimePart>()
+  const separated = [...groupBy(moments, findWait)].flatMap(([wait, inside]) => {
     if (wait === undefined) return toParts(inside)
     const alone = toParts(inside.filter(isCertain))
     const parts = toParts(inside.filter(moment => !isCertain(moment)))
     const busyParts = [...alone, ...parts.filter(({ kind }) => busyKinds.includes(kind))]
-    const busy = busyParts.reduce((sum, { time }) => sum + time, 0)
+    const busy = sumOfTimes(busyParts)
     const divided = parts.flatMap((part): TimePart[] => {
       const place = isOfUnit && part.label === unitPart.label ? 'its own code' : waitingPlaces[part.kind]
       if (place === undefined || part.label === profiler.label) return [part]
       const others = wait.duration - busy - part.time
       const waited = Math.round(clamp(wait.idle - others, part.time))
       const label = isShared ? `${part.label} and other ${isOfUnit ? 'work' : 'requests'}` : part.label
+      // While the loop turned, it may have been at work for others.
+      const worked = { ...part, isShared, label, time: part.time - waited }
+      turning.add(worked)
       return [
         {
           ...part,
@@ -355,18 +363,36 @@ function separateWaiting(
           label: `Waiting in ${isOfFramework(part) ? describeFunctions(part) : place + part.event}`,
           time: waited,
         },
-        // While the loop turned, it may have been at work for others.
-        { ...part, isShared, label, time: part.time - waited },
+        worked,
       ]
     })
     return [...alone, ...divided]
   })
+  return takeAway(separated, turning, away)
+}
+
+/**
+ * Takes the time in which the process did not run from the parts that were at work while the event loop turned: each
+ * has less of it by its share.
+ */
+function takeAway(parts: readonly TimePart[], turning: ReadonlySet<TimePart>, away: number): readonly TimePart[] {
+  const worked = sumOfTimes([...turning])
+  const taken = Math.min(away, worked)
+  if (taken === 0) return parts
+  const left = parts.map(part =>
+    turning.has(part) ? { ...part, time: Math.round(part.time * (1 - taken / worked)) } : part,
+  )
+  return [...left, { ...stopped, time: sumOfTimes(parts) - sumOfTimes(left) }]
+}
+
+function sumOfTimes(parts: readonly TimePart[]): number {
+  return parts.reduce((sum, { time }) => sum + time, 0)
 }
 
 /** Adds up the parts with the same label. */
 function sumUp(parts: readonly TimePart[]): TimePart[] {
   return [...groupBy(parts, ({ kind, label }) => `${kind} ${label}`).values()].map(same => ({
     ...(same[0] as TimePart),
-    time: same.reduce((sum, { time }) => sum + time, 0),
+    time: sumOfTimes(same),
   }))
 }

@@ -72,6 +72,20 @@ export function readBlocks({ collectors }: Pick<Profile, 'collectors'>): CausedB
 }
 
 /**
+ * Milliseconds beside the blocks in which the event loop was busy without CPU time of the process: another program of
+ * the machine was at work. 0 if it is little: a reading of the CPU time may be 10 ms old.
+ */
+export function readAway(profile: Pick<Profile, 'collectors'>): number {
+  const { cpu, loop, syncCalls = [] } = profile.collectors.memory ?? {}
+  if (cpu === undefined || loop === undefined) return 0
+  const known = readBlocks(profile).reduce((sum, { away }) => sum + away, totalOf(joinPeriods(syncCalls)))
+  const away = loop.active - cpu.user - cpu.system - known
+  return away < leastAway ? 0 : away
+}
+
+const leastAway = 20
+
+/**
  * Limit of `blocked-loop`: ms without a pause. Work that a process does only once, such as loading
  * code, takes half of that.
  */

@@ -186,6 +186,23 @@ t.test('a part is divided into waiting and work by what the event loop did meanw
     sentenceOf(shared, init),
     'GET /x took 100 ms: controller show and other requests worked 40 ms, controller show worked 30 ms, controller show waited 20 ms.',
   )
+  // The CPU time, how long the event loop was busy, and how long a synchronous call took.
+  const busy = (cpu: number, active: number, called = 0) => ({
+    ...waited,
+    memory: {
+      ...{ ...usage, cpu: { user: cpu, system: 0 }, loop: { active, idle: 100 - active }, pauses: undefined },
+      syncCalls: [{ name: 'fs.readFileSync', start: 0, duration: called }],
+    },
+    events: eventsOf([[2000, 90_000, 30_000]]),
+  })
+  t.match(partsOf(busy(15, 55), init), { Controller: 20, 'Process did not run': 40, 'Waiting in the controller': 30 })
+  t.match(
+    partsOf(busy(5, 99), init),
+    { 'Process did not run': 60, Controller: undefined },
+    'it did not run elsewhere, too',
+  )
+  for (const data of [busy(40, 55), busy(15, 55, 40)])
+    t.match(partsOf(data, init), { Controller: 60, 'Process did not run': undefined }, 'with CPU time, or a known call')
 })
 
 t.test('the named parts are links to their details', async t => {

@@ -24,9 +24,9 @@ class Inner extends Event {
 }
 
 /** A dispatcher whose events all belong to one trace. */
-function createTraced(): { dispatcher: TraceableEventDispatcher; trace: EventTrace; request: Request } {
+function createTraced(token = 'abc123'): { dispatcher: TraceableEventDispatcher; trace: EventTrace; request: Request } {
   const request = createRequest()
-  const trace = new EventTrace({ token: 'abc123', start: performance.now() }, request.attributes)
+  const trace = new EventTrace({ token, start: performance.now() }, request.attributes)
   return { dispatcher: new TraceableEventDispatcher(createEventDispatcher(), trace), trace, request }
 }
 
@@ -305,6 +305,24 @@ t.test('an event class without an event name is recorded by its class name', asy
   trace.beginDispatch(new Nameless(), []).end(false)
   trace.beginCall(new Nameless(), { listener: () => undefined, name: 'of another trace', priority: 0 }).end(false)
   t.strictSame(namesOf(trace), [[null, 'Nameless']])
+})
+
+t.test('a time between two activities is a wait if another request was active, also in one turn', async t => {
+  const { trace } = createTraced()
+  const other = createTraced('abc124').trace
+  const start = performance.now()
+  for (const [time, each] of [
+    [1, trace],
+    [2, trace],
+    [4, other],
+    [8, trace],
+    [9, trace],
+  ] as const)
+    each.note(start + time)
+  t.strictSame(
+    trace.waits.map(([, duration, idle]) => [duration, idle]).filter(([duration]) => Number(duration) > 2000),
+    [[6000, 0]],
+  )
 })
 
 t.test('a row can be written as JSON', async t => {
