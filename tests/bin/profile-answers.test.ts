@@ -19,7 +19,11 @@ const pages: readonly (readonly [name: string, code: string, said: string])[] = 
     'age must be positive',
   ],
   ['detail', `reply(409, { detail: 'The order is closed.' }, 'application/problem+json')`, 'The order is closed'],
-  ['json', `reply(422, { errors: [{ field: 'email', message: 'is taken' }] }, 'application/json')`, ''],
+  [
+    'json',
+    `reply(422, { errors: [{ field: 'email', message: 'is taken' }] }, 'application/json')`,
+    'the response says email is taken',
+  ],
   ['silent', `reply(403, {}, 'application/json')`, ''],
   ['allow', `reply(405, {}, 'application/json', { allow: 'GET, HEAD' })`, 'the path takes GET, HEAD'],
   ['thrown', `throw Object.assign(new Error('No such order.'), { status: 404, statusCode: 404 })`, 'No such order'],

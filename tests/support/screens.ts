@@ -38,6 +38,7 @@ export async function openScreens(t: Test): Promise<Screens> {
     { name: 'list', path: '/_profiler/empty/search/results?limit=10' },
     { name: 'empty list', path: '/_profiler/empty/search/results?ip=9.9.9.9&start=nope&limit=x' },
     { name: 'unknown token', path: '/_profiler/ffffff' },
+    { name: 'mails', path: '/_profiler/mails' },
     { name: 'routes', path: '/_profiler/routes' },
     { name: 'route', path: '/_profiler/route?name=rich' },
     { name: 'CPU', path: '/_profiler/cpu' },

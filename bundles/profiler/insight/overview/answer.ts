@@ -136,22 +136,32 @@ const problemType = /^application\/problem\+json\b/i
  * errors. What they mean there is not certain, so these are quoted.
  */
 function readSaid(profile: Profile): { readonly refusal?: Omit<Reason, 'details'>; readonly detail?: Sentence } {
-  const { json, type = '' } = readResponseContent(profile) ?? {}
-  if (json === undefined) return {}
+  // A stream that broke off says nothing of it.
+  if (profile.summary.status < 400) return {}
+  const { json: [value] = [], text: page = '', type = '' } = readResponseContent(profile) ?? {}
   const isProblem = problemType.test(type)
-  const body = fieldsOf(json[0])
+  const body = fieldsOf(value)
   const error = fieldsOf(body.error)
   const lists = [body.errors, body.violations, ...(isProblem ? [] : [body, error].flatMap(listsOf))]
   const words = describeRefused(lists.map(listRefused).find(({ length }) => length > 0) ?? [], 'the input')
   const quote = (said: Sentence): Sentence => (isProblem ? said : ['the response says ', ...said])
-  const texts = isProblem ? [body.detail] : [body.message, body.error, error.message, body.detail].flat()
+  const texts = isProblem
+    ? [body.detail]
+    : [body.message, body.error, error.message, body.detail, findPlain(page)].flat()
+  const status = statusText(profile.summary.status).toLowerCase()
   const isNew = (text: unknown) =>
-    typeof text === 'string' && !['', mask, statusText(profile.summary.status)].includes(text)
+    typeof text === 'string' && !['', mask, status].includes(text.toLowerCase().replace(/^\d{3} /, ''))
   const text = texts.find(isNew)
   return {
     ...(words && { refusal: { words: quote(words), panel: 'request' } }),
     ...(text !== undefined && { detail: quote([toValue(String(text).replace(/\.$/, ''), messageLimit)]) }),
   }
+}
+
+/** A body that is a short text, or the text of Express' own page; empty if it is another page. */
+function findPlain(page: string): string {
+  const [, own] = /<pre>([^<]+)<\/pre>\s*<\/body>/.exec(page) ?? []
+  return (own ?? (page.includes('<') || page.length > messageLimit ? '' : page)).trim()
 }
 
 /** The lists of issues in JSON that is no problem: those of zod, joi, ajv and others. */

@@ -25,7 +25,7 @@ export const mailsView: SubjectView = {
     const { mails, omitted } = readMails(profile)
     const { token } = profile.summary
     return {
-      mails: mails.map(mail => ({ ...viewMail(mail, token, editor), isOpen: mail.index === 0 || mails.length <= 3 })),
+      mails: mails.map(mail => ({ ...viewMail(mail, token, editor), isOpen: mails.length === 1 })),
       omitted: omitted === 0 ? '' : formatCount(omitted, 'more mail'),
     }
   },
@@ -112,17 +112,31 @@ function listNotes({ html, isKept, text, unread = [] }: StoredMail): string[] {
   ]
 }
 
-function viewMail(mail: StoredMail, token: string, editor: EditorLinks) {
-  const { attachments, caller, end, headers, html, index, outcome, start, subject, text } = mail
+/** The line of a mail in a list. */
+export function toMailRow(mail: StoredMail) {
+  const { attachments, end, error, outcome, subject, to } = mail
   return {
-    index,
     subject: subject || '(no subject)',
-    outcome: outcome.text,
-    level: outcome.level,
-    to: mail.to.join(', '),
+    to: to.join(', '),
+    error,
+    tone: ['error', 'warning'].includes(outcome.level) ? outcome.level : '',
+    mark: { text: outcome.text, tone: outcome.level },
+    facts: [
+      { text: attachments.length === 0 ? '' : formatCount(attachments.length, 'file'), isMinor: true },
+      { text: end === undefined ? '' : formatDuration(workTime(mail)) },
+    ],
+  }
+}
+
+function viewMail(mail: StoredMail, token: string, editor: EditorLinks) {
+  const { attachments, caller, headers, html, index, start, text } = mail
+  return {
+    ...toMailRow(mail),
+    id: `mail-${index}`,
+    lead: formatNumber(index + 1),
+    where: editor.nameCaller(caller),
     at: formatDuration(start),
-    time: end === undefined ? '' : formatDuration(workTime(mail)),
-    facts: listFacts(mail).map(([name, value]) => ({ name, value })),
+    definitions: listFacts(mail).map(([name, value]) => ({ name, value })),
     notes: listNotes(mail),
     caller: editor.view(caller),
     previewLink: html !== undefined && isPage(html) ? mailLink(token, index) : '',

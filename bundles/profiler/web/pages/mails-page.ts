@@ -4,11 +4,11 @@ import { mailsToJson, mailsToMarkdown } from '../../export/lists.ts'
 import { gatherMails, type SentMail } from '../../insight/mails.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { isPage } from '../../panels/parts.ts'
-import { formatCount, formatDuration, formatTime } from '../../profile/format.ts'
+import { formatCount, formatTime } from '../../profile/format.ts'
 import { mailLink, mailsLink, profileLink } from '../../profile/links.ts'
-import { workTime } from '../../profile/work.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { readMails } from '../../subjects/mails/read.ts'
+import { toMailRow } from '../../subjects/mails/show.ts'
 import { alternatesOf, type PageForm, type ProfilerApplication, protect, renderPage, respondData } from '../page.ts'
 import { type ListServices, renderMissing } from './list-page.ts'
 
@@ -33,20 +33,14 @@ export async function renderMails(
 }
 
 function viewMail({ mail, sender }: SentMail) {
-  const { attachments, from, html, index, outcome, start, subject, to } = mail
-  const link = profileLink(sender.token, 'mails')
+  const { from, html, index, start } = mail
   return {
-    subject: subject || '(no subject)',
-    link: `${link}#mail-${index}`,
+    ...toMailRow(mail),
+    link: `${profileLink(sender.token, 'mails')}#mail-${index}`,
     previewLink: html !== undefined && isPage(html) ? mailLink(sender.token, index) : '',
     from,
-    to: to.join(', '),
-    outcome: outcome.text,
-    level: outcome.level,
-    time: mail.end === undefined ? '' : formatDuration(workTime(mail)),
     at: formatTime(sender.time + start),
-    attachments: attachments.length === 0 ? '' : formatCount(attachments.length, 'attachment'),
-    sender: toSummaryView(sender).title,
+    where: toSummaryView(sender).title,
     senderLink: profileLink(sender.token),
   }
 }

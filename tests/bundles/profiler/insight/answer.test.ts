@@ -32,6 +32,10 @@ const problem = (json: object, type = 'application/problem+json; charset=utf-8')
   response: { headers: [], size: 9, isStreamed: false, content: { type, length: 9, json: [json] } },
 })
 
+const page = (text: string): Profile['data'] => ({
+  response: { headers: [], size: 9, isStreamed: false, content: { type: 'text/html', length: 9, text } },
+})
+
 const thrown = (name: string, message: string): Profile['data'] => ({
   exception: {
     exceptions: [{ name, message, frames: [{ call: 'pay', file: 'shop/pay.js', line: 3, origin: 'application' }] }],
@@ -195,6 +199,16 @@ const reasons: [claim: string, status: number, data: Profile['data'], reason: st
     problem(body, 'application/json'),
     text && `the response says ${text}`,
   ]),
+  ['a text', 403, page('Staff only.\n'), 'the response says Staff only'],
+  ['a text that is the status', 404, page('404 Not Found'), ''],
+  [
+    'what no route of Express has',
+    404,
+    page('<body>\n<pre>Cannot GET /a</pre>\n</body>'),
+    'the response says Cannot GET /a',
+  ],
+  ['a text that broke off', 200, page('a;b'), '', { outcome: 'aborted' }],
+  ['another page', 404, page('<h1>Oh</h1>'), ''],
   [
     'a problem of a server with its exception',
     500,
