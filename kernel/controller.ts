@@ -309,7 +309,7 @@ export class ControllerResolver {
     if (!isController(controller)) {
       return `its controller is ${describeValue(controller)}, not a function or the result of defineController()`
     }
-    const names = [...path.names, ...(host?.names ?? []), ...Object.keys(defaults)]
+    const names = [...new Set([...path.names, ...(host?.names ?? []), ...Object.keys(defaults)])]
     const missing = listParameters(controller).find(name => !names.includes(name))
     if (missing === undefined) return undefined
     const variables = names.length === 0 ? '' : `: use ${names.join(', ')}`

@@ -341,14 +341,28 @@ export class OpenResponse {
     this.#response = response
   }
 
-  /** Reads until a text appears. Returns the new text up to and with it. @throws Error if the response ends before */
+  /**
+   * Reads until a text appears. Returns the new text up to and with it.
+   *
+   * @throws Error if the response ends before, or if the text has not come after ten seconds
+   */
   async readUntil(wanted: string): Promise<string> {
+    const fail = (what: string) => new Error(`${what} ${JSON.stringify(wanted)}. It said: ${this.#text}`)
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(fail('For ten seconds the response has not said')), 10_000)
+    })
     let end = this.#text.indexOf(wanted)
-    while (end === -1) {
-      const { done, value } = await this.#kernel.run(this.request, () => this.#chunks.next())
-      if (done) throw new Error(`The response has ended without ${JSON.stringify(wanted)}. It said: ${this.#text}`)
-      this.#text += typeof value === 'string' ? value : this.#decoder.decode(value, { stream: true })
-      end = this.#text.indexOf(wanted)
+    try {
+      while (end === -1) {
+        const chunk = this.#kernel.run(this.request, () => this.#chunks.next())
+        const { done, value } = await Promise.race([chunk, late])
+        if (done) throw fail('The response has ended without')
+        this.#text += typeof value === 'string' ? value : this.#decoder.decode(value, { stream: true })
+        end = this.#text.indexOf(wanted)
+      }
+    } finally {
+      clearTimeout(timer)
     }
     const text = this.#text.slice(0, end + wanted.length)
     this.#text = this.#text.slice(text.length)

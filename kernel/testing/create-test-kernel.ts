@@ -10,6 +10,7 @@ import { createLogger } from '../../lib/log/create-logger.ts'
 import type { Logger, LogRecord } from '../../lib/log/logger.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
 import type { RequestHandler } from '../../lib/routing/route-collection.ts'
+import { locateFrame, parseStack } from '../../lib/stack/stack-frames.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import type { Application, Bundle } from '../bundle.ts'
 import { ControllerResolver } from '../controller.ts'
@@ -66,6 +67,7 @@ export interface TestKernel {
 
 /** Boots a kernel with these bundles for a test. It prints nothing, and ignores the environment of the process. */
 export async function createTestKernel(options: TestKernelOptions): Promise<TestKernel> {
+  const place = new Error('createTestKernel()')
   checkObject('createTestKernel()', options, testKernelShape)
   checkOptions('createTestKernel()', options, testKernelShape)
   const { bundles, directory = process.cwd(), dispatcher, variables } = options
@@ -83,8 +85,37 @@ export async function createTestKernel(options: TestKernelOptions): Promise<Test
     adviseOnVariables,
   )
   const trustedProxies = new TrustedProxies(config.trustedProxies, config.trustedHeaders)
-  const createClient = (client: TestClientOptions = {}) => new KernelClient(kernel.app, { trustedProxies, ...client })
-  return { app: kernel.app, client: createClient(), createClient, records, close: () => kernel.close() }
+  const reminder = remindToClose(place)
+  const createClient = (client: TestClientOptions = {}) =>
+    new KernelClient(kernel.app, { trustedProxies, ...client }, reminder.postpone)
+  const close = () => {
+    reminder.end()
+    return kernel.close()
+  }
+  return { app: kernel.app, client: createClient(), createClient, records, close }
+}
+
+/** The folders of the testing kits, in the sources and in the package. */
+const ownFolders = /[\\/](?:kernel|profiler)[\\/]testing[\\/]/
+
+/**
+ * Warns of a kernel that is not closed, because its connections and timers keep the process: without a word, the tests
+ * would never end. The process that ends in time has no warning.
+ */
+function remindToClose(place: Error): { postpone: () => void; end: () => void } {
+  let timer: NodeJS.Timeout
+  const postpone = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      const frame = parseStack(place).find(({ file }) => file !== undefined && !ownFolders.test(file))
+      const where = frame === undefined ? '' : ` of ${locateFrame(frame, process.cwd()).file}:${frame.line}`
+      process.emitWarning(
+        `The kernel for tests${where} is open ten seconds after its last request: call its close() at the end of the test.`,
+      )
+    }, 10_000).unref()
+  }
+  postpone()
+  return { postpone, end: () => clearTimeout(timer) }
 }
 
 /** A setting without a value may have one in the environment, which tests do not read. */
@@ -99,10 +130,12 @@ function adviseOnVariables(error: Error): never {
 /** Refuses requests for routes that no listener would find: the test would only see the status 500. */
 class KernelClient extends TestClient {
   readonly #app: Application
+  readonly #onRequest: () => void
 
-  constructor(app: Application, options: TestClientOptions) {
+  constructor(app: Application, options: TestClientOptions, onRequest: () => void) {
     super(app.kernel, options)
     this.#app = app
+    this.#onRequest = onRequest
   }
 
   override request(method: string, target: string, init: ClientRequestInit = {}): Promise<TestResponse> {
@@ -114,6 +147,7 @@ class KernelClient extends TestClient {
   }
 
   #refuse(target: string, { attributes = {} }: ClientRequestInit): Promise<never> | undefined {
+    this.#onRequest()
     const { dispatcher, routes } = this.#app
     if (routes.size === 0 || '_controller' in attributes || dispatcher.listeners(RequestEvent).length > 0) return
     return Promise.reject(new KERNEL_CONTROLLER_MISSING([target]))

@@ -229,7 +229,7 @@ function parseOne(text: string, size: number): ByteRange | undefined {
 /** How a file is sent. */
 export interface FileResponseOptions {
   /**
-   * The folder that contains the file: the path is then relative to it, and may come from a request.
+   * The absolute path of the folder that contains the file: the path is then relative to it, and may come from a request.
    * Files outside of it, also by symbolic links, and names that begin with a dot are not found.
    */
   readonly root?: string
@@ -297,6 +297,10 @@ export async function createFileResponse(
       'createFileResponse()',
       `"disposition" is "${disposition}": use "attachment" or "inline"`,
     ])
+  }
+  if (root !== undefined && !path.isAbsolute(root)) {
+    const mistake = `"root" is "${root}": use an absolute path, such as path.join(directory, 'var/uploads')`
+    throw new ARGUMENT_INVALID(['createFileResponse()', mistake])
   }
   const found = root === undefined ? path.resolve(file) : await findWithin(root, file)
   const stats = found === undefined ? undefined : await stat(found).catch(() => undefined)

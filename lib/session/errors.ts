@@ -4,7 +4,7 @@ import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 export const SESSION_STATELESS: CodedErrorClass<[]> = defineError(
   'SESSION_STATELESS',
   500,
-  'Session was used while the request was declared stateless.',
+  'Session was used while the request was declared stateless: do not use it, or remove _stateless from the route.',
 )
 
 /** A value is set in a session that JSON cannot represent. Use texts, numbers, plain objects or lists. */

@@ -742,6 +742,10 @@ const inController = [
         request => request.session.set(wrong({ user: 1 }), wrong(undefined)),
         'session.set(name, value): the name must be a string',
       ],
+      'a relative folder of files': [
+        request => createFileResponse(request, 'package.json', { root: 'tests' }),
+        '"root" is "tests": use an absolute path',
+      ],
       'an unknown disposition of a file': [
         request => createFileResponse(request, 'package.json', { disposition: wrong('atachment') }),
         '"disposition" is "atachment": use "attachment" or "inline"',

@@ -1,10 +1,14 @@
 import { Readable } from 'node:stream'
+import { mock } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   asInteger,
+  type Bundle,
   createFrameworkBundle,
+  EventStream,
   ExceptionEvent,
   Headers,
+  type Request,
   ResponseEvent,
   setCookie,
   TerminateEvent,
@@ -16,6 +20,7 @@ import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
+import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 
 /** Numbers without an end. */
@@ -262,6 +267,31 @@ t.test('a response that never ends is read as it comes, until the client leaves'
   await t.rejects(nothing.readUntil('x'), /It said: $/)
   await nothing.close()
   t.strictSame(sent, [false, true, true])
+})
+
+t.test('a text that does not come, and a kernel that is not closed, are named after ten seconds', async t => {
+  muteWarnings(t, 'ExperimentalWarning')
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const warnings: string[] = []
+  t.intercept(process, 'emitWarning', { value: (warning: string) => warnings.push(warning) })
+  const news = (request: Request) => new EventStream(request, stream => stream.send({ data: 'one' }))
+  const bundle: Bundle = { name: 'news', register: ({ routes }) => void routes.get('news', '/', news) }
+  const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), bundle] })
+  mock.timers.tick(9_999)
+  const stream = await client.open('/')
+  await stream.readUntil('one')
+  const late = t.rejects(stream.readUntil('two'), { message: /^For ten seconds .* said "two"\. It said: \n\n$/ })
+  mock.timers.tick(9_999)
+  t.strictSame(warnings, [], 'a request begins the time again')
+  mock.timers.tick(1)
+  await late
+  t.match(warnings, [/^The kernel for tests of tests\/application\/test-client\.test\.ts:\d+ is open/])
+  await stream.close()
+  await client.get('/nowhere')
+  await close()
+  mock.timers.tick(20_000)
+  t.equal(warnings.length, 1, 'a closed one is not')
 })
 
 t.test('a cookie is sent where a browser would send it', async t => {

@@ -232,7 +232,7 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
     name: 'type',
     parameter: 'type',
     value: 'name',
-    description: `${profileTypes.join(', ')}: by default requests with their sub-requests; a probe is of a browser itself`,
+    description: `${profileTypes.join(', ')}: by default all but probes, which are of a browser itself`,
   },
   {
     name: 'from',

@@ -13,7 +13,7 @@ import {
 } from './base-profile-storage.ts'
 import { type FileSystem, nodeFileSystem } from './file-system.ts'
 import { IndexEntry, ProfileIndex } from './profile-index.ts'
-import { defaultLimits, limitMessages, type SerializedProfile, type StoreLimits } from './profile-storage.ts'
+import { defaultLimits, isOfMessages, limitMessages, type SerializedProfile, type StoreLimits } from './profile-storage.ts'
 import {
   drawWriterId,
   lineLimits,
@@ -365,7 +365,7 @@ class WriteQueue extends ProfileQueue {
   /** The items of each writer that has some. */
   #split(items: readonly QueueItem[]): [SegmentWriter, readonly QueueItem[]][] {
     const [profiles, messages] = this.#options.writers
-    const isMessage = ({ version }: QueueItem) => version.summary.type === 'message'
+    const isMessage = ({ version }: QueueItem) => isOfMessages(version.summary)
     if (!items.some(isMessage)) return [[profiles, items]]
     const others = items.filter(item => !isMessage(item))
     const split: [SegmentWriter, readonly QueueItem[]][] = [

@@ -81,13 +81,18 @@ export interface StoreLimits {
 }
 
 /**
- * Messages may take a tenth of what is stored, so that chatty sockets push out no requests.
+ * Messages and tasks may take a tenth of what is stored, so that chatty sockets and timers push out no requests.
  * `limits` are those of a storage, or of a part of it.
  */
 export function limitMessages<Limits extends { readonly bytes: number }>(limits: Limits): Limits {
   const tenths = Object.entries(limits).map(([name, limit]) => [name, name === 'age' ? limit : Math.ceil(limit / 10)])
   // The same fields with other numbers.
   return Object.fromEntries(tenths) as Limits
+}
+
+/** Whether a profile is limited by {@link limitMessages}: tasks are kept with the messages. */
+export function isOfMessages({ type }: Pick<ProfileSummary, 'type'>): boolean {
+  return type === 'message' || type === 'task'
 }
 
 /** The default limits of a storage. */

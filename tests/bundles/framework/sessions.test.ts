@@ -40,7 +40,10 @@ t.test('a session on a stateless route is an error in debug', async t => {
   const { client } = await boot(t)
   const response = await client.get('/stateless')
   t.equal(response.status, 500)
-  t.match(response.text, 'Session was used while the request was declared stateless.')
+  t.match(
+    response.text,
+    'Session was used while the request was declared stateless: do not use it, or remove _stateless from the route.',
+  )
   const production = await boot(t, { APP_ENV: 'prod' })
   t.equal((await production.client.get('/stateless')).status, 200)
   const errors = production.records.filter(({ level }) => level === 'error')

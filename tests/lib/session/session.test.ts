@@ -803,7 +803,8 @@ t.test('a use by a stateless request is refused in debug, before anything is rea
   await t.rejects(session.get('begun'), {
     code: 'SESSION_STATELESS',
     status: 500,
-    message: 'Session was used while the request was declared stateless.',
+    message:
+      'Session was used while the request was declared stateless: do not use it, or remove _stateless from the route.',
   })
   t.notOk(session.isStarted)
   t.equal(session.useCount, 1)

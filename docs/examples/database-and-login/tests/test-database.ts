@@ -7,7 +7,9 @@ export async function createTestDatabase(): Promise<{ url: string; remove: () =>
   const schema = `test_${randomUUID().replaceAll('-', '')}`
   const run = async (statement: string) => {
     const client = new Client(url.href)
-    await client.connect()
+    await client.connect().catch(cause => {
+      throw new Error(`No PostgreSQL at ${url.host}${url.pathname}: set TEST_DATABASE_URL.`, { cause })
+    })
     await client.query(statement).finally(() => client.end())
   }
   await run(`CREATE SCHEMA ${schema}`)

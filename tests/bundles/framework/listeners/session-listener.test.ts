@@ -188,7 +188,8 @@ t.test('a stateless route must not use it: an error in debug, a log line elsewhe
   }
   await t.rejects(use(true), {
     code: 'SESSION_STATELESS',
-    message: 'Session was used while the request was declared stateless.',
+    message:
+      'Session was used while the request was declared stateless: do not use it, or remove _stateless from the route.',
   })
   t.hasStrict(await use(false), [
     { level: 'error', message: 'Session was used while the request was declared stateless.' },

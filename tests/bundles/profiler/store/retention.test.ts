@@ -54,12 +54,12 @@ t.test('the limit of bytes holds, for both files together', async t => {
   for (const token of (await list(storage)).slice(-5)) t.ok(await storage.find(tokenOf(token)))
 })
 
-t.test('10,000 messages remove no request: the newest thousand stay, also for another process', async t => {
+t.test('10,000 messages and tasks remove no request: the newest thousand stay, also for another process', async t => {
   const { storage, directory } = createFileStorage(t)
   await append(storage, 20)
   for (let first = 20; first < 10_020; first += 100) {
     for (const { summary } of createRecords(100, first))
-      storage.append(createRecord({ ...summary, type: 'message' }), facts)
+      storage.append(createRecord({ ...summary, type: first % 200 === 20 ? 'task' : 'message' }), facts)
     await storage.flush()
   }
   await append(storage, 1, 10_020)

@@ -1,4 +1,4 @@
-import { Pool } from 'pg'
+import { Pool, type PoolClient } from 'pg'
 import type { Application } from 'sinfonietta'
 
 /** The connections to PostgreSQL. The bundle of the database opens and closes them. */
@@ -16,14 +16,28 @@ export class Database {
    * the caller names as type.
    */
   async query<Row>(statement: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return (await this.#opened.query(statement, [...values])).rows
+    return (await this.pool.query(statement, [...values])).rows
+  }
+
+  /** Runs statements in a transaction: all of them or, if the function throws, none. */
+  async transaction<Result>(work: (connection: PoolClient) => Promise<Result>): Promise<Result> {
+    const connection = await this.pool.connect()
+    try {
+      await connection.query('BEGIN')
+      const result = await work(connection)
+      await connection.query('COMMIT')
+      return result
+    } catch (error) {
+      await connection.query('ROLLBACK')
+      throw error
+    } finally {
+      connection.release()
+    }
   }
 
   /** Runs the migrations that have not run yet, all of them or none. Returns their number. */
-  async migrate(migrations: readonly string[]): Promise<number> {
-    const connection = await this.#opened.connect()
-    try {
-      await connection.query('BEGIN')
+  migrate(migrations: readonly string[]): Promise<number> {
+    return this.transaction(async connection => {
       // Of two deployments at the same time, the second one waits here.
       await connection.query('SELECT pg_advisory_xact_lock(1)')
       await connection.query('CREATE TABLE IF NOT EXISTS migrations (number integer PRIMARY KEY)')
@@ -34,21 +48,16 @@ export class Database {
         await connection.query(statement)
         await connection.query('INSERT INTO migrations VALUES ($1)', [number])
       }
-      await connection.query('COMMIT')
       return missing.length
-    } catch (error) {
-      await connection.query('ROLLBACK')
-      throw error
-    } finally {
-      connection.release()
-    }
+    })
   }
 
   async close(): Promise<void> {
     await this.#pool?.end()
   }
 
-  get #opened(): Pool {
+  /** The pool itself, for libraries and for the outbox. */
+  get pool(): Pool {
     if (this.#pool === undefined) throw new Error('The database is not open: DATABASE_URL is not set.')
     return this.#pool
   }
