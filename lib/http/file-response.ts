@@ -229,7 +229,7 @@ function parseOne(text: string, size: number): ByteRange | undefined {
 /** How a file is sent. */
 export interface FileResponseOptions {
   /**
-   * The absolute path of the folder that contains the file: the path is then relative to it, and may come from a request.
+   * The absolute path of the folder of the file: the other path is then relative to it, and may come from a request.
    * Files outside of it, also by symbolic links, and names that begin with a dot are not found.
    */
   readonly root?: string
