@@ -13,7 +13,13 @@ import {
 } from './base-profile-storage.ts'
 import { type FileSystem, nodeFileSystem } from './file-system.ts'
 import { IndexEntry, ProfileIndex } from './profile-index.ts'
-import { defaultLimits, isOfMessages, limitMessages, type SerializedProfile, type StoreLimits } from './profile-storage.ts'
+import {
+  defaultLimits,
+  isOfMessages,
+  limitMessages,
+  type SerializedProfile,
+  type StoreLimits,
+} from './profile-storage.ts'
 import {
   drawWriterId,
   lineLimits,
