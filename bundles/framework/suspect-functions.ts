@@ -10,6 +10,7 @@ import { RequestEvent } from '../../kernel/events.ts'
 import {
   describeListener,
   type EventClass,
+  originalOf,
   type RegisteredListener,
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Route } from '../../lib/routing/route.ts'
@@ -39,7 +40,7 @@ export function reportSuspectFunctions({
     }
     for (const type of dispatcher.types()) {
       for (const entry of dispatcher.listeners(type)) {
-        const suspicion = describeLostThis(entry.listener) ?? describeEarly(type, entry)
+        const suspicion = describeLostThis(originalOf(entry.listener)) ?? describeEarly(type, entry)
         if (suspicion === undefined) continue
         logger.warning('The listener {listener} {suspicion}.', { listener: describeListener(entry), suspicion })
       }
@@ -122,7 +123,7 @@ function describeLostThis(method: { readonly name: string }): string | undefined
 /** The end of a sentence about a listener that would never see the route of a request. */
 function describeEarly(type: EventClass, { listener, priority }: RegisteredListener): string | undefined {
   if (type !== RequestEvent || priority <= routing) return undefined
-  const [, name] = /\.get\(['"`](_route|_route_params|_controller)['"`]\)/.exec(sourceOf(listener)) ?? []
+  const [, name] = /\.get\(['"`](_route|_route_params|_controller)['"`]\)/.exec(sourceOf(originalOf(listener))) ?? []
   return name && `reads "${name}" at the priority ${priority}, before the router (${routing}) sets it: use a lower one`
 }
 

@@ -66,6 +66,19 @@ export interface RegisteredListener {
   readonly owner?: string
 }
 
+/** The functions of applications, by those that trace them. */
+const traced = new WeakMap<object, Listener>()
+
+/** Remembers the function that another one traces, whose source is read instead. */
+export function noteTraced(listener: Listener, original: Listener): void {
+  traced.set(listener, original)
+}
+
+/** The function as the application has written it. */
+export function originalOf(listener: Listener): Listener {
+  return traced.get(listener) ?? listener
+}
+
 /** Options for the dispatch of one event. */
 export interface DispatchOptions {
   /** The listeners that are called; all by default. */

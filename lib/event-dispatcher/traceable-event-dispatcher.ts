@@ -5,6 +5,7 @@ import {
   EventDispatcher,
   isThenable,
   type Listener,
+  noteTraced,
   type RegisteredListener,
 } from './event-dispatcher.ts'
 
@@ -54,6 +55,7 @@ export class TraceableEventDispatcher extends EventDispatcher {
   ): () => void {
     const traced: Listener<event> = event => follow(this.#tracer.beginCall(event, entry), listener, event)
     // Only events of this class reach the listener.
+    noteTraced(traced as Listener, listener as Listener)
     const entry: RegisteredListener = { listener: traced as Listener, name, priority, ...(owner && { owner }) }
     this.#tracer.noteListener?.(entry)
     return this.#inner.on(type, traced, priority, name, owner)

@@ -1,4 +1,5 @@
 import { type Application, type Bundle, createFrameworkBundle, queryValue, RequestEvent, Response } from 'sinfonietta'
+import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 
@@ -79,6 +80,17 @@ t.test('the source of a function is a reason for a warning in development, and f
     }
   }
   t.strictSame(offences, [])
+})
+
+t.test('the source of a listener is read also where the profiler traces it', async t => {
+  const shop: Bundle = {
+    name: 'shop',
+    register: ({ dispatcher }) =>
+      void dispatcher.on(RequestEvent, ({ request }) => void request.attributes.get('_route'), 100),
+  }
+  const { close, records } = await createProfiledTestKernel({ bundles: [createFrameworkBundle(), shop] })
+  t.teardown(close)
+  t.match(records.find(({ level }) => level === 'warning')?.message, /reads "_route" at the priority 100/)
 })
 
 t.test('two functions of the same meaning have the same answer', async t => {
