@@ -1,7 +1,7 @@
 import { type Application, type Bundle, createFrameworkBundle, queryValue, RequestEvent, Response } from 'sinfonietta'
-import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
+import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 
 /** Values of the type `never` fit everywhere: the compiler refuses some of these functions. */
 const loose = (value: unknown): never => value as never
