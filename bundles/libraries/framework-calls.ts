@@ -99,15 +99,15 @@ function follow(result: unknown, onEnd: (error?: { readonly thrown: unknown }) =
 
 /**
  * Measures a call that works for the current request. An error that it throws, or its promise, is
- * one of the request: answers are thrown, too.
+ * one of the request, unless `take` gets it: answers are thrown, too.
  */
-export function measureCall(phase: string, name: string): Following {
+export function measureCall(phase: string, name: string, take: (thrown: unknown) => void = failWith): Following {
   const end = report(currentMessage, work => work.measure(phase, name))
   return {
     after: result =>
       follow(result, failure => {
         end?.(failure !== undefined)
-        if (failure !== undefined) failWith(failure.thrown)
+        if (failure !== undefined) take(failure.thrown)
       }),
   }
 }

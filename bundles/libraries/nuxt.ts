@@ -15,7 +15,14 @@ export const nuxt: Library = {
     createRouter: code =>
       observeCalls(code, () => ({
         after(router) {
-          report(currentMessage, () => (router as VueRouter).afterEach(noteRoute))
+          // Nuxt goes to the page again, without the one that has led there.
+          let isNoted = false
+          report(currentMessage, () =>
+            (router as VueRouter).afterEach(to => {
+              if (!isNoted) noteRoute(to)
+              isNoted = true
+            }),
+          )
           return router
         },
       })),
@@ -29,9 +36,12 @@ interface VueRouter {
 interface VueRoute {
   readonly params: unknown
   readonly matched: readonly { readonly path: string }[]
+  readonly redirectedFrom?: VueRoute
 }
 
-function noteRoute({ matched, params: parameters }: VueRoute): void {
+/** Nuxt answers with a redirect where another page takes the place of one. */
+function noteRoute(to: VueRoute): void {
+  const { matched, params: parameters } = to.redirectedFrom ?? to
   const record = matched.at(-1)
   if (record === undefined) return
   // A file `[id].vue` has the path `/:id()`.

@@ -87,16 +87,27 @@ exports.RoutingTable = class RoutingTable {
 export class ExceptionHandler {
   report(error, context) { context.response.writeHead(500).end(error.message) }
 }
+const route = {
+  pattern: '/users/:id',
+  handler: {
+    name: 'Users',
+    reference: [() => {}, 'show'],
+    async handle({ request, response }) {
+      if (request.request.url.endsWith('fail')) throw new RangeError('broken')
+      response.end('a user')
+    },
+  },
+}
+export class Router {
+  match() { return { params: { id: 7 }, route } }
+}
 export class Server {
   handlers = new ExceptionHandler()
-  createHttpContext(request, response) {
-    return { request: { request }, response, params: { id: 7 }, route: { pattern: '/users/:id', handler: { name: 'showUser' } } }
-  }
-  async handle(message, reply) {
-    const context = this.createHttpContext(message, reply)
-    await undefined
-    if (message.url.endsWith('fail')) this.handlers.report(new RangeError('broken'), context)
-    else reply.end('a user')
+  router = new Router()
+  async handle(request, response) {
+    const { route } = this.router.match()
+    const context = { request: { request }, response, route }
+    await route.handler.handle(context).catch(error => this.handlers.report(error, context))
   }
 }`,
       },
@@ -161,7 +172,9 @@ for (const [name, source] of Object.entries(applications)) {
     t.equal(await (await fetch(`${url}/users/7`)).text(), 'a user')
     t.equal(await (await fetch(`${url}/users/fail`)).text(), 'broken')
     const [found, failed] = [await findProfile(viewer, '/users/7'), await findProfile(viewer, '/users/fail')]
-    t.match(found.summary, { route: 'GET /users/:id', exception: null })
+    const controller = name === 'adonis' ? 'Users.show' : 'showUser'
+    t.match(found.summary, { route: 'GET /users/:id', exception: null, controller })
+    t.match(JSON.stringify(found.data.events?.spans), `["function","${controller}"`)
     t.match(failed.summary, { route: 'GET /users/:id', exception: 'RangeError', status: 500 })
     await stop()
   })

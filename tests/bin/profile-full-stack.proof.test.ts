@@ -56,14 +56,19 @@ console.log('item', params.id)
 </script>
 <template><h1>{{ params.id }}</h1></template>`,
       'app/pages/broken.vue': `<script setup>\n${shelf}\n</script>\n<template><h1>x</h1></template>`,
+      'app/pages/old.vue':
+        "<script setup>\ndefinePageMeta({ redirect: '/items/7' })\n</script>\n<template><h1>x</h1></template>",
       'server/api/fail.get.ts': `export default defineEventHandler(() => {\n  ${shelf}\n})`,
     },
     build: ['nuxt/bin/nuxt.mjs', 'build'],
     start: ['.output/server/index.mjs'],
-    requests: requestsOf(
-      { item: 'app/pages/items/[id].vue:3', broken: 'app/pages/broken.vue:2', fail: 'server/api/fail.get.ts:2' },
-      { item: '/items/:id' },
-    ),
+    requests: {
+      ...requestsOf(
+        { item: 'app/pages/items/[id].vue:3', broken: 'app/pages/broken.vue:2', fail: 'server/api/fail.get.ts:2' },
+        { item: '/items/:id' },
+      ),
+      '/old': { status: 302, route: 'GET /old' },
+    },
   },
   SvelteKit: {
     packages: ['@sveltejs/kit@3', '@sveltejs/adapter-node@6', 'svelte@5', 'vite@8', '@sveltejs/vite-plugin-svelte'],

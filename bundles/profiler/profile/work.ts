@@ -149,9 +149,12 @@ export const readStops: (profile: Pick<Profile, 'collectors'>) => readonly Perio
 )
 
 /** When the application waited for its client to send the body, in milliseconds since the request began. */
-export function readReceived(events: Profile['collectors']['events']): readonly Period[] {
+export function readReceived({ events, memory }: Profile['collectors']): readonly Period[] {
   const [start, duration] = events?.received ?? []
-  return start === undefined || duration === undefined ? [] : [{ start: start / 1000, duration: duration / 1000 }]
+  if (start === undefined || duration === undefined) return []
+  // The event loop waited no longer than it was idle: in the first request, the parser loads its modules meanwhile.
+  const idle = memory === undefined || memory.requests.most > 0 ? duration : memory.loop.idle * 1000
+  return [{ start: start / 1000, duration: Math.min(duration, idle) / 1000 }]
 }
 
 /** When the response waited for its client to read, in milliseconds since the request began. */

@@ -148,8 +148,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     // Of measurements that contain one another, the shortest is the innermost.
     for (const [start, duration] of periods) add(measured, start, start + duration, -duration)
   }
-  for (const received of readReceived(profile.collectors.events))
-    inMilliseconds(client, received.start, endOf(received))
+  for (const received of readReceived(profile.collectors)) inMilliseconds(client, received.start, endOf(received))
   for (const drain of readDrains(profile.collectors.events)) inMilliseconds(reader, drain.start, endOf(drain))
   // Garbage that is collected within synchronous work is a part of its time.
   for (const pause of subtractPeriods(joinPeriods(readPauses(profile)), joinPeriods(synchronous)))

@@ -155,7 +155,7 @@ export function listenerTime(node: EventNode, profile: Profile, without: readonl
   const { events, memory } = profile.collectors
   const { token } = profile.summary
   const delays: Period[] = [
-    ...readReceived(events),
+    ...readReceived(profile.collectors),
     ...readDrains(events),
     ...(memory?.pauses.longest ?? []),
     ...without,

@@ -12,7 +12,7 @@ import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
 import { formatDuration } from '#bundles/profiler/profile/format.ts'
-import { coveredWorkTime, readStops, workTime } from '#bundles/profiler/profile/work.ts'
+import { coveredWorkTime, readReceived, readStops, workTime } from '#bundles/profiler/profile/work.ts'
 import { readCalls } from '#bundles/profiler/subjects/http/read.ts'
 import { readQueries, readWaits } from '#bundles/profiler/subjects/queries/read.ts'
 import { Response } from '#lib/http/response.ts'
@@ -75,6 +75,19 @@ t.test('a query, a call and a wait that a blocked event loop makes long have no 
     }
     t.notOk(rulesOf({ ...data, memory: { ...memoryOf(), pauses: collected } }).includes(rule), `${rule} and garbage`)
   }
+  t.end()
+})
+
+t.test('the client sent the body no longer than the event loop was idle, unless other requests were at work', t => {
+  const waitOf = (memory: object) =>
+    readReceived(createProfile({ events: { ...events, received: [1000, 53_000] }, ...memory }).collectors)
+  const memory = (idle: number, most: number) => ({
+    memory: { ...memoryOf(), loop: { active: 400, idle }, requests: { most } },
+  })
+  t.strictSame(waitOf(memory(0, 0)), [{ start: 1, duration: 0 }])
+  t.strictSame(waitOf(memory(100, 0)), [{ start: 1, duration: 53 }])
+  t.strictSame(waitOf(memory(0, 1)), [{ start: 1, duration: 53 }], 'these may have kept it busy')
+  t.strictSame(waitOf({}), [{ start: 1, duration: 53 }])
   t.end()
 })
 
