@@ -330,7 +330,7 @@ function createInput(command: ConsoleCommand, parsed: Command, terminal: Console
   return [input, new Output({ ...terminal, format })]
 }
 
-/** Values by their names. Reading another name would give `undefined`. @throws ARGUMENT_INVALID */
+/** Values by their names. A name that is nearly one of these is a mistake. @throws ARGUMENT_INVALID */
 function declared(
   { name: command }: ConsoleCommand,
   noun: 'argument' | 'option',
@@ -340,10 +340,10 @@ function declared(
   return new Proxy<Record<string, string>>(Object.fromEntries(values), {
     get(target, key) {
       // Node and libraries read members that any value may have.
-      if (typeof key !== 'string' || key in target || names.includes(key) || key === 'then' || key === 'toJSON')
-        return Reflect.get(target, key)
-      const advice = suggestNames(key, names) || `: it has ${names.join(', ') || 'none'}`
-      throw new ARGUMENT_INVALID([`The command "${command}"`, `it declares no ${noun} "${key}"${advice}`])
+      const isOther = typeof key === 'string' && !(key in target) && !names.includes(key)
+      const suggestion = isOther ? suggestNames(key, names) : ''
+      if (suggestion === '') return Reflect.get(target, key)
+      throw new ARGUMENT_INVALID([`The command "${command}"`, `it declares no ${noun} "${String(key)}"${suggestion}`])
     },
   })
 }

@@ -30,7 +30,7 @@ function toRouteTypes(routes: Iterable<Route>): string {
     [route.name, ...route.aliases].map(name => `    ${JSON.stringify(name)}: ${toType(route)}\n`),
   )
   return `// The development server has written this file: it is written again when routes change.
-type UrlValue = string | number | bigint | boolean
+export type UrlValue = string | number | bigint | boolean
 
 declare module '${packageName}' {
   interface KnownRoutes {

@@ -1,7 +1,7 @@
 import { ARGUMENT_INVALID, checkString } from '../errors/arguments.ts'
 import type { Request } from '../http/request.ts'
 import { parseHost } from '../http/request-target.ts'
-import { describeValue, isKeyed } from '../text/describe-value.ts'
+import { describeValue } from '../text/describe-value.ts'
 import { suggestNames } from '../text/mistakes.ts'
 import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING, ROUTE_UNKNOWN } from './errors.ts'
 import type { Pattern, PatternForm, PatternMatch, Requirement } from './pattern.ts'
@@ -58,7 +58,7 @@ export class UrlGenerator {
   generate<name extends RouteName>(name: name, ...rest: UrlArguments<name, [options?: UrlOptions]>): string
   generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = {}): string {
     const route = this.#routes.find(name) ?? this.#findByAlias(name)
-    if (!isKeyed(parameters)) {
+    if (Object(parameters) !== parameters) {
       const mistake = `the parameters are an object such as { id: 7 }, not ${describeValue(parameters)}`
       throw new ARGUMENT_INVALID([`The URL of the route "${name}"`, mistake])
     }
