@@ -145,8 +145,9 @@ function decodeData(url: string): string {
 /**
  * The path of a source, which a bundler names as `webpack://shop/./src/list.ts`: within the
  * project of the generated file. A compiler may have named it as seen from the project, not from
- * the map: then there is no such file beside the map. A source may be missing within the project; a
- * missing one elsewhere is none, such as that of the machine that has compiled it.
+ * the map: then there is no such file beside the map. A source may be missing within the project, or within
+ * a package, which mostly comes without its sources; a missing one elsewhere is none, such as that of the machine that
+ * has compiled it.
  */
 function toFile(source: string, from: string): string | undefined {
   const [, bundled] =
@@ -155,11 +156,14 @@ function toFile(source: string, from: string): string | undefined {
   try {
     const file = fileURLToPath(new URL(source, pathToFileURL(from)))
     if (existsSync(file)) return file
-    return findInProject(source, from) ?? (isInside(findProject(path.dirname(from)), file) ? file : undefined)
+    const isKnown = isInPackage.test(file) || isInside(findProject(path.dirname(from)), file)
+    return findInProject(source, from) ?? (isKnown ? file : undefined)
   } catch {
     return undefined
   }
 }
+
+const isInPackage = /[\\/]node_modules[\\/]/
 
 function isInside(folder: string, file: string): boolean {
   return !/^\.\.(?:[\\/]|$)/.test(path.relative(folder, file))

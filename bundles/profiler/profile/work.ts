@@ -166,11 +166,14 @@ export function readDrains(events: Profile['collectors']['events']): readonly Pe
 export interface Stopped {
   readonly blocks: readonly Period[]
   readonly pauses: { readonly longest: readonly Period[] }
+  readonly busy?: readonly Period[] | undefined
 }
 
 /** The periods in which the event loop ran no callback, in their order. */
 export function stopsOf(memory: Stopped | undefined): readonly Period[] {
-  return memory === undefined ? [] : joinPeriods([...memory.blocks, ...memory.pauses.longest])
+  if (memory === undefined) return []
+  const { blocks, busy = [], pauses } = memory
+  return joinPeriods([...blocks, ...busy, ...pauses.longest])
 }
 
 /** Milliseconds of awaited work in which the event loop ran no callback. */

@@ -10,9 +10,10 @@ import type { Event, EventClass, RegisteredListener } from '../../../lib/event-d
 import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
 import { readClock } from '../../../lib/own-globals.ts'
+import { roundTime } from '../profile/format.ts'
 import type { OldHeaderRow } from '../profile/span-data.ts'
 import { SpanFlag, type SpanRow, type WaitRow } from '../profile/span-rows.ts'
-import { type Actor, eventLoop, leastPause, noteActivity } from './loop-activity.ts'
+import { type Actor, eventLoop, leastBlock, leastPause, noteActivity } from './loop-activity.ts'
 import { ignoredSpan, MoreEvents } from './more-events.ts'
 
 /** The kernel's own events have room even if an application dispatches very many. */
@@ -21,6 +22,9 @@ const spanLimit = 1000
 const kernelSpanLimit = 2000
 
 const waitLimit = 200
+
+/** With a smaller share of pauses, the event loop had no time for an answer when it came. */
+const leastIdle = 0.1
 
 const oldHeaderLimit = 100
 
@@ -36,6 +40,11 @@ export class EventTrace {
   readonly rows: SpanRow[] = []
   /** The times in which the event loop has turned. */
   readonly waits: WaitRow[] = []
+  /**
+   * Times in which the event loop was at work for others nearly all the time, in milliseconds since the request began:
+   * how long this request has waited for anything else is not known.
+   */
+  readonly busy: { readonly start: number; readonly duration: number }[] = []
   /** The headers of the response that were changed or removed, with their values before. These are not masked. */
   readonly oldHeaders: OldHeaderRow[] = []
   /** The number of dispatches and sub-requests without room. */
@@ -156,7 +165,9 @@ export class EventTrace {
   note(now: number): void {
     noteActivity(now, this.#actor)
     const { idle, switches, turn } = eventLoop
-    if (now - this.#latest >= leastPause && (this.#turn !== turn || this.#switches !== switches)) this.#addWait(now)
+    const isShared = this.#switches !== switches
+    if (now - this.#latest >= leastPause && (isShared || this.#turn !== turn)) this.#addWait(now)
+    if (isShared && now - this.#latest >= leastBlock) this.#noteBusy(now - this.#latest, idle - this.#idle)
     this.#latest = now
     this.#idle = idle
     this.#turn = turn
@@ -175,6 +186,11 @@ export class EventTrace {
     }
     last[1] = start + duration - last[0]
     last[2] += idle
+  }
+
+  #noteBusy(duration: number, idle: number): void {
+    if (idle > duration * leastIdle || this.busy.length === waitLimit) return
+    this.busy.push({ start: roundTime(this.#latest - this.#actor.start), duration: roundTime(duration) })
   }
 
   #toMicroseconds(time: number): number {

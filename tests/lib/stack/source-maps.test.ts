@@ -162,6 +162,10 @@ t.test('a place is that of the source, or stays in the bundle: never a wrong one
     'a file beside the project': [named('../../outside/b.ts'), at(path.join(directory, 'outside/b.ts'))],
     'a missing file beside the project': [named('../../outside/gone.ts'), none],
     'a missing file of another machine': [named('file:///builds/shop/src/a.ts'), none],
+    'a missing file of a package beside the project': [
+      named('../../node_modules/next/src/a.ts'),
+      at(path.join(directory, 'node_modules/next/src/a.ts')),
+    ],
     'a path of Windows': [named('C:\\shop\\src\\a.ts'), none],
     'a URL of Windows': [named('file:///C:/shop/src/a.ts'), none],
     backslashes: [named('..\\src\\a.ts'), own],

@@ -229,9 +229,9 @@ function describeCalls(kind: WorkKind, profile: Profile, called: readonly Called
   const [first] = hops
   if (description === undefined || first === undefined) return description
   const where: Sentence = [first.isAll ? ', in ' : ', most of it in ', ...nameHops(hops)]
-  // Where this process was blocked, its calls are shorter for it than their requests are.
-  const isWithin =
-    cause !== undefined && cause.part.time <= coveredWorkTime(kind.list(profile), readStops(profile)) * 1000
+  // Where this process was blocked for long, its calls are shorter for it than their requests are.
+  const covered = coveredWorkTime(kind.list(profile), readStops(profile)) * 1000
+  const isWithin = cause !== undefined && cause.part.time * nearlyAll <= covered
   if (cause === undefined || !isWithin) return { ...description, where }
   const several = hops.length === 1 ? ` of ${formatNumber(first.count)}` : ''
   const lead = hops.every(({ count }) => count === 1) ? ': ' : `; in the longest${several}, `
@@ -287,7 +287,7 @@ function sumOfTimes(work: readonly Work[]): number {
 
 const causeNameLimit = 60
 
-/** A listener with this share of the time of all is the only one that is named. */
+/** This share of a time counts as all of it: a listener that has it is the only one that is named. */
 const nearlyAll = 0.95
 
 function nameTemplate(pages: readonly Work[]): Sentence {

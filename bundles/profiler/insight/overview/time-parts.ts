@@ -131,14 +131,14 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   for (const [start, duration] of profile.collectors.events?.more?.periods ?? [])
     add(moreFunctions, start * 1000, (start + duration) * 1000, nodes.length)
   const blocks = readBlocks(profile)
-  const blocked = joinPeriods(blocks)
+  const blocked = joinPeriods([...blocks, ...(profile.collectors.memory?.busy ?? [])])
   const synchronous: Period[] = []
   for (const { category, label, list, more, panel } of workKinds) {
     const claimed = part(category, label, panel)
     for (const work of [...list(profile), ...(more?.(profile).periods ?? [])]) {
       const { duration, start } = periodOf(work)
       if (!work.stopped) synchronous.push({ start: start * 1000, duration: duration * 1000 })
-      // While the event loop was blocked, the code that blocked it was at work, not what it waited for.
+      // While the event loop was blocked or busy, its code was at work, not what it waited for.
       if (!work.stopped) inMilliseconds(claimed, work.start, work.end)
       else for (const own of subtractPeriods([periodOf(work)], blocked)) inMilliseconds(claimed, own.start, endOf(own))
     }

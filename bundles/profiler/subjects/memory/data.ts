@@ -82,6 +82,11 @@ export const memorySchema = v.object({
     }),
   ),
   /**
+   * Times of 50 ms or more in which the event loop was at work for others nearly all the time, in many callbacks: how
+   * long this request has waited for anything else is not known. At most 200.
+   */
+  busy: maybe(list(v.object({ start: number, duration: amount }))),
+  /**
    * Synchronous calls for files and processes that took 50 ms or more, also those of sub-requests,
    * at most 200. Only in development.
    */

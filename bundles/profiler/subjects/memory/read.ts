@@ -149,7 +149,8 @@ function findMainCalls(calls: readonly SyncCallData[], block: LoopBlock): readon
 /**
  * The time in which a listener or a function was at work or waited, in microseconds: without the times in which
  * it could not go on, and those of others. It waits for its client to send the body or to read the response, for
- * another request that blocks the event loop, for a process that does not run, and for the garbage collector.
+ * other requests that block the event loop or keep it busy, for a process that does not run, and for the garbage
+ * collector.
  */
 export function listenerTime(node: EventNode, profile: Profile, without: readonly Period[] = []): number {
   const { events, memory } = profile.collectors
@@ -158,6 +159,7 @@ export function listenerTime(node: EventNode, profile: Profile, without: readonl
     ...readReceived(profile.collectors),
     ...readDrains(events),
     ...(memory?.pauses.longest ?? []),
+    ...(memory?.busy ?? []),
     ...without,
   ]
   const own: Period[] = []

@@ -73,13 +73,14 @@ function createMemoryCollector(): CollectorOf<'memory'> {
         requests: { others: trace.others, most: trace.mostOthers },
         pauses: usage.pauses,
         blocks: usage.blocks,
+        ...(trace.events.busy.length > 0 && { busy: trace.events.busy }),
         ...(usage.syncCalls.length > 0 && { syncCalls: usage.syncCalls }),
       }
     },
     findStops(trace) {
       const usage = usagePart.find(trace)
       usage?.watch?.look(readClock())
-      return stopsOf(usage)
+      return stopsOf(usage && { ...usage, busy: trace.events.busy })
     },
     summarize: () => ({ memory: readProcessUsage(sharedLifetime).heap }),
   }

@@ -186,6 +186,10 @@ t.test('a part is divided into waiting and work by what the event loop did meanw
     sentenceOf(shared, init),
     'GET /x took 100 ms: controller show and other requests worked 40 ms, controller show worked 30 ms, controller show waited 20 ms.',
   )
+  // Nothing says how long the query would have taken.
+  const slow = { queries: [{ ...queries.queries[0], start: 12, end: 62 }], omitted: 0 }
+  const busyLoop = { ...shared, queries: slow, memory: { ...usage, busy: [{ start: 11, duration: 52 }] } }
+  t.match(partsOf(busyLoop, init), { 'Database queries': undefined, 'Controller and other requests': 40 })
   // The CPU time, how long the event loop was busy, and how long a synchronous call took.
   const busy = (cpu: number, active: number, called = 0) => ({
     ...waited,

@@ -325,6 +325,31 @@ t.test('a time between two activities is a wait if another request was active, a
   )
 })
 
+t.test('a time without a pause for an answer is busy, if other requests were active in it', async t => {
+  const { trace } = createTraced()
+  const other = createTraced('abc124').trace
+  const start = performance.now()
+  const notes: readonly (readonly [time: number, trace: EventTrace])[] = [
+    [1, trace],
+    [30, other],
+    [71, trace],
+    [171, trace],
+    [181, other],
+    [191, trace],
+  ]
+  for (const [time, each] of notes) each.note(start + time)
+  t.match(
+    trace.busy.map(({ duration }) => Math.round(duration)),
+    [70],
+  )
+  const spent = performance.eventLoopUtilization()
+  await new Promise(resolve => setTimeout(resolve, 80))
+  other.note(performance.now())
+  trace.note(performance.now())
+  t.ok(performance.eventLoopUtilization(spent).idle > 20)
+  t.equal(trace.busy.length, 1, 'the loop has waited')
+})
+
 t.test('a row can be written as JSON', async t => {
   const { dispatcher, trace } = createTraced()
   dispatcher.on(Outer, event => event.stopPropagation())
