@@ -274,6 +274,32 @@ const server_ = new (require('next/dist/server/dev/next-dev-server').default)()`
   await stop()
 })
 
+t.test('errors of the Edge runtime of Next.js are those of the request, but not its answers', async t => {
+  const server = `exports.default = class {
+  async runEdgeFunction({ digest }) { throw Object.assign(new TypeError('The handler is broken.'), { digest }) }
+  async runMiddleware() { throw new RangeError('The middleware is broken.') }
+}`
+  const cwd = t.testdir({
+    'package.json': '{ "dependencies": { "next": "16" } }',
+    node_modules: { next: { 'package.json': '{}', dist: { server: { 'next-server.js': server } } } },
+  })
+  const load = `
+import { createRequire } from 'node:module'
+const next = new (createRequire(import.meta.url)('next/dist/server/next-server').default)()`
+  const code = `
+  const answer = error => response.writeHead(500).end(error.message)
+  if (request.url === '/middleware') await next.runMiddleware().catch(answer)
+  else await next.runEdgeFunction({ digest: request.url === '/moved' ? 'NEXT_REDIRECT' : '' }).catch(answer)`
+  const { stop, url, viewer } = await startProfiled(t, toServer(code, load), {}, cwd)
+  const found: unknown[] = []
+  for (const path of ['/api', '/middleware', '/moved']) {
+    await (await fetch(url + path)).text()
+    found.push((await findProfile(viewer, path)).summary.exception)
+  }
+  t.strictSame(found, ['TypeError', 'RangeError', null])
+  await stop()
+})
+
 t.test('a tracer whose provider fails later has spans that are none', async t => {
   const before = `
 const key = Symbol.for('opentelemetry.js.api.1')
