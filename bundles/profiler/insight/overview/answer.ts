@@ -158,10 +158,10 @@ function readSaid(profile: Profile): { readonly refusal?: Omit<Reason, 'details'
   }
 }
 
-/** A body that is a short text, or the text of Express' own page; empty if it is another page. */
+/** A body that is a short text, or the text of Express' own page; empty if it is another page, or data. */
 function findPlain(page: string): string {
   const [, own] = /<pre>([^<]+)<\/pre>\s*<\/body>/.exec(page) ?? []
-  return (own ?? (page.includes('<') || page.length > messageLimit ? '' : page)).trim()
+  return (own ?? (/^\s*[[{]|</.test(page) || page.length > messageLimit ? '' : page)).trim()
 }
 
 /** The lists of issues in JSON that is no problem: those of zod, joi, ajv and others. */

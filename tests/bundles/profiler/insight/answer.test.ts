@@ -209,6 +209,7 @@ const reasons: [claim: string, status: number, data: Profile['data'], reason: st
   ],
   ['a text that broke off', 200, page('a;b'), '', { outcome: 'aborted' }],
   ['another page', 404, page('<h1>Oh</h1>'), ''],
+  ['data without their type', 404, page('{"a":1}'), ''],
   [
     'a problem of a server with its exception',
     500,
