@@ -15,6 +15,7 @@ import {
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Route } from '../../lib/routing/route.ts'
 import { suggestNames } from '../../lib/text/mistakes.ts'
+import { routingPriority } from './listeners/router-listener.ts'
 
 /**
  * Logs controllers and listeners whose source looks like a mistake. Their source is only read:
@@ -122,12 +123,12 @@ function describeLostThis(method: { readonly name: string }): string | undefined
 
 /** The end of a sentence about a listener that would never see the route of a request. */
 function describeEarly(type: EventClass, { listener, priority }: RegisteredListener): string | undefined {
-  if (type !== RequestEvent || priority <= routing) return undefined
+  if (type !== RequestEvent || priority <= routingPriority) return undefined
   const [, name] = /\.get\(['"`](_route|_route_params|_controller)['"`]\)/.exec(sourceOf(originalOf(listener))) ?? []
-  return name && `reads "${name}" at the priority ${priority}, before the router (${routing}) sets it: use a lower one`
+  return (
+    name &&
+    `reads "${name}" at the priority ${priority}, before the router (${routingPriority}) sets it: use a lower one`
+  )
 }
-
-/** The priority of the router. */
-const routing = 32
 
 const textsAndComments = /\/\/.*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g

@@ -15,7 +15,7 @@ import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 
 /** After validation, session and static files; before listeners that need the route. Symfony's priority. */
-const priority = 32
+export const routingPriority = 32
 
 /** The services that the router uses. For the files a request without a route has the wrong method. */
 interface RouterServices extends Pick<Application, 'routes' | 'urls'> {
@@ -51,7 +51,7 @@ export class RouterListener {
   }
 
   subscribe(dispatcher: EventDispatcher): void {
-    dispatcher.subscribe(RequestEvent, this, 'onRequest', priority)
+    dispatcher.subscribe(RequestEvent, this, 'onRequest', routingPriority)
   }
 
   /** Prepares the routes of all bundles for the first request: many of them take a moment. */

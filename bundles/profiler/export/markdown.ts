@@ -6,7 +6,7 @@ import { outcomes } from '../insight/summary-view.ts'
 import { capitalize, formatBytes, formatDuration, formatMoment } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { hasPart, nameOfUnit, unitOf } from '../profile/units.ts'
-import { listUnseen } from '../profile/unseen.ts'
+import { listUnseen } from '../profile/work.ts'
 import { partsOf, subjectViews } from '../subjects/views.ts'
 import { joinBlocks, toJsonBlock, toList, toSpan, writeCounts } from './markdown-text.ts'
 

@@ -1,9 +1,8 @@
 import type { Application } from '../../../kernel/bundle.ts'
 import type { PreviousComparison } from '../insight/compare/judge-comparison.ts'
 import type { LinkedUnits, Occurrences, ShownProfile } from '../insight/relatives.ts'
-import { formatNumber } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
-import type { BadWork } from '../profile/work.ts'
+import type { BadWork, WorkCount } from '../profile/work.ts'
 import type { EditorLinks } from './editor-links.ts'
 import type { ToolbarItem, ToolbarProfile } from './toolbar-items.ts'
 
@@ -51,7 +50,7 @@ export interface SubjectView {
   /** Whether the panel has data to show. The menu dims the others. */
   hasContent(shown: Inspected): boolean
   /** A short count beside the label, such as `3`; empty when there is nothing to count. */
-  badge?(shown: Inspected): PanelBadge
+  badge?(shown: Inspected): WorkCount
   /** What is bad of its work, which the head of the page says. */
   readonly countBad?: (profile: Profile) => BadWork
   toView(shown: PanelProfile, app: PanelServices): PanelModel | Promise<PanelModel>
@@ -68,17 +67,6 @@ export interface SubjectView {
   toEntries?(profile: Profile): readonly SearchEntry[]
   /** Its part of the error page. */
   readonly onErrorPage?: ErrorPart
-}
-
-interface PanelBadge {
-  readonly text: string
-  readonly level: 'plain' | 'warning' | 'error'
-}
-
-/** The count of what is bad; without that, of all. */
-export function countFor({ count, tone }: BadWork, all: number): PanelBadge {
-  if (count > 0) return { text: formatNumber(count), level: tone }
-  return { text: all === 0 ? '' : formatNumber(all), level: 'plain' }
 }
 
 /** A place of a panel that the palette finds. */

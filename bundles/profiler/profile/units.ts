@@ -10,15 +10,20 @@ export interface Unit {
   readonly nouns: string
   /** Whether a client has asked for it over HTTP: then it has a method, a URL and a response, and can be replayed. */
   readonly isExchange: boolean
+  /** Whether sockets and timers make many of it: it has a limit of its own in the store. */
+  readonly isFrequent: boolean
 }
 
 const units: Readonly<Record<UnitType, Unit>> = {
-  request: { noun: 'request', nouns: 'requests', isExchange: true },
-  command: { noun: 'command', nouns: 'commands', isExchange: false },
-  job: { noun: 'job', nouns: 'jobs', isExchange: false },
-  message: { noun: 'message', nouns: 'messages', isExchange: false },
-  task: { noun: 'task', nouns: 'tasks', isExchange: false },
+  request: { noun: 'request', nouns: 'requests', isExchange: true, isFrequent: false },
+  command: { noun: 'command', nouns: 'commands', isExchange: false, isFrequent: false },
+  job: { noun: 'job', nouns: 'jobs', isExchange: false, isFrequent: false },
+  message: { noun: 'message', nouns: 'messages', isExchange: false, isFrequent: true },
+  task: { noun: 'task', nouns: 'tasks', isExchange: false, isFrequent: true },
 }
+
+/** The kinds that have a limit of their own in the store. */
+export const frequentTypes: ReadonlySet<UnitType> = new Set(unitTypes.filter(type => units[type].isFrequent))
 
 /** The description of the kind of a profile. */
 export function unitOf({ type }: { readonly type: UnitType }): Unit {

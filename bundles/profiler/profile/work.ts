@@ -1,4 +1,6 @@
+import { describeUnseen, type UnseenLibrary } from '../../../kernel/contracts/unseen-libraries.ts'
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
+import { formatNumber } from './format.ts'
 import { oncePerProfile, type Profile, type ProfileSummary, summaryCounts } from './profile.ts'
 import type { MoreWorkData } from './schema.ts'
 
@@ -121,6 +123,18 @@ export interface BadWork {
   /** Such as `2 failed`; empty if none is. */
   readonly text: string
   readonly tone: 'warning' | 'error'
+}
+
+/** A short count of work; empty without any. */
+export interface WorkCount {
+  readonly text: string
+  readonly level: 'plain' | 'warning' | 'error'
+}
+
+/** The count of what is bad; without that, of all. */
+export function countFor({ count, tone }: BadWork, all: number): WorkCount {
+  if (count > 0) return { text: formatNumber(count), level: tone }
+  return { text: all === 0 ? '' : formatNumber(all), level: 'plain' }
 }
 
 /** Creates a piece of work. Fields that are not given are empty. */
@@ -264,4 +278,21 @@ export function totalOf(periods: readonly Period[]): number {
 /** The end of a period. */
 export function endOf({ duration, start }: Period): number {
   return start + duration
+}
+
+/** The panels that would show the work of a library. */
+const unseenPanels: Readonly<Record<UnseenLibrary['work'], string>> = {
+  queries: 'database',
+  commands: 'cache',
+  resolvers: 'graphql',
+  mails: 'mails',
+}
+
+/**
+ * Describes the libraries that the application has loaded, and whose work is not seen: those of a panel, or all. A page
+ * must not say "none" beside them.
+ */
+export function listUnseen({ process }: Pick<Profile, 'process'>, panel?: string): readonly string[] {
+  const unseen = process.queries?.unseen ?? []
+  return unseen.filter(({ work }) => panel === undefined || unseenPanels[work] === panel).map(describeUnseen)
 }

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { guard } from '../../../lib/guard.ts'
 import { nextTurn, readTime, startTimer, stopTimer } from '../../../lib/own-globals.ts'
 import { checkFolder } from '../../../lib/writable-folder.ts'
+import { frequentTypes } from '../profile/units.ts'
 import {
   BaseProfileStorage,
   coalesce,
@@ -13,13 +14,7 @@ import {
 } from './base-profile-storage.ts'
 import { type FileSystem, nodeFileSystem } from './file-system.ts'
 import { IndexEntry, ProfileIndex } from './profile-index.ts'
-import {
-  defaultLimits,
-  isOfMessages,
-  limitMessages,
-  type SerializedProfile,
-  type StoreLimits,
-} from './profile-storage.ts'
+import { defaultLimits, limitMessages, type SerializedProfile, type StoreLimits } from './profile-storage.ts'
 import {
   drawWriterId,
   lineLimits,
@@ -371,7 +366,7 @@ class WriteQueue extends ProfileQueue {
   /** The items of each writer that has some. */
   #split(items: readonly QueueItem[]): [SegmentWriter, readonly QueueItem[]][] {
     const [profiles, messages] = this.#options.writers
-    const isMessage = ({ version }: QueueItem) => isOfMessages(version.summary)
+    const isMessage = ({ version }: QueueItem) => frequentTypes.has(version.summary.type)
     if (!items.some(isMessage)) return [[profiles, items]]
     const others = items.filter(item => !isMessage(item))
     const split: [SegmentWriter, readonly QueueItem[]][] = [

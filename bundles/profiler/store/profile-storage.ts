@@ -90,11 +90,6 @@ export function limitMessages<Limits extends { readonly bytes: number }>(limits:
   return Object.fromEntries(tenths) as Limits
 }
 
-/** Whether a profile is limited by {@link limitMessages}: tasks are kept with the messages. */
-export function isOfMessages({ type }: Pick<ProfileSummary, 'type'>): boolean {
-  return type === 'message' || type === 'task'
-}
-
 /** The default limits of a storage. */
 export const defaultLimits: StoreLimits = { bytes: 200_000_000, count: 10_000, age: 48 * 3_600_000 }
 

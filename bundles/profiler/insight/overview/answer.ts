@@ -183,15 +183,17 @@ const places = ['pointer', 'parameter', 'header', 'propertyPath', 'instancePath'
 const texts = ['detail', 'message', 'msg', 'title', 'reason']
 
 function toRefused(error: Readonly<Record<string, unknown>>): RefusedField[] {
-  const find = (names: readonly string[]) =>
-    names
-      .map(name => error[name])
-      .map(value => (Array.isArray(value) ? value.join('.') : value))
-      .find(value => typeof value === 'string')
-  const [place, message] = [find(places), find(texts)]
+  const isText = (value: unknown) => typeof value === 'string'
+  const place = places.map(name => joinPath(error[name])).find(isText)
+  const message = texts.map(name => error[name]).find(isText)
   // A JSON pointer (RFC 6901), also in a fragment: #/items/0/price.
   const field = place?.replace(/^#?\//, '').replaceAll('/', '.')
   return field === undefined || message === undefined ? [] : [{ field, message }]
+}
+
+/** The path of a field may be a list. */
+function joinPath(value: unknown): unknown {
+  return Array.isArray(value) ? value.join('.') : value
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -5,8 +5,9 @@ import type { RedisReply } from '../../../../lib/redis/redis-connection.ts'
 import { parseJsonObject, sizeLimit } from '../../profile/json.ts'
 import { parseProfile, parseSummary } from '../../profile/parse-profile.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
+import { frequentTypes } from '../../profile/units.ts'
 import type { FoundProfile, WaitingProfile } from '../base-profile-storage.ts'
-import { isOfMessages, limitMessages, type StoreLimits } from '../profile-storage.ts'
+import { limitMessages, type StoreLimits } from '../profile-storage.ts'
 import { appendScript, factsScript, pinScript, type RunScript, readScript, trimScript } from './scripts.ts'
 
 const compress = promisify(deflateRaw)
@@ -52,7 +53,7 @@ export class RedisProfiles {
     const { id } = this.#facts
     const generation = randomBytes(8).toString('hex')
     const args = [summary.token, JSON.stringify(summary), text, id, limits.age, this.#writer, replaced, generation]
-    const isMessage = isOfMessages(summary) ? 1 : 0
+    const isMessage = frequentTypes.has(summary.type) ? 1 : 0
     const reply = readAppendReply(await run(appendScript, [...args, isMessage]))
     if (reply?.hasFacts === false) await run(factsScript, [id, await compress(facts), limits.age])
     return reply

@@ -1,6 +1,6 @@
 import type { ProfileSummary } from '../../profile/profile.ts'
+import { frequentTypes } from '../../profile/units.ts'
 import { coalesce, type ReportProblem } from '../base-profile-storage.ts'
-import { isOfMessages } from '../profile-storage.ts'
 import { type AppendReply, type ListedProfile, type ListReply, readListReply } from './redis-commands.ts'
 import { listScript, type RunScript } from './scripts.ts'
 
@@ -201,7 +201,7 @@ export class RedisIndex {
   /** Removes the profiles that retention has removed: those up to a position, and the messages up to another one. */
   readonly removeUntil = (horizon: number, messageHorizon: number): void => {
     const isGone = ({ isPinned, position, stamp, summary }: RedisEntry) => {
-      const until = isOfMessages(summary) ? Math.max(horizon, messageHorizon) : horizon
+      const until = frequentTypes.has(summary.type) ? Math.max(horizon, messageHorizon) : horizon
       return stamp > 0 && !isPinned && position <= until
     }
     const end = this.entries.findIndex(({ position }) => position > Math.max(horizon, messageHorizon))

@@ -1,7 +1,7 @@
 import { formatTree, type ValueEntry, type ValueTree } from '../../../../lib/redact/value-tree.ts'
 import { choose, toBlock, toSpan, writeRest } from '../../export/markdown-text.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
-import { countFor, type PanelModel, type SubjectView } from '../../panels/subject-view.ts'
+import type { PanelModel, SubjectView } from '../../panels/subject-view.ts'
 import { item, itemRowLimit, limitRows, row, rowLimit } from '../../panels/toolbar-items.ts'
 import {
   formatCount,
@@ -14,6 +14,7 @@ import {
   toOneLine,
 } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
+import { countFor } from '../../profile/work.ts'
 import type { ConsoleEntry, ConsoleMethod } from './data.ts'
 import { consoleLevels, countComplaints, isPrinted, writeValues } from './read.ts'
 

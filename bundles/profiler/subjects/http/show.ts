@@ -2,7 +2,7 @@ import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-te
 import { createCallCurl } from '../../export/snippets.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { toBar, viewContent } from '../../panels/parts.ts'
-import { countFor, type SubjectView } from '../../panels/subject-view.ts'
+import type { SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, itemRowLimit, limitRows, row, type ToolbarRow } from '../../panels/toolbar-items.ts'
 import { type MessageData, writeContent } from '../../profile/content.ts'
 import { formatBytes, formatCount, formatDuration, formatNumber, formatText, shorten } from '../../profile/format.ts'
@@ -10,6 +10,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import {
   type CalledRequest,
+  countFor,
   coveredWorkTime,
   type Period,
   periodOf,

@@ -17,7 +17,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { hasPart, unitOf } from '../../profile/units.ts'
-import { listUnseen } from '../../profile/unseen.ts'
+import { listUnseen } from '../../profile/work.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../page.ts'
 
