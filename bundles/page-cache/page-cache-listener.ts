@@ -182,11 +182,10 @@ export class PageCacheListener {
   #begin(key: string, flightKey: string, request: Request, isAwaited: boolean): Making {
     const sessionUses = request.requestedSession?.useCount ?? 0
     if (!isAwaited) return { key, flightKey, flight: undefined, createdAt: this.#now(), sessionUses }
-    const waiting: Flight['land'][] = []
-    const page = new Promise<StoredPage | undefined>(resolve => waiting.push(resolve))
-    const land: Flight['land'] = made => {
-      for (const resolve of waiting) resolve(made)
-    }
+    let land!: Flight['land']
+    const page = new Promise<StoredPage | undefined>(resolve => {
+      land = resolve
+    })
     const flight = { page, land }
     this.#flights.set(flightKey, flight)
     return { key, flightKey, flight, createdAt: this.#now(), sessionUses }
