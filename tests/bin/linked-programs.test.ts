@@ -80,7 +80,7 @@ t.test('the token of a response is a link only if method, path and time are thos
 
 t.test('a call that was aborted leads to the called profile by its traceparent, if it has sent one', async t => {
   const { start } = createWorkspace(t)
-  const stock = await start('stock', { WAIT: '400' })
+  const stock = await start('stock')
   const shop = await start('shop', { NEXT: `${stock.url}/health` })
   const linkOf = async (query: string) => {
     await (await fetch(`${shop.url}/aborted?${query}`)).text()

@@ -4,7 +4,10 @@ import path from 'node:path'
 import type { Test } from 'tap'
 import { listProfiles, startProfiled } from '#tests/support/start-profiled.ts'
 
-/** A server whose page /error fails at line 4, and whose page /health waits for the milliseconds of WAIT. */
+/**
+ * A server whose page /error fails at line 4, and whose page /health waits for the milliseconds of WAIT. It aborts the
+ * call of its page /aborted when the other server has got it, which says so and never answers it.
+ */
 const source = `
 const { createServer } = await import('node:http')
 const server = createServer((message, reply) => {
@@ -14,12 +17,20 @@ const server = createServer((message, reply) => {
   if (message.url.startsWith('/chain') && NEXT) fetch(NEXT + message.url).then(response => response.text()).then(answer)
   else if (message.url.startsWith('/aborted') && NEXT) {
     const headers = message.url.endsWith('traced') ? { traceparent: '00-${'a'.repeat(32)}-${'b'.repeat(16)}-01' } : {}
-    fetch(NEXT + message.url, { headers, signal: AbortSignal.timeout(200) }).catch(answer)
+    const stop = new AbortController()
+    fetch(NEXT + message.url, { headers, signal: stop.signal }).catch(answer)
+    fetch(NEXT + message.url.replace('aborted', 'got')).then(() => stop.abort())
+  }
+  else if (message.url.startsWith('/health/aborted')) got.add(message.url.replace('aborted', 'got'))
+  else if (message.url.startsWith('/health/got')) {
+    const look = () => got.has(message.url) ? answer() : setImmediate(look)
+    look()
   }
   else if (message.url === '/forged') reply.writeHead(200, { 'x-debug-token': process.env.FORGED }).end('forged')
   else if (message.url === '/broken') reply.writeHead(500).end('broken')
   else setTimeout(answer, Number(WAIT))
 }).listen(0, '127.0.0.1', () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n'))
+const got = new Set()
 process.stdin.on('end', () => process.exit()).resume()`
 
 const names = ['shop', 'stock', 'price', 'forger']
