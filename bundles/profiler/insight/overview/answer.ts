@@ -316,10 +316,15 @@ function describeCalled(profile: Profile, index: number): Sentence {
   return [...say(request), ...after, ...(reason === undefined ? [] : [': ', ...toForeign(reason.details)])]
 }
 
-/** Of a request that has failed, the first error of a request that it has made; empty without one. */
-export function describeCalledError(profile: Profile): Sentence {
+/**
+ * What has failed behind a request that has failed: the error of a request that it has made; or, if only its response
+ * says why, a query or call. Empty without one.
+ */
+export function describeBehind(profile: Profile, { panel }: Reason): Sentence {
   const [error] = listCalledErrors(profile)
-  return error === undefined ? [] : ['; ', ...describeCalled(profile, error.call.index)]
+  if (error !== undefined) return ['; ', ...describeCalled(profile, error.call.index)]
+  const failed = panel === 'request' ? (describeFailedQuery(profile) ?? describeFailedCall(profile, 400)) : undefined
+  return failed === undefined ? [] : ['; ', ...failed]
 }
 
 /**

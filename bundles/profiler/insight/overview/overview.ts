@@ -31,7 +31,7 @@ import type { ShownProfile } from '../relatives.ts'
 import { readProcessStart } from '../since-edit.ts'
 import { nameOfWork } from '../summary-view.ts'
 import {
-  describeCalledError,
+  describeBehind,
   describeMoreFailed,
   findReason,
   findTrouble,
@@ -357,7 +357,7 @@ function writeSentence(
   const start = [...describeSubject(profile), ...describeEnding(profile)]
   if (reason !== undefined) {
     const failed = [...start, ': ', ...reason.details]
-    return fit([[...failed, ...describeMoreFailed(shown), ...describeCalledError(profile)], failed, start])
+    return fit([[...failed, ...describeMoreFailed(shown), ...describeBehind(profile, reason)], failed, start])
   }
 
   const begin = [...start, ...describePace(shown, usual)]

@@ -347,6 +347,9 @@ t.test('the sentence of an answered request names what has failed in it', async 
   }
   t.match(say({ http: { calls: [call(404)] } }, {}, [finding]), 'finding: Slow', 'a finding is worse than a 404')
   t.match(say({ http: { calls: [call(500)] } }, {}, [finding]), 'HTTP call 1 answered 500')
+  const data = { ...problem({ error: 'No stock' }, 'application/json'), http: { calls: [call(500), call(503)] } }
+  t.match(say(data, { status: 502 }), 'the response says No stock; HTTP call 1 answered 500, and 1 more failed.')
+  t.match(say({ ...data, ...thrown('Error', 'no') }, { status: 502 }), /: no\.$/, 'an exception says enough')
 })
 
 t.test('the badges say what is bad, not how much there was', async t => {
