@@ -42,6 +42,7 @@ function describeVariables(): string {
 
 const help = `Usage: sinfonietta new <folder> [--login [--database sqlite|postgres]] [--tests node|tap]
        sinfonietta profile [options of node] <file> [arguments]
+       sinfonietta profile <program> [arguments]
        sinfonietta view [folder ... | redis://...]
        sinfonietta mcp [folder]
 
@@ -54,8 +55,10 @@ The name of the folder becomes the name of the application.
   --tests tap           its tests use tap: they need 250 packages more
 
 profile: runs a Node.js program, and makes profiles of the requests to its HTTP servers, whichever framework they use.
-The program is not changed. The address of the profiles is printed at the start. An example, which starts again after each change:
+The program is not changed. The address of the profiles is printed at the start. Two examples, of which the first starts
+again after each change, and the second runs a script of package.json:
   sinfonietta profile --watch app.js --port 3000
+  sinfonietta profile npm run dev
 Options are variables of the environment:
 ${describeVariables()}
 

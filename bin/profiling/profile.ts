@@ -85,7 +85,8 @@ export async function profileProcess(
   })
   if (parent !== undefined) return
   // Programs that inherit their options, such as npm, are not what is asked for.
-  if (!env.NODE_OPTIONS?.includes('sinfonietta')) recordCommand(directory, services.files, () => !isRefused(env))
+  if (!/sinfonietta|exports\/profile\.js/.test(env.NODE_OPTIONS ?? ''))
+    recordCommand(directory, services.files, () => !isRefused(env))
   Object.assign(env, { [viewerVariable]: viewer, [secretVariable]: recorder.replaySecret })
   process.stderr.write(`Profiler: ${viewer}${home}\n`)
 }

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
 import { isatty } from 'node:tty'
 import { describeFailure } from '../application/describe-failure.ts'
 import { findFolder } from './profile-folder.ts'
@@ -11,10 +13,20 @@ import { findCommandFile } from './running-commands.ts'
  */
 const passedSignals = { SIGINT: true, SIGHUP: true, SIGQUIT: true, SIGTERM: false, SIGUSR1: false, SIGUSR2: false }
 
-/** Runs a program of Node with the profiler, and ends as it ends: with its exit code, or by its signal. */
+const preload = new URL('../exports/profile.js', import.meta.url).href
+
+/**
+ * Runs a file with Node and the profiler, or a program that starts Node, such as npm, and ends as it ends: with its
+ * exit code, or by its signal.
+ */
 export function runProfiled(commandLine: readonly string[]): ChildProcess {
-  const preload = new URL('../exports/profile.js', import.meta.url).href
-  const child = spawn(process.execPath, ['--import', preload, ...commandLine], { stdio: 'inherit' })
+  const [first = '', ...rest] = commandLine
+  const child =
+    first.startsWith('-') || isModule(first)
+      ? startNode(commandLine)
+      : first === 'node'
+        ? startNode(rest)
+        : startProgram(first, rest)
   // A terminal sends some signals to both processes; a second one would end many programs at once.
   const isInTerminal = isatty(0)
   for (const [signal, isOfTerminal] of Object.entries(passedSignals)) {
@@ -28,6 +40,33 @@ export function runProfiled(commandLine: readonly string[]): ChildProcess {
     process.kill(process.pid, signal)
   })
   return child
+}
+
+function startNode(commandLine: readonly string[]): ChildProcess {
+  return spawn(process.execPath, ['--import', preload, ...commandLine], { stdio: 'inherit' })
+}
+
+/** Whether Node finds a file for the first argument, which may be a folder, or have no extension. */
+function isModule(name: string): boolean {
+  try {
+    return createRequire(import.meta.url).resolve(path.resolve(name)) !== ''
+  } catch {
+    return false
+  }
+}
+
+/** Starts a program of the folder's packages, or of the path. The processes of Node below it have the profiler. */
+function startProgram(program: string, parameters: readonly string[]): ChildProcess {
+  const { NODE_OPTIONS = '', PATH = '' } = process.env
+  const env = {
+    ...process.env,
+    PATH: [path.resolve('node_modules/.bin'), PATH].join(path.delimiter),
+    NODE_OPTIONS: `${NODE_OPTIONS} --import=${preload}`.trim(),
+  }
+  return spawn(program, parameters, { stdio: 'inherit', env }).on('error', error => {
+    process.stderr.write(`There is neither a file nor a program "${program}" to profile: ${error.message}.\n`)
+    process.exitCode = 1
+  })
 }
 
 /** Stores the profile that a program has written before a signal has ended it, if it is a command. */

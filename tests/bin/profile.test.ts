@@ -428,6 +428,10 @@ t.test('the program of the package has the command', async t => {
   t.match((await run('profile', '--help')).stdout, /sinfonietta profile \[options of node\] <file>/)
   t.match(await run('profile'), { code: 64 })
   t.match(await run('profile', '-e', 'process.exit(4)'), { code: 4, stderr: /^Profiler: / })
+  t.match(await run('profile', 'node', '-e', 'process.exit(4)'), { code: 4, stderr: /^Profiler: / })
+  t.match(await run('profile', 'sh', '-c', 'node -e "process.exit(5)"'), { code: 5, stderr: /^Profiler: / })
+  const neither = /^There is neither a file nor a program "nosuch" to profile: spawn nosuch ENOENT\.\n$/
+  t.match(await run('profile', 'nosuch'), { code: 1, stderr: neither })
 })
 
 t.test('the client of a server that listens on all addresses is named by its address of IPv4', async t => {
