@@ -29,8 +29,8 @@ async function prove(t: Test, database: Database, variables: Readonly<Record<str
   await run('npm', 'install', '--no-audit', '--no-fund', '--prefer-offline')
   await run('node', 'bin/console', 'make:bundle', 'shop')
   await run('node', 'bin/console', 'make:page', 'offers', '--bundle=shop')
-  t.match(await run('npm', 'test'), /^\S pass 14$/m, 'with the tests of a generated bundle and its page')
-  t.match(await run('node', 'bin/console', 'database:migrate'), 'Migrations that have run: 2.')
+  t.match(await run('npm', 'test'), /^\S pass 17$/m, 'with the tests of a generated bundle and its page')
+  t.match(await run('node', 'bin/console', 'database:migrate'), 'Migrations that have run: 3.')
   t.match(await run('node', 'bin/console', 'database:migrate'), 'Migrations that have run: 0.')
   t.match(await run('node', 'bin/console', 'database:seed'), 'admin@example.org')
 
@@ -43,11 +43,15 @@ async function prove(t: Test, database: Database, variables: Readonly<Record<str
   t.match(await sent.text(), 'a mail with a link is on its way')
   const [, link = ''] = await site.until(/A mail to member@example\.org:[\s\S]*?(http\S+)/)
   const password = new URLSearchParams({ password: 'another password' })
-  t.match(
-    await fetch(link, { method: 'POST', body: password, redirect: 'manual' }),
-    { status: 303 },
-    'its link is printed',
-  )
+  const changed = await fetch(link, { method: 'POST', body: password, redirect: 'manual' })
+  t.equal(changed.status, 303, 'its link is printed')
+  const cookie = changed.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+  await fetch(`${url}/tools/1/borrow`, { method: 'POST', headers: { cookie } })
+  await site.until(/A mail to admin@example\.org:\s+Hello Ada,\s+Grace would like to borrow this: Tool 01\./)
+  await run('node', 'bin/console', 'accounts:role', 'member@example.org', 'admin')
+  const removed = await fetch(`${url}/tools/2/remove`, { method: 'POST', headers: { cookie }, redirect: 'manual' })
+  t.equal(removed.status, 303, 'by the role that was given')
+  t.match(await run('node', 'bin/console', 'mails:send'), 'Mails that were sent: 0.')
 }
 
 t.test(

@@ -1,19 +1,22 @@
 import { type Bundle, type Config, createFrameworkBundle } from 'sinfonietta'
 import { createAccountsBundle } from './accounts/accounts-bundle.ts'
-import type { CreateMailer } from './accounts/password-reset.ts'
 import { Database } from './database/database.ts'
 import { createDatabaseBundle } from './database/database-bundle.ts'
+import { createMailsBundle } from './mails/mails-bundle.ts'
+import { Outbox, type SendMail } from './mails/outbox.ts'
 import { createToolsBundle } from './tools/tools-bundle.ts'
 
 /**
  * The bundles of the application, in the order in which they are registered. Add yours to the
- * list. The server passes the configuration; tests pass a database and a mailer, too.
+ * list. The server passes the configuration; tests pass a database, and what sends a mail, too.
  */
-export function createBundles(_config?: Config, database = new Database(), createMailer?: CreateMailer): Bundle[] {
+export function createBundles(_config?: Config, database = new Database(), sendMail?: SendMail): Bundle[] {
+  const outbox = new Outbox(database)
   return [
     createFrameworkBundle(),
     createDatabaseBundle(database),
-    createAccountsBundle(database, createMailer),
-    createToolsBundle(database),
+    createMailsBundle(outbox, sendMail),
+    createAccountsBundle(database, outbox),
+    createToolsBundle(database, outbox),
   ]
 }

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict'
-import { createTestKernel } from 'sinfonietta/testing'
+import { createTestKernel, runCommand } from 'sinfonietta/testing'
 import { Database } from '../bundles/database/database.ts'
 import { migrations } from '../bundles/database/migrations.ts'
 import { createBundles } from '../bundles/index.ts'
+import type { Mail } from '../bundles/mails/outbox.ts'
 import { createTestDatabase } from './test-database.ts'
 
 /** Boots the application with a database of its own. Its mails are kept. */
 export async function boot() {
   const { remove, url } = await createTestDatabase()
   const database = new Database()
-  const mails: { to: string; text: string }[] = []
-  const createMailer = () => ({ sendMail: async (mail: { to: string; text: string }) => void mails.push(mail) })
-  const bundles = createBundles(undefined, database, createMailer)
-  const variables = { DATABASE_URL: url, MAILER_URL: 'smtp://localhost' }
-  const kernel = await createTestKernel({ bundles, variables })
+  const mails: Mail[] = []
+  const bundles = createBundles(undefined, database, async mail => void mails.push(mail))
+  const kernel = await createTestKernel({ bundles, variables: { DATABASE_URL: url } })
   await database.migrate(migrations)
 
   /** A client of a new member. */
@@ -23,9 +22,14 @@ export async function boot() {
     assert.equal((await client.post('/join', { form })).status, 303)
     return client
   }
+  /** Sends the mails of the outbox. Returns all mails until now. */
+  const sendMails = async () => {
+    assert.equal((await runCommand(kernel.app, 'mails:send')).code, 0)
+    return mails
+  }
   const close = async () => {
     await kernel.close()
     await remove()
   }
-  return { ...kernel, close, database, join, mails }
+  return { ...kernel, close, database, join, sendMails }
 }

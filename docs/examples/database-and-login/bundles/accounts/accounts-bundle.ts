@@ -1,11 +1,11 @@
-import { createTransport } from 'nodemailer'
 import { type Bundle, checkedForm, type Request, Response } from 'sinfonietta'
 import { CommandUsageError, exitCodes } from 'sinfonietta/console'
 import * as v from 'valibot'
 import type { Database } from '../database/database.ts'
+import type { Outbox } from '../mails/outbox.ts'
 import { Attempts } from './attempts.ts'
 import { addGuards, logIn } from './guards.ts'
-import { addPasswordReset, type CreateMailer, email, mailSettings, newPassword } from './password-reset.ts'
+import { addPasswordReset, email, newPassword } from './password-reset.ts'
 import { Users } from './users.ts'
 
 const newUser = v.object({
@@ -17,16 +17,15 @@ const newUser = v.object({
 const credentials = v.object({ email, password: v.pipe(v.string(), v.maxLength(200)) })
 
 /** Users join, log in and log out. */
-export function createAccountsBundle(database: Database, createMailer: CreateMailer = createTransport): Bundle {
+export function createAccountsBundle(database: Database, outbox: Outbox): Bundle {
   return {
     name: 'accounts',
-    settings: mailSettings,
     register(app) {
       const users = new Users(database)
       const attempts = new Attempts()
       const { routes, view } = app
       addGuards(app, users)
-      addPasswordReset(app, users, attempts, createMailer)
+      addPasswordReset(app, users, attempts, outbox)
       view.addGlobal('user', request => request.attributes.get('user'))
 
       const show = async (request: Request, template: string, model: object = {}, status = 200) =>

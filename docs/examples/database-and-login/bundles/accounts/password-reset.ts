@@ -1,8 +1,6 @@
 import {
   type Application,
-  asUrl,
   checkedForm,
-  defineSettings,
   HttpError,
   type Request,
   Response,
@@ -10,29 +8,10 @@ import {
   TerminateEvent,
 } from 'sinfonietta'
 import * as v from 'valibot'
+import type { Outbox } from '../mails/outbox.ts'
 import type { Attempts } from './attempts.ts'
 import { logIn } from './guards.ts'
 import type { Users } from './users.ts'
-
-export const mailSettings = defineSettings({
-  MAILER_URL: {
-    help: 'the mail server, such as smtp://user:password@localhost:25; without it, mails are printed',
-    schema: asUrl,
-    secret: true,
-    default: undefined,
-  },
-  MAILER_FROM: { help: 'the sender of mails', default: 'no-reply@example.org' },
-})
-
-/** Creates what sends mails to a mail server: `createTransport` of nodemailer, or that of a test. */
-export type CreateMailer = (url: string) => {
-  sendMail(mail: { from: string; to: string; subject: string; text: string }): Promise<unknown>
-}
-
-/** In development, mails are printed in the terminal: a profile would mask their links. */
-const printer: ReturnType<CreateMailer> = {
-  sendMail: async ({ text, to }) => process.stdout.write(`A mail to ${to}:\n\n${text}`),
-}
 
 export const email = v.pipe(v.string(), v.trim(), v.maxLength(200), v.email('This is no email address.'))
 
@@ -46,11 +25,8 @@ export const newPassword = v.pipe(
 const hour = 3600
 
 /** Users who have forgotten their password get a mail with a link, by which they choose another one. */
-export function addPasswordReset(app: Application, users: Users, attempts: Attempts, createMailer: CreateMailer): void {
-  const { config, dispatcher, routes, secrets, settings, urls, view } = app
-  const { MAILER_FROM, MAILER_URL } = settings.of(mailSettings)
-  if (MAILER_URL === undefined && config.environment === 'prod') throw new Error('In production, set MAILER_URL.')
-  const mailer = MAILER_URL === undefined ? printer : createMailer(MAILER_URL)
+export function addPasswordReset(app: Application, users: Users, attempts: Attempts, outbox: Outbox): void {
+  const { dispatcher, routes, secrets, urls, view } = app
   const requested = new WeakMap<Request, string>()
 
   const show = async (request: Request, template: string, model: object = {}, status = 200) =>
@@ -71,7 +47,7 @@ export function addPasswordReset(app: Application, users: Users, attempts: Attem
     const token = secrets.sign('password-reset', `${user.id}.${user.passwordVersion}`, hour)
     const url = urls.generate('reset', { token }, { absolute: true, request })
     const text = `Hello ${user.name},\n\nyou can choose another password here, within an hour:\n\n${url}\n`
-    await mailer.sendMail({ from: MAILER_FROM, to, subject: 'Your password', text })
+    await outbox.add({ to, subject: 'Your password', text })
   })
 
   const findUser = async (token: string) => {

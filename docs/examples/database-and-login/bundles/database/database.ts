@@ -1,9 +1,12 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { Pool, type PoolClient } from 'pg'
 import type { Application } from 'sinfonietta'
 
 /** The connections to PostgreSQL. The bundle of the database opens and closes them. */
 export class Database {
   #pool: Pool | undefined
+  /** The connection of the transaction that the running code belongs to; none when the transaction is over. */
+  readonly #transaction = new AsyncLocalStorage<{ client?: PoolClient | undefined }>()
 
   /** Connections are made when they are needed, at most ten. */
   open(url: string, { logger }: Pick<Application, 'logger'>): void {
@@ -16,37 +19,48 @@ export class Database {
    * the caller names as type.
    */
   async query<Row>(statement: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return (await this.pool.query(statement, [...values])).rows
+    const { client = this.pool } = this.#transaction.getStore() ?? {}
+    return (await client.query(statement, [...values])).rows
   }
 
-  /** Runs statements in a transaction: all of them or, if the function throws, none. */
-  async transaction<Result>(work: (connection: PoolClient) => Promise<Result>): Promise<Result> {
-    const connection = await this.pool.connect()
+  /**
+   * Runs a function whose queries, also in the functions that it calls, are one transaction: all of
+   * them have an effect or, if the function throws, none.
+   */
+  async transaction<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#transaction.getStore()?.client !== undefined) return work()
+    const client = await this.pool.connect()
+    // A connection that ends fails the query, too.
+    const ignore = () => {}
+    client.on('error', ignore)
+    const transaction: { client?: PoolClient | undefined } = { client }
     try {
-      await connection.query('BEGIN')
-      const result = await work(connection)
-      await connection.query('COMMIT')
+      await client.query('BEGIN')
+      const result = await this.#transaction.run(transaction, work)
+      await client.query('COMMIT')
       return result
     } catch (error) {
-      await connection.query('ROLLBACK')
+      await client.query('ROLLBACK').catch(ignore)
       throw error
     } finally {
-      connection.release()
+      transaction.client = undefined
+      client.off('error', ignore)
+      client.release()
     }
   }
 
   /** Runs the migrations that have not run yet, all of them or none. Returns their number. */
   migrate(migrations: readonly string[]): Promise<number> {
-    return this.transaction(async connection => {
+    return this.transaction(async () => {
       // Of two deployments at the same time, the second one waits here.
-      await connection.query('SELECT pg_advisory_xact_lock(1)')
-      await connection.query('CREATE TABLE IF NOT EXISTS migrations (number integer PRIMARY KEY)')
-      const { rows } = await connection.query<{ number: number }>('SELECT number FROM migrations')
+      await this.query('SELECT pg_advisory_xact_lock(1)')
+      await this.query('CREATE TABLE IF NOT EXISTS migrations (number integer PRIMARY KEY)')
+      const rows = await this.query<{ number: number }>('SELECT number FROM migrations')
       const done = new Set(rows.map(({ number }) => number))
       const missing = [...migrations.entries()].filter(([number]) => !done.has(number))
       for (const [number, statement] of missing) {
-        await connection.query(statement)
-        await connection.query('INSERT INTO migrations VALUES ($1)', [number])
+        await this.query(statement)
+        await this.query('INSERT INTO migrations VALUES ($1)', [number])
       }
       return missing.length
     })
@@ -56,7 +70,7 @@ export class Database {
     await this.#pool?.end()
   }
 
-  /** The pool itself, for libraries and for the outbox. */
+  /** The pool itself, for libraries. */
   get pool(): Pool {
     if (this.#pool === undefined) throw new Error('The database is not open: DATABASE_URL is not set.')
     return this.#pool

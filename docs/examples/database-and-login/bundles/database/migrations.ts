@@ -14,4 +14,12 @@ export const migrations: readonly string[] = [
     owner integer NOT NULL REFERENCES users,
     borrower integer REFERENCES users
   )`,
+  `CREATE TABLE outbox (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    recipient text NOT NULL,
+    subject text NOT NULL,
+    content text NOT NULL,
+    attempts integer NOT NULL DEFAULT 0,
+    next_attempt bigint NOT NULL DEFAULT 0
+  )`,
 ]

@@ -1,4 +1,5 @@
 import { Users } from '../accounts/users.ts'
+import { Outbox } from '../mails/outbox.ts'
 import { Tools } from '../tools/tools.ts'
 import type { Database } from './database.ts'
 
@@ -12,7 +13,7 @@ export async function seed(database: Database): Promise<boolean> {
   if (admin === undefined) return false
   const member = await users.add('member@example.org', 'Grace', seedPassword)
   await users.setRole('admin@example.org', 'admin')
-  const tools = new Tools(database)
+  const tools = new Tools(database, new Outbox(database))
   for (let number = 1; number <= 45; number++) {
     await tools.add(
       `Tool ${String(number).padStart(2, '0')}`,

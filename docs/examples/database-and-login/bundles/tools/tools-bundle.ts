@@ -11,6 +11,7 @@ import {
 } from 'sinfonietta'
 import * as v from 'valibot'
 import type { Database } from '../database/database.ts'
+import type { Outbox } from '../mails/outbox.ts'
 import { toCsv } from './csv.ts'
 import { Tools } from './tools.ts'
 
@@ -19,11 +20,11 @@ const newTool = v.object({ name: v.pipe(v.string(), v.trim(), v.nonEmpty('What i
 const pageSize = 20
 
 /** Users lend tools to each other. */
-export function createToolsBundle(database: Database): Bundle {
+export function createToolsBundle(database: Database, outbox: Outbox): Bundle {
   return {
     name: 'tools',
     register({ routes, view }) {
-      const tools = new Tools(database)
+      const tools = new Tools(database, outbox)
       const query = { page: queryValue(asIntegerFrom(1, 10_000), 1), q: queryValue(asText, '') }
       routes.get('tools', '/', query, async ({ page, q }, request) => {
         const { count, tools: shown } = await tools.search(q, pageSize, (page - 1) * pageSize)

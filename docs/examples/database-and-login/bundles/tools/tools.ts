@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts'
+import type { Outbox } from '../mails/outbox.ts'
 
 /** A tool as the pages show it. */
 export interface Tool {
@@ -17,9 +18,11 @@ const found = `FROM tools t JOIN users o ON o.id = t.owner LEFT JOIN users b ON 
 /** The table of tools. */
 export class Tools {
   readonly #database: Database
+  readonly #outbox: Outbox
 
-  constructor(database: Database) {
+  constructor(database: Database, outbox: Outbox) {
     this.#database = database
+    this.#outbox = outbox
   }
 
   /** Some of the tools whose names contain the text, and the number of all of them. */
@@ -36,10 +39,23 @@ export class Tools {
     await this.#database.query('INSERT INTO tools (name, owner) VALUES ($1, $2)', [name, owner])
   }
 
-  /** Whether the user gets the tool. The database decides which one of two requests at the same time gets it. */
-  async borrow(id: number, user: number): Promise<boolean> {
-    const statement = 'UPDATE tools SET borrower = $2 WHERE id = $1 AND borrower IS NULL RETURNING id'
-    return (await this.#database.query(statement, [id, user])).length === 1
+  /**
+   * Whether the user gets the tool. The database decides which one of two requests at the same time
+   * gets it. The mail to the owner is of the same transaction: there is one if, and only if, the tool is lent.
+   */
+  borrow(id: number, user: number): Promise<boolean> {
+    return this.#database.transaction(async () => {
+      const statement = 'UPDATE tools SET borrower = $2 WHERE id = $1 AND borrower IS NULL RETURNING id'
+      if ((await this.#database.query(statement, [id, user])).length === 0) return false
+      const people = `SELECT t.name AS tool, o.email, o.name AS owner, b.name AS borrower
+        FROM tools t JOIN users o ON o.id = t.owner JOIN users b ON b.id = t.borrower WHERE t.id = $1`
+      type People = { tool: string; email: string; owner: string; borrower: string }
+      for (const { borrower, email, owner, tool } of await this.#database.query<People>(people, [id])) {
+        const text = `Hello ${owner},\n\n${borrower} would like to borrow this: ${tool}.\n`
+        await this.#outbox.add({ to: email, subject: `${borrower} borrows your tool`, text })
+      }
+      return true
+    })
   }
 
   /** Does nothing if another user has the tool. */

@@ -1,4 +1,13 @@
-import { type Application, HttpError, type Request, Response, ResponseEvent } from 'sinfonietta'
+import {
+  type Application,
+  asId,
+  HttpError,
+  type Request,
+  Response,
+  ResponseEvent,
+  type Routes,
+  routeParameter,
+} from 'sinfonietta'
 
 declare module 'sinfonietta' {
   interface KnownAttributes {
@@ -29,20 +38,20 @@ export function addEditorRoutes({ dispatcher, guards, routes }: Application): vo
 
   routes.group({ prefix: '/editor', name: 'editor_', guard: 'editor' }, editor => {
     editor.get('home', '', () => Response.text('Drafts\n'))
-    editor.group({ prefix: '/drafts/:id', name: 'draft_', requirements: { id: /\d+/ } }, draft => {
-      draft.get('show', '', (_request, { id }) => Response.text(`Draft ${id}\n`))
-      draft.add({
-        name: 'publish',
-        path: '/publish',
-        methods: ['POST'],
-        guard: 'owner',
-        defaults: { _section: 'archive' },
-        controller: (_request, { id }) => Response.text(`Draft ${id} is published.\n`),
-      })
-    })
+    editor.group({ prefix: '/drafts/:id', name: 'draft_' }, addDraftRoutes)
   })
 
   dispatcher.on(ResponseEvent, ({ request, response }) => {
     response.headers.set('x-section', request.attributes.get('_section') ?? 'news')
+  })
+}
+
+/** Adds the pages of a draft, below its path. */
+function addDraftRoutes(routes: Routes): void {
+  routes.get('show', '', { id: routeParameter(asId) }, ({ id }) => Response.text(`Draft ${id}\n`))
+  routes.group({ guard: 'owner', defaults: { _section: 'archive' } }, owned => {
+    owned.post('publish', '/publish', { id: routeParameter(asId) }, ({ id }) =>
+      Response.text(`Draft ${id} is published.\n`),
+    )
   })
 }

@@ -1,0 +1,66 @@
+import { createTransport } from 'nodemailer'
+import { asUrl, type Bundle, defineSettings } from 'sinfonietta'
+import { exitCodes } from 'sinfonietta/console'
+import type { Outbox, SendMail } from './outbox.ts'
+
+const mailSettings = defineSettings({
+  MAILER_URL: {
+    help: 'the mail server, such as smtp://user:password@localhost:25; without it, mails are printed',
+    schema: asUrl,
+    secret: true,
+    default: undefined,
+  },
+  MAILER_FROM: { help: 'the sender of mails', default: 'no-reply@example.org' },
+})
+
+/** In development, mails are printed in the terminal: a profile would mask their links. */
+const print: SendMail = async ({ text, to }) => process.stdout.write(`A mail to ${to}:\n\n${text}`)
+
+function createSender(url: string, from: string): SendMail {
+  const transport = createTransport(url)
+  return mail => transport.sendMail({ from, ...mail })
+}
+
+/** Milliseconds between two looks into the outbox. */
+const interval = 2_000
+
+/** Sends the mails of the outbox: by a timer of the server, or by a command. Tests pass what sends a mail. */
+export function createMailsBundle(outbox: Outbox, givenSender?: SendMail): Bundle {
+  let timer: NodeJS.Timeout | undefined
+  let turn: Promise<unknown> | undefined
+  return {
+    name: 'mails',
+    settings: mailSettings,
+    register({ commands, config, logger, settings, signals }) {
+      const { MAILER_FROM, MAILER_URL } = settings.of(mailSettings)
+      if (MAILER_URL === undefined && config.environment === 'prod') throw new Error('In production, set MAILER_URL.')
+      const sendMail = givenSender ?? (MAILER_URL === undefined ? print : createSender(MAILER_URL, MAILER_FROM))
+      // Not for commands, and not in tests, which send mails by the command.
+      signals.on('kernel.booted', () => {
+        if (config.environment === 'test') return
+        timer = setInterval(() => {
+          turn ??= outbox
+            .send(sendMail)
+            .catch(exception => logger.error('A mail was not sent.', { exception }))
+            .finally(() => {
+              turn = undefined
+            })
+        }, interval)
+      })
+      commands.push({
+        name: 'mails:send',
+        description: 'Sends the mails that wait in the outbox',
+        async run(_input, output) {
+          const count = await outbox.send(sendMail)
+          output.print({ blocks: [{ kind: 'text', text: `Mails that were sent: ${count}.` }], json: { count } })
+          return exitCodes.success
+        },
+      })
+    },
+    /** A mail that is being sent is waited for. */
+    async close() {
+      clearInterval(timer)
+      await turn
+    },
+  }
+}

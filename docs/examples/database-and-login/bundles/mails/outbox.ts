@@ -1,0 +1,50 @@
+import { profile } from 'sinfonietta'
+import type { Database } from '../database/database.ts'
+
+/** A mail to one address. */
+export interface Mail {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+}
+
+/** Sends a mail, or throws. */
+export type SendMail = (mail: Mail) => Promise<unknown>
+
+/**
+ * The mails that wait in a table. One that is added in a transaction is sent if the transaction
+ * ends well, also if the process ends before.
+ */
+export class Outbox {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async add({ subject, text, to }: Mail): Promise<void> {
+    const statement = 'INSERT INTO outbox (recipient, subject, content) VALUES ($1, $2, $3)'
+    await this.#database.query(statement, [to, subject, text])
+  }
+
+  /**
+   * Sends all mails that wait. Several processes may do it at once. Each attempt has its time: the
+   * second one comes after a minute, the tenth and last one after hours. Returns the number of mails.
+   */
+  async send(sendMail: SendMail): Promise<number> {
+    // No transaction is open while a mail is sent. The process that has changed the row sends it.
+    const take = `UPDATE outbox SET attempts = attempts + 1,
+        next_attempt = CAST($1 AS bigint) + 60000 * (attempts + 1) * (attempts + 1)
+      WHERE next_attempt <= $1 AND id = (SELECT min(id) FROM outbox WHERE next_attempt <= $1 AND attempts < 10)
+      RETURNING id, recipient AS "to", subject, content AS text`
+    for (let count = 0; ; count++) {
+      const [row] = await this.#database.query<Mail & { id: number }>(take, [Date.now()])
+      if (row === undefined) return count
+      const { id, ...mail } = row
+      await profile('mail', async () => {
+        await sendMail(mail)
+        await this.#database.query('DELETE FROM outbox WHERE id = $1', [id])
+      })
+    }
+  }
+}

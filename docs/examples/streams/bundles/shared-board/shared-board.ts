@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
+import { Client, Pool } from 'pg'
+import type { Logger } from 'sinfonietta'
+import type { Note } from '../board/board.ts'
+
+/** A client that gets notes, and the last one that it has. */
+interface Reader {
+  lastId: number
+  readonly send: (note: Note) => void
+}
+
+/** A board in PostgreSQL, for all workers of all machines. */
+export class SharedBoard {
+  readonly #options: { connectionString: string; keepAlive: true }
+  readonly #pool: Pool
+  readonly #logger: Logger
+  readonly #readers = new Set<Reader>()
+  readonly #closing = new AbortController()
+  readonly #listening: Promise<void>
+  #isReading = false
+  /** Whether there may be notes that were not read. */
+  #isStale = false
+
+  constructor(url: string, logger: Logger) {
+    this.#options = { connectionString: url, keepAlive: true }
+    this.#pool = new Pool(this.#options)
+    this.#pool.on('error', () => {})
+    this.#logger = logger
+    this.#listening = this.#listen()
+  }
+
+  /** The notification is sent when the note is stored: in a transaction, by `COMMIT`. */
+  async add(text: string): Promise<void> {
+    // One after another: a reader that has the note 8 never misses the note 7.
+    const statement = `WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('notes')))
+      INSERT INTO notes (text) SELECT $1 FROM turn RETURNING pg_notify('notes', '')`
+    await this.#pool.query(statement, [text])
+  }
+
+  /** Sends the notes after an id, at most the last hundred, and each new one, until the returned function is called. */
+  subscribe(lastId: number, send: (note: Note) => void): () => void {
+    const reader = { lastId, send }
+    this.#readers.add(reader)
+    this.#wake()
+    return () => void this.#readers.delete(reader)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#listening
+    await this.#pool.end()
+  }
+
+  /** LISTEN needs a connection of its own. One that has ended is replaced; what was missed is read then. */
+  async #listen(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      const client = new Client({ ...this.#options, application_name: 'shared-board' })
+      client.on('notification', () => this.#wake())
+      try {
+        await client.connect()
+        await client.query('LISTEN notes')
+        this.#wake()
+        // It rejects when the connection is lost.
+        await once(client, 'end', { signal })
+      } catch (exception) {
+        if (!signal.aborted) this.#logger.warning('New notes come late: there is no connection.', { exception })
+      }
+      client.on('error', () => {})
+      await client.end().catch(() => {})
+      await setTimeout(1_000, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  /** Lets new notes be read: once for all readers, and once more for what comes meanwhile. */
+  #wake(): void {
+    this.#isStale = true
+    if (!this.#isReading) void this.#catchUp()
+  }
+
+  async #catchUp(): Promise<void> {
+    this.#isReading = true
+    while (this.#isStale) {
+      this.#isStale = false
+      await this.#read().catch(exception => this.#logger.warning('No notes were read.', { exception }))
+    }
+    this.#isReading = false
+  }
+
+  async #read(): Promise<void> {
+    if (this.#readers.size === 0) return
+    const least = Math.min(...[...this.#readers].map(({ lastId }) => lastId))
+    const statement = `SELECT id, text FROM
+      (SELECT id, text FROM notes WHERE id > $1 ORDER BY id DESC LIMIT 100) AS last ORDER BY id`
+    const { rows } = await this.#pool.query<Note>(statement, [least])
+    for (const reader of this.#readers) {
+      for (const note of rows) {
+        if (note.id <= reader.lastId) continue
+        reader.lastId = note.id
+        reader.send(note)
+      }
+    }
+  }
+}
