@@ -208,28 +208,44 @@ export function routeParameters<value>(schema: StandardSchema<value>): Argument<
   return noteInput(read, { source: 'route', schema })
 }
 
-/** The result of a form: the value of its schema, or the issues and the texts with which the form is shown again. */
-export type CheckedForm<value> =
+/** The result of a form: the value of its schema, or issues. With both come the texts, to show the form again. */
+export type CheckedForm<value> = {
+  /** The texts that were sent, by the names of their fields. A field that was sent several times has a list. */
+  readonly values: Readonly<Record<string, string | readonly string[]>>
+} & (
   | {
-      /** What the schema has made of the form. */
+      /** What the schema has made of the form; absent if there are issues. */
       readonly value: value
+      /** Absent without issues. */
       readonly issues?: undefined
     }
   | {
+      readonly value?: undefined
       /** Messages by the names of their fields; those about the whole form are under the empty name. */
       readonly issues: Readonly<Record<string, readonly string[]>>
-      /** The texts that were sent, by the names of their fields. A field that was sent several times has a list. */
-      readonly values: Readonly<Record<string, string | readonly string[]>>
     }
+)
+
+/** A {@link CheckedForm}. It has a class, by which development knows reads of other members, such as `errors`. */
+export class FormResult {
+  readonly value: unknown
+  readonly issues: Readonly<Record<string, readonly string[]>> | undefined
+  readonly values: Readonly<Record<string, string | readonly string[]>>
+
+  constructor(result: ValidationResult<unknown>, input: Values) {
+    this.value = result.issues === undefined ? result.value : undefined
+    this.issues = result.issues && groupByField(result.issues)
+    this.values = textsOf(input)
+  }
+}
 
 /** A form and its issues, for a controller that answers issues with the form and its values. See {@link formBody}. */
 export function checkedForm<value>(schema: StandardSchema<value>): Argument<CheckedForm<value>> {
   check('checkedForm', schema)
-  const read = async (request: Request): Promise<CheckedForm<value>> => {
+  const read = async (request: Request) => {
     const input = await readForm(request)
-    const result = await validate({ request, source: 'form', schema, input })
-    if (result.issues === undefined) return { value: result.value }
-    return { issues: groupByField(result.issues), values: textsOf(input) }
+    // The result of the schema has its type.
+    return new FormResult(await validate({ request, source: 'form', schema, input }), input) as CheckedForm<value>
   }
   return noteInput(noteBody(read, 'form'), { source: 'form', schema })
 }

@@ -1,3 +1,4 @@
+import { FormResult } from '../../kernel/argument-sources.ts'
 import type { Application } from '../../kernel/bundle.ts'
 import {
   ExceptionEvent,
@@ -107,6 +108,11 @@ function watchClasses(): void {
   watch(Cookies, 'request.cookies', held('request.cookies'))
   watch(AttributeMap, 'request.attributes', held('request.attributes'))
   watch(FormData, 'form', held('form'))
+  watch(
+    FormResult,
+    'form',
+    (key, { values }) => among(formMembers)(key) ?? (Object.hasOwn(values, key) ? `form.value.${key}` : undefined),
+  )
   watch(UploadedFile, 'file', among(fileMembers))
   watch(Output, 'output', among(outputMembers))
   const header: Advice<Headers> = (key, headers) =>
@@ -209,6 +215,18 @@ const sessionMembers = {
   migrate: 'await session.regenerate()',
   getFlashBag: 'await session.flash(name, message), and await session.flashes(name)',
   id: 'await session.metadata()',
+}
+
+const isChecked = 'form.issues, which is undefined for a form without issues'
+
+const formMembers = {
+  errors: 'form.issues',
+  error: 'form.issues',
+  isValid: isChecked,
+  success: isChecked,
+  data: 'form.value',
+  output: 'form.value',
+  get: 'form.value, or form.values for the texts that were sent',
 }
 
 const move = 'await file.saveAs(path)'

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import {
   type Bundle,
+  checkedForm,
   createFrameworkBundle,
   defineSettings,
   ExceptionEvent,
@@ -12,6 +13,7 @@ import {
 } from 'sinfonietta'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
+import * as v from 'valibot'
 import { UploadedFile } from '#lib/body/form-data.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
 import { Output } from '#lib/console/output.ts'
@@ -49,6 +51,8 @@ async function inController(use: (request: Request) => unknown, APP_ENV = 'dev')
 const output = new Output({ stdout: process.stdout, stderr: process.stderr, env: {} })
 
 const response = () => Response.text('page')
+
+const form = checkedForm(v.object({ page: v.string() }))
 
 // Each line is a mistake for the compiler, too, but Node runs TypeScript without it.
 const uses: readonly (readonly [use: (request: Request) => unknown, member: string, right: string])[] = [
@@ -95,6 +99,16 @@ const uses: readonly (readonly [use: (request: Request) => unknown, member: stri
   [() => read(output, 'writeln'), 'output.writeln', 'output.write(text)'],
   // @ts-expect-error
   [async request => (await request.formData()).page, 'form.page', 'form.get("page")'],
+  // @ts-expect-error
+  [async request => (await form(request)).errors, 'form.errors', 'form.issues'],
+  // @ts-expect-error
+  [
+    async request => (await form(request)).isValid,
+    'form.isValid',
+    'form.issues, which is undefined for a form without',
+  ],
+  // @ts-expect-error
+  [async request => (await form(request)).page, 'form.page', 'form.value.page'],
   // @ts-expect-error
   [() => response().cookies, 'response.cookies', 'setCookie(response.headers, name, value)'],
   // @ts-expect-error

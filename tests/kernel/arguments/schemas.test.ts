@@ -240,7 +240,11 @@ t.test('a form that is checked gives its issues by field, and its texts', async 
   const post = (upload: Record<string, string | readonly string[] | { name: string; content: string }>) =>
     contact(createRequest('/', { method: 'POST', upload }))
   const accepted = await post({ name: 'Ada', topics: 'code' })
-  t.strictSame(accepted, { value: { name: 'Ada', topics: ['code'] } })
+  t.strictSame(
+    { ...accepted },
+    { value: { name: 'Ada', topics: ['code'] }, issues: undefined, values: accepted.values },
+  )
+  t.strictSame({ ...accepted.values }, { name: 'Ada', topics: 'code' }, 'for a form that is refused by other reasons')
   const refused = await post({ name: '1', topics: ['a', 'b'], picture: { name: 'a.png', content: 'abc' } })
   if (refused.issues === undefined) throw new Error('It was accepted.')
   t.strictSame({ ...refused.issues }, { name: ['Please enter your name.', 'No digits, please.'] })

@@ -38,19 +38,19 @@ export function createAccountsBundle(database: Database, outbox: Outbox): Bundle
         const user = await users.add(email, name, password)
         if (user === undefined) {
           const issues = { email: ['There is an account with this address. Log in instead.'] }
-          return show(request, 'accounts/join', { issues, values: { email, name } }, 422)
+          return show(request, 'accounts/join', { ...form, issues }, 422)
         }
         await logIn(request, user)
         return request.redirectTo('tools')
       })
       routes.get('login', '/login', request => show(request, 'accounts/login'))
       routes.post('login_send', '/login', { form: checkedForm(credentials) }, async ({ form }, request) => {
-        const email = String(form.issues ? form.values.email : form.value.email)
+        const email = String(form.values.email)
         await attempts.count(request, email)
-        const user = form.issues ? undefined : await users.authenticate(email, form.value.password)
+        const user = form.value && (await users.authenticate(email, form.value.password))
         if (user === undefined) {
           const issues = { '': ['The address or the password is wrong.'] }
-          return show(request, 'accounts/login', { issues, values: { email } }, 422)
+          return show(request, 'accounts/login', { ...form, issues }, 422)
         }
         await attempts.forget(request, email)
         await logIn(request, user)
