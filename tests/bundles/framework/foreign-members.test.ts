@@ -102,11 +102,7 @@ const uses: readonly (readonly [use: (request: Request) => unknown, member: stri
   // @ts-expect-error
   [async request => (await form(request)).errors, 'form.errors', 'form.issues'],
   // @ts-expect-error
-  [
-    async request => (await form(request)).isValid,
-    'form.isValid',
-    'form.issues, which is undefined for a form without',
-  ],
+  [async request => (await form(request)).isValid, 'form.isValid', 'form.issues, which is undefined'],
   // @ts-expect-error
   [async request => (await form(request)).page, 'form.page', 'form.value.page'],
   // @ts-expect-error
