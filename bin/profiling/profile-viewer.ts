@@ -38,8 +38,9 @@ export function createViewerOptions({ isListed, others, recorder, variables, ...
   // Clients of others see only what this program has recorded.
   const watches = opened === undefined && isListed && isForOwnUser(config)
   const listOthers = watches ? watchPrograms(services, onProblem) : () => opened ?? []
-  const names = [recorder.profiler.origin.program]
-  const storage = new UnitedStorage(recorder.storage, listOthers, { directory: services.directory, names })
+  const { folder: directory = services.directory, machine, program } = recorder.profiler.origin
+  const own = { directory, names: [program], ...(opened !== undefined && { viewerMachine: machine }) }
+  const storage = new UnitedStorage(recorder.storage, listOthers, own)
   const bundles = [createFrameworkBundle(), createViewerBundle(recorder, storage)]
   return { ...services, settings, config, bundles }
 }

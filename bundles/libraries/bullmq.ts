@@ -39,9 +39,9 @@ function watchAdding(target: object | undefined, ...names: readonly string[]): v
 /** Reports a job, or a list of them. That of a flow has its children beside it. */
 function noteJobs(added: unknown): void {
   for (const each of [added].flat()) {
-    const { children = [], id = '', job = [], queueName } = Object(each)
+    const { children = [], id = '', job = [], queueName, timestamp } = Object(each)
     if (queueName === undefined) [job, children].forEach(noteJobs)
-    else noteJob({ queue: queueName, id })
+    else noteJob({ queue: queueName, id, created: timestamp })
   }
 }
 
@@ -69,6 +69,7 @@ function describeJob(given: BullJob) {
   const job: JobAttempt = {
     queue: queueName,
     id,
+    created: timestamp,
     attempt: attemptsMade + 1,
     // By default it is 0, which is one.
     attempts: Math.max(1, attempts),

@@ -36,6 +36,7 @@ interface GraphileJob {
   /** With the current one. */
   readonly attempts: number
   readonly max_attempts: number
+  readonly created_at?: Date
   /** When it may begin; a retry has a time of its own. */
   readonly run_at?: Date
 }
@@ -44,7 +45,7 @@ function followAdding() {
   return {
     async after(added: unknown) {
       const jobs = (await added) as GraphileJob | readonly GraphileJob[]
-      for (const { id, task_identifier: queue } of [jobs].flat()) noteJob({ queue, id: String(id) })
+      for (const job of [jobs].flat()) noteJob(keyOf(job))
       return jobs
     },
   }
@@ -62,8 +63,13 @@ const tasksHandler: ProxyHandler<Readonly<Record<string, unknown>>> = {
 }
 
 function beginJob(_: unknown, [input, helpers]: unknown[]) {
-  const { attempts, id, max_attempts, run_at, task_identifier: name } = Object(helpers).job as GraphileJob
+  const given = Object(helpers).job as GraphileJob
+  const { attempts, max_attempts, run_at, task_identifier: name } = given
   const waited = run_at === undefined ? undefined : Math.max(0, readTime() - run_at.getTime())
-  const job = { queue: name, id: String(id), attempt: attempts, attempts: max_attempts, waited }
+  const job = { ...keyOf(given), attempt: attempts, attempts: max_attempts, waited }
   return followUnit({ type: 'job', name, input, job })
+}
+
+function keyOf({ created_at, id, task_identifier: queue }: GraphileJob) {
+  return { queue, id: String(id), created: created_at?.getTime() }
 }

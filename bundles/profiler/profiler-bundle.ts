@@ -120,7 +120,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       app.signals.on('program.listed', listed => {
         listOthers = listed.listOthers
       })
-      const named = { directory: app.directory, names: [profiler.origin.program] }
+      const { folder = app.directory, program } = profiler.origin
+      const named = { directory: folder, names: [program] }
       const united = new UnitedStorage(storage, () => listOthers(), named)
       const shown = { profiler, storage: united, policy, cpu, armFile }
       const { assets, editor, ...screens } = addScreens(app, shown, {

@@ -57,9 +57,9 @@ export function addScreens(
     brokenSources = value
   })
   /** Whether a profile in a store of several machines is of what this process cannot reach. */
-  const isElsewhere = ({ origin: { machine, program }, token }: PossibleReplay) => {
-    const { origin } = profiler
-    const isOther = program !== origin.program || (isViewer && machine !== origin.machine)
+  const isElsewhere = ({ origin, token }: PossibleReplay) => {
+    const isOther =
+      !programs.hasFilesOf({ ...origin, token }) || (isViewer && origin.machine !== profiler.origin.machine)
     return storage.isShared === true && isOther && programs.ownerOf(token) === undefined
   }
   const replayer: Pick<Replayer, 'replay'> = {

@@ -34,6 +34,8 @@ export interface ReceivedMessage {
 export interface JobKey {
   readonly queue: string
   readonly id: string
+  /** When it was created, in milliseconds since 1970, if the id is only unique in its server. */
+  readonly created?: number | undefined
 }
 
 /** An attempt to do a job. */

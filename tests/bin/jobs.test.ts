@@ -1,4 +1,5 @@
 import { t } from 'tap'
+import { bullProgram, checkServers } from '#tests/support/check-jobs.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 import { listProfiles, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
 import { startRedis } from '#tests/support/start-redis.ts'
@@ -43,6 +44,9 @@ interface Found {
   readonly enqueued?: readonly string[]
 }
 
+/** Whether a profile is of an attempt of a job. */
+const isOf = (id: string | undefined) => (found: Found) => found.job?.startsWith(`mail:${id}:`)
+
 interface JobProfile {
   readonly findings: readonly { readonly rule: string; readonly problem: string }[]
   readonly overview: { readonly sentence: string }
@@ -85,15 +89,15 @@ t.test('a job of BullMQ has a profile of its own, which leads to the request tha
   }
   t.strictSame(wrong, [], 'each job has its own calls and lines, and one request')
   t.strictSame(
-    jobs.filter(({ outcome }) => outcome === 'failed').map(({ job }) => job),
-    Array(3).fill(`mail:${failing}`),
+    jobs.filter(isOf(failing)).map(({ outcome }) => outcome),
+    Array(3).fill('failed'),
   )
   t.strictSame(new Set(jobs.map(({ route }) => route)), new Set(['job mail ship', 'job mail bill']))
 
-  const done = await read(String(jobs.find(({ job }) => job === `mail:${ids[0]}`)?.token))
+  const done = await read(String(jobs.find(isOf(ids[0]))?.token))
   t.match(done.data.unit, { job: { queue: 'mail', id: ids[0], attempt: 1, attempts: 3, waited: Number } })
   const findingsOf = async (id: string) => {
-    const { findings } = await read(String(jobs.find(({ job }) => job === `mail:${id}`)?.token))
+    const { findings } = await read(String(jobs.find(isOf(id))?.token))
     return findings.map(({ problem, rule }) => `${rule}: ${problem}`).join('\n')
   }
   t.match(
@@ -106,7 +110,7 @@ t.test('a job of BullMQ has a profile of its own, which leads to the request tha
   t.match(JSON.stringify(done.data.unit), /ada@example\.org/)
   t.equal(done.data.request, undefined)
 
-  const [last] = jobs.filter(({ job }) => job === `mail:${failing}`)
+  const [last] = jobs.filter(isOf(failing))
   const failed = await read(String(last?.token))
   t.match(
     failed.overview.sentence,
@@ -119,7 +123,7 @@ t.test('a job of BullMQ has a profile of its own, which leads to the request tha
     [...html.matchAll(/<h3>(?:Caused by|Has caused|Other attempts)<\/h3>.*?<\/ul>/gs)].flatMap(([list]) =>
       [...list.matchAll(/href="\/_profiler\/(\w+)"/g)].map(([, token]) => token),
     )
-  const ofBulk = jobs.filter(({ job = '' }) => bulk.includes(job.slice(5))).map(({ token }) => token)
+  const ofBulk = jobs.filter(({ job = '' }) => bulk.includes(job.split(':')[1] ?? '')).map(({ token }) => token)
   t.strictSame(new Set(links(await page(request?.token))), new Set(ofBulk))
   t.match(links(await page(ofBulk[0])), [request?.token])
   t.equal(links(await page(last?.token)).length, 3, 'its request, and two other attempts')
@@ -175,4 +179,14 @@ process.stdin.on('end', () => process.exit()).resume()
   }
   t.strictSame(rules, ['failed-job: The job failed in its only attempt: its queue does not try it again.'])
   await stop()
+})
+
+t.test('jobs with the same id in two Redis lead to the requests of their own program', async t => {
+  const servers = [await startRedis(t), await startRedis(t)]
+  const [one, two] = await checkServers(
+    t,
+    bullProgram,
+    servers.map(({ port }) => ({ REDIS: String(port) })),
+  )
+  t.strictSame(one, two)
 })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -181,6 +181,48 @@ t.test(
     }
     t.match(await startViewer(t, root, [redis], read), /fetch · in stock \d/)
     t.match(await startViewer(t, root, [redis, root], read), 'A URL of Redis is viewed alone')
+  },
+)
+
+t.test(
+  'two checkouts of a program in one Redis are two programs, and a place of one is not opened in the other',
+  { skip: lacksRedis },
+  async t => {
+    const { host, port } = await startRedis(t)
+    const PROFILER_URL = `redis://${host}:${port}`
+    const { root, start } = createWorkspace(t)
+    const fixed = path.join(root, 'fix/shop')
+    mkdirSync(fixed, { recursive: true })
+    writeFileSync(path.join(fixed, 'package.json'), JSON.stringify({ name: 'shop' }))
+    const [shop, fix] = [await start('shop', { PROFILER_URL }), await start('../fix/shop', { PROFILER_URL })]
+    for (const { url, viewer } of [shop, fix]) {
+      await (await fetch(`${url}/error`)).text()
+      await findProfile(viewer, `${url}/error`)
+    }
+    const all = ['shop (fix/shop) /error', 'shop (apps/shop) /error']
+    t.strictSame([await namesOf(shop.viewer), await namesOf(fix.viewer)], [all, all])
+    const { routes } = (await (await fetch(`${shop.viewer}/_profiler/routes.json`)).json()) as {
+      routes: { program: string; count: number }[]
+    }
+    t.strictSame(routes.map(({ count, program }) => `${program} ${count}`).sort(), [
+      'shop (apps/shop) 1',
+      'shop (fix/shop) 1',
+    ])
+    const { summary } = await findProfile(fix.viewer, `${fix.url}/error`)
+    const hasPlaces = async (viewer: string) =>
+      (await (await fetch(`${viewer}/_profiler/${summary.token}?panel=console`)).text()).includes('data-at="')
+    const view = (folder: string) => startViewer(t, folder, [PROFILER_URL], hasPlaces)
+    t.strictSame([await hasPlaces(fix.viewer), await hasPlaces(shop.viewer)], [true, false])
+    const replay = (viewer: string) =>
+      fetch(`${viewer}/_profiler/${summary.token}/replay`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { origin: viewer },
+      })
+    t.match(textOf(await (await replay(shop.viewer)).text()), 'The profile is of another program or machine')
+    t.match((await replay(fix.viewer)).headers.get('location'), /^\/_profiler\/compare/)
+    await Promise.all([shop, fix].map(({ stop }) => stop()))
+    t.strictSame(await Promise.all([fixed, path.join(root, 'apps/shop'), root].map(view)), [true, false, false])
   },
 )
 

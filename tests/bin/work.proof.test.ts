@@ -117,10 +117,11 @@ process.stdin.on('end', () => process.exit()).resume()
     await until(async () => new Set((await doneIn()).map(({ job }) => job)).size === 20, 60)
     const requests = (await listProfiles(second.viewer)).filter(({ enqueued }) => enqueued !== undefined)
     const done = await doneIn()
+    const isOf = (id: string) => (name: unknown) => String(name).startsWith(`mail:${id}:`)
     const found = ids.map(id => [
       id,
-      requests.filter(({ enqueued }) => (enqueued as readonly string[]).includes(`mail:${id}`)).length,
-      done.filter(({ job }) => job === `mail:${id}`).length > 0,
+      requests.filter(({ enqueued }) => (enqueued as readonly string[]).some(isOf(id))).length,
+      done.some(({ job }) => isOf(id)(job)),
     ])
     t.strictSame(
       found,

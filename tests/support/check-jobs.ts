@@ -1,6 +1,7 @@
+import path from 'node:path'
 import type { Test } from 'tap'
 import { startPostgres } from '#tests/support/start-postgres.ts'
-import { type ProfileData, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { listProfiles, type ProfileData, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
 
 /**
@@ -55,6 +56,18 @@ const add = async data => {
 }
 `
 
+/** Whether the name of a job is that of an id in the queue. */
+const isOf = (id: string | undefined, name: unknown) => `${name}:`.startsWith(`mail:${id}:`)
+
+/** Starts a worker of BullMQ. */
+export const bullProgram = `
+import { Queue, Worker } from 'bullmq'
+const connection = { host: '127.0.0.1', port: Number(process.env.REDIS) }
+const queue = new Queue('mail', { connection })
+new Worker('mail', job => work(job.id, job.data), { connection })
+const add = async data => (await queue.add('mail', data)).id
+`
+
 interface JobData {
   readonly unit: { readonly job: { readonly id: string; readonly attempt: number; readonly waited: number } }
   readonly http: { readonly calls: readonly { readonly url: string }[] }
@@ -70,9 +83,7 @@ interface Job extends ProfileData {
  * times. Compares each job with the request that has enqueued it. Returns the last attempt of the failed one.
  */
 export async function checkJobs(t: Test, source: string, failing: number, count: number, cwd?: string) {
-  const { database, host, port, user } = await startPostgres(t)
-  const DATABASE = `postgres://${user}@${host}:${port}/${database}`
-  const { stop, url, viewer } = await startProfiled(t, program(source), { DATABASE }, cwd)
+  const { stop, url, viewer } = await startProfiled(t, program(source), await startDatabase(t), cwd)
   const list = async () => {
     const response = await fetch(`${viewer}/_profiler/search.json?limit=1000`)
     return ((await response.json()) as { records: ProfileData[] }).records.map(({ summary }) => summary)
@@ -93,8 +104,9 @@ export async function checkJobs(t: Test, source: string, failing: number, count:
     const { id } = unit.job
     const calls = http.calls.map(each => each.url.split('=')[1]).join()
     const printed = console.entries.map(({ values }) => values.map(({ text }) => text).join(' ')).join()
-    const enqueuing = found.filter(({ enqueued }) => (enqueued as string[] | undefined)?.includes(`mail:${id}`))
-    if (calls !== id || printed !== `job ${id}` || summary.job !== `mail:${id}` || enqueuing.length !== 1)
+    const name = String(summary.job)
+    const enqueuing = found.filter(({ enqueued }) => (enqueued as string[] | undefined)?.includes(name))
+    if (calls !== id || printed !== `job ${id}` || !isOf(id, name) || enqueuing.length !== 1)
       wrong.push(`${id}: ${calls} ${printed} ${enqueuing.length}`)
   }
   t.strictSame(wrong, [], 'each job has its own calls and lines, and one request')
@@ -102,10 +114,58 @@ export async function checkJobs(t: Test, source: string, failing: number, count:
     const { attempt, id } = (data as unknown as JobData).unit.job
     return id === failed && attempt === failing
   })
-  const done = jobs.find(({ summary }) => summary.job === `mail:${ids[0]}`)
+  const done = jobs.find(({ summary }) => isOf(ids[0], summary.job))
   t.match(done, { summary: { route: 'job mail', outcome: 'complete' }, data: { unit: { job: { waited: Number } } } })
   t.notMatch(JSON.stringify(jobs), /hunter22|abcdefgh12345678/)
   t.match(JSON.stringify(done?.data.unit), /ada@example\.org/)
   await stop()
   return last
+}
+
+/** Starts a PostgreSQL. Gives the environment of a program that uses it. */
+export async function startDatabase(t: Test) {
+  const { database, host, port, user } = await startPostgres(t)
+  return { DATABASE: `postgres://${user}@${host}:${port}/${database}` }
+}
+
+/**
+ * Runs a program in two folders, each with a server of its own that has its jobs. Compares the links of the jobs with
+ * the programs.
+ */
+export async function checkServers(t: Test, source: string, servers: readonly Readonly<Record<string, string>>[]) {
+  const root = t.testdir({ one: { shop: { node_modules: {} } }, two: { shop: { node_modules: {} } } })
+  const start = (env: Readonly<Record<string, string>>, index: number) => {
+    const listed = { PROFILER_ALONE: '', TMPDIR: root }
+    return startProfiled(
+      t,
+      program(source),
+      { ...env, ...listed },
+      path.join(root, index === 0 ? 'one' : 'two', 'shop'),
+    )
+  }
+  const programs = await Promise.all(servers.map(start))
+  const ids = await Promise.all(
+    programs.map(async ({ url }) => {
+      const found: string[] = []
+      for (let count = 0; count < 5; count++) found.push(await (await fetch(`${url}/add`)).text())
+      return found
+    }),
+  )
+  const [{ viewer } = { viewer: '' }] = programs
+  let found: readonly ProfileData['summary'][] = []
+  await until(async () => {
+    found = await listProfiles(viewer)
+    return found.filter(({ type }) => type === 'job').length === 10
+  }, 60)
+  const wrong: string[] = []
+  for (const { program, token } of found.filter(({ type }) => type === 'job')) {
+    const page = await (await fetch(`${viewer}/_profiler/${token}`)).text()
+    const [, list = ''] = /<h3>Caused by<\/h3>(.*?)<\/ul>/s.exec(page) ?? []
+    const causes = [...list.matchAll(/href="\/_profiler\/(\w+)"/g)].map(([, cause]) => cause)
+    const owners = causes.map(cause => found.find(each => each.token === cause)?.program)
+    if (owners.join() !== program) wrong.push(`${program}: ${owners}`)
+  }
+  t.strictSame(wrong, [], 'each job leads to the request of its own program')
+  await Promise.all(programs.map(({ stop }) => stop()))
+  return ids
 }

@@ -55,6 +55,11 @@ export const summarySchema = v.object({
   machine: laterText,
   /** The name of the program that recorded it; `null` in older profiles. */
   program: laterText,
+  /**
+   * The folder of the program, in storage of several machines: eight hexadecimal digits of a hash of its path, and the
+   * last two names of that: `1a2b3c4d/work/shop`.
+   */
+  folder: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{8}(?:\/[^/]{0,255}){1,2}$/))),
   /** When the request began, in milliseconds since 1970, in the range of a Date. */
   time: v.pipe(check.amount, v.maxValue(8.64e15)),
   /**
@@ -96,7 +101,10 @@ export const summarySchema = v.object({
   browserErrors: laterCount,
   /** The token of the profile whose code has begun this work; absent of most. */
   cause: v.optional(token),
-  /** Of an attempt of a job, the names of its queue and of the job in it: `mail:4`; else absent. */
+  /**
+   * Of an attempt of a job, the names of its queue and of the job in it, and when it was created, if its id is only
+   * unique in its server: `mail:4:1795786223000`; else absent.
+   */
   job: v.optional(v.string()),
   /** The names of the jobs that it has put into queues, the first ones; absent without any. */
   enqueued: v.optional(v.array(v.string())),

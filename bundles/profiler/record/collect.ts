@@ -123,7 +123,7 @@ function describeFailure(error: unknown): string {
 }
 
 /** Where profiles are recorded. */
-export type ProfileOrigin = Pick<ProfileSummary, 'machine' | 'program'>
+export type ProfileOrigin = Pick<ProfileSummary, 'folder' | 'machine' | 'program'>
 
 /** Where this process records profiles. */
 export type OwnOrigin = ProfileOrigin & { readonly program: string }

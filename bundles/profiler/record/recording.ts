@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import path from 'node:path'
 import type { Collector } from '../../../kernel/contracts/collectors.ts'
 import { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
 import { guard, reportFailures } from '../../../lib/guard.ts'
@@ -13,7 +14,7 @@ import { hasPart } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createCollectors } from '../subjects/recorded.ts'
 import { createRunningSearch, ListenerSites } from './code-places.ts'
-import { collectData, collectLate, type ProfileCollector, settleSummary, toServerTiming } from './collect.ts'
+import { collectData, collectLate, hash, type ProfileCollector, settleSummary, toServerTiming } from './collect.ts'
 import { ContentCopier } from './copy.ts'
 import { middlewarePart } from './middleware-trace.ts'
 import { Profiler } from './profiler.ts'
@@ -93,7 +94,9 @@ export class Recording {
       settle: trace => settleSummary(trace, chooseFor(trace, this.collectors)),
       origin: {
         program: redactor.text(program),
-        machine: storage.isShared === true ? hostname() : null,
+        ...(storage.isShared === true
+          ? { machine: hostname(), folder: redactor.text(nameFolder(process.directory)) }
+          : { machine: null }),
       },
       facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(this.collectors)))),
       onBegin: trace => {
@@ -191,4 +194,9 @@ function readParameters(trace: Trace): object {
   const given = attributes.has('_route_pattern') ? attributes.get('_route_params') : undefined
   // Those of a route that was noted are noted, too.
   return part?.route === undefined ? { ...given, ...part?.parameters } : part.parameters
+}
+
+/** The name of a folder that differs from those of all others, without its place on the machine. */
+function nameFolder(directory: string): string {
+  return [hash(directory), ...directory.split(path.sep).slice(-2)].join('/')
 }

@@ -18,7 +18,7 @@ import {
 
 /** What distinguishes programs: those of one directory are one program. */
 interface NamedProgram {
-  /** Relative names of files in its profiles start there. */
+  /** Relative names of files in its profiles start there. In storage of several machines, the `folder` of profiles. */
   readonly directory: string
   /** The names that its profiles have. */
   readonly names: readonly string[]
@@ -42,10 +42,21 @@ declare module '../../../lib/signals.ts' {
   }
 }
 
+/** The program whose storage it is. */
+interface OwnProgram extends NamedProgram {
+  /**
+   * The machine of a command that only shows profiles. Its directory may be mounted into a container, where it has
+   * another path.
+   */
+  readonly viewerMachine?: string | null | undefined
+}
+
 /** The other programs whose profiles are shown. */
 export interface OtherPrograms {
-  /** The program that has a known profile; `undefined` if it is this one. */
+  /** The program that has a known profile; `undefined` if it is this one, or another one of the same storage. */
   ownerOf(token: string): ProgramStore | undefined
+  /** Whether the directory of this program is that of a profile. */
+  hasFilesOf(profile: Pick<ProfileSummary, 'folder' | 'machine' | 'program' | 'token'>): boolean
   list(): readonly ProgramStore[]
   /** The name of a program, by default of this one, as its profiles have it here. */
   nameOf(program?: ProgramStore): string
@@ -57,6 +68,9 @@ const lookInterval = 1000
 /** The most profiles of a program that are new when it is found. */
 const newLimit = 100
 
+/** The most programs of one storage that are distinguished by short names. */
+const storedLimit = 100
+
 /**
  * The profiles of several programs as one list. What this program records goes to its own storage;
  * a pin goes to the storage that has the profile.
@@ -67,16 +81,19 @@ const newLimit = 100
  *
  * Programs of two directories may have one name. Whatever is counted, compared or filtered goes by the
  * name in a summary, so here the profiles of both get the name with the folder: `shop (checkout-2/shop)`.
+ * In storage of several machines, each profile has the folder of its program.
  */
 export class UnitedStorage implements ProfileStorage, OtherPrograms {
   readonly #own: ProfileStorage
-  readonly #program: NamedProgram
+  readonly #program: OwnProgram
   readonly list: () => readonly ProgramStore[]
+  /** The programs of a storage of several machines, by their folders. */
+  #stored = new Map<string, { readonly directory: string; readonly names: string[] }>()
 
   constructor(
     own: ProfileStorage,
     listOthers: () => readonly ProgramStore[] = () => [],
-    program: NamedProgram = { directory: '', names: [] },
+    program: OwnProgram = { directory: '', names: [] },
   ) {
     this.#own = own
     this.#program = program
@@ -97,8 +114,18 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
     return programs.find(({ storage }) => storage.has(token)) ?? findNamed(programs, token)
   }
 
+  hasFilesOf({ folder, machine, program, token }: Parameters<OtherPrograms['hasFilesOf']>[0]): boolean {
+    if (this.ownerOf(token) !== undefined) return false
+    if (!this.isShared) return true
+    const { directory, viewerMachine } = this.#program
+    const isElsewhere = viewerMachine !== undefined && machine !== viewerMachine
+    return program === this.nameOf() && (folder === directory || (isElsewhere && !this.#stored.has(directory)))
+  }
+
   nameOf(program: NamedProgram = this.#program): string {
-    return this.#distinguish(program)(program.names.at(-1) ?? path.basename(program.directory))
+    const name = program.names.at(-1) ?? path.basename(program.directory)
+    const isStored = !this.isShared || program !== this.#program || this.#stored.has(program.directory)
+    return isStored ? this.#distinguish(program)(name) : name
   }
 
   append(profile: SerializedProfile, facts: string): void {
@@ -126,14 +153,16 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
 
   async find(token: string): Promise<StoredProfile | undefined> {
     const { index, own, storage } = this.#resolve(token)
-    if (storage.has(own)) return rename(await storage.find(own), this.#namer(index))
+    if (this.#stored.size === 0) await this.#lookForPrograms()
+    if (storage.has(own)) return this.#rename(await storage.find(own), index)
     const found = await Promise.all(this.#all.map(storage => storage.find(token)))
-    return found.find(stored => stored !== undefined)
+    const first = found.findIndex(stored => stored !== undefined)
+    return this.#rename(found[first], first)
   }
 
   async search(query: ProfileQuery): Promise<ProfileSearchResult> {
     const all = this.#all
-    if (all.length === 1) return this.#own.search(query)
+    if (all.length === 1 && !this.isShared) return this.#own.search(query)
     const { filters = [], limit, offset = 0, sort } = query
     const end = offset + limit
     // A storage does not know which other programs have its names.
@@ -143,7 +172,10 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
       tests.length === 0
         ? { ...query, offset: 0, limit: end }
         : { filters: filters.filter(filter => !isNamed(filter)), limit: readLimit }
-    const results = await Promise.all(all.map(storage => storage.search(wanted)))
+    const [results] = await Promise.all([
+      Promise.all(all.map(storage => storage.search(wanted))),
+      this.#lookForPrograms(),
+    ])
     const merged = mergeByTime(
       results.map(({ summaries }) => summaries),
       index => this.#namer(index),
@@ -165,8 +197,11 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
   tail(listener: (summary: ProfileSummary) => void): () => void {
     const began = readTime()
     const stops = new Map<ProfileStorage, () => void>()
-    const nameFor = (storage: ProfileStorage) => (summary: ProfileSummary) =>
+    void this.#lookForPrograms()
+    const nameFor = (storage: ProfileStorage) => (summary: ProfileSummary) => {
+      if (storage === this.#own) this.#noteProgram(summary)
       listener(renameSummary(summary, this.#namer(this.#all.indexOf(storage))))
+    }
     const add = (storage: ProfileStorage) => stops.set(storage, storage.tail(nameFor(storage)))
     // A program may have stored profiles before it was found.
     const report = async (storage: ProfileStorage) => {
@@ -219,20 +254,53 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
     return { index: this.#all.indexOf(storage), own: storage.has(token) ? token : token.slice(-shortLength), storage }
   }
 
+  #rename(stored: StoredProfile | undefined, index: number): StoredProfile | undefined {
+    if (stored === undefined) return undefined
+    if (index === 0) this.#noteProgram(stored.profile.summary)
+    return rename(stored, this.#namer(index))
+  }
+
+  /** Notes the programs of a storage of several machines. */
+  async #lookForPrograms(): Promise<void> {
+    if (!this.isShared) return
+    const { summaries } = await this.#own.search({ limit: readLimit })
+    this.#stored = new Map()
+    for (const summary of summaries) this.#noteProgram(summary)
+  }
+
+  #noteProgram({ folder, program }: ProfileSummary): void {
+    if (!this.isShared || folder === undefined || program === null) return
+    const known = this.#stored.get(folder)
+    if (known === undefined && this.#stored.size < storedLimit)
+      this.#stored.set(folder, { directory: folder, names: [program] })
+    else if (known?.names.includes(program) === false && known.names.length < storedLimit) known.names.push(program)
+  }
+
   /** Creates the functions that name what a storage has, by its index. */
   #namer(index: number): Namer {
     const before = this.#all.slice(0, index)
     const owner = this.list()[index - 1]
+    const ofOwner = this.#distinguish(owner ?? this.#program)
+    const ofFolders = new Map<string, (name: string) => string>()
     return {
       token: token =>
         token.length === shortLength && before.some(storage => storage.has(token)) ? `${owner?.id}${token}` : token,
-      program: this.#distinguish(owner ?? this.#program),
+      program: (name, folder) => {
+        if (index > 0 || !this.isShared) return ofOwner(name)
+        if (folder === undefined) return name
+        const stored = this.#stored.get(folder)
+        if (stored === undefined) return `${name} (${folder})`
+        const ofFolder = ofFolders.get(folder) ?? this.#distinguish(stored)
+        ofFolders.set(folder, ofFolder)
+        return ofFolder(name)
+      },
     }
   }
 
   /** Creates the function that distinguishes the names of a program from those of other directories. */
   #distinguish({ directory }: NamedProgram): (name: string) => string {
-    const others = [this.#program, ...this.list()].filter(other => other.directory !== directory)
+    const own = this.isShared ? this.#stored.values() : [this.#program]
+    const others = [...own, ...this.list()].filter(other => other.directory !== directory)
     const taken = new Set(others.flatMap(({ names }) => names))
     if (taken.size === 0) return String
     const folder = shortenFolder(directory, others)
@@ -242,7 +310,7 @@ export class UnitedStorage implements ProfileStorage, OtherPrograms {
 
 interface Namer {
   readonly token: (token: string) => string
-  readonly program: (name: string) => string
+  readonly program: (name: string, folder: string | undefined) => string
 }
 
 /** The end of the name of a directory that no other one has. */
@@ -262,8 +330,7 @@ function findNamed(programs: readonly ProgramStore[], token: string): ProgramSto
   return programs.find(({ id, storage }) => token.startsWith(id) && storage.has(token.slice(id.length)))
 }
 
-function rename(stored: StoredProfile | undefined, name: Namer): StoredProfile | undefined {
-  if (stored === undefined) return undefined
+function rename(stored: StoredProfile, name: Namer): StoredProfile {
   const { profile } = stored
   const summary = renameSummary(profile.summary, name)
   const children = profile.children.map(name.token)
@@ -275,7 +342,7 @@ function rename(stored: StoredProfile | undefined, name: Namer): StoredProfile |
 function renameSummary(summary: ProfileSummary, name: Namer): ProfileSummary {
   const [token, parent] = [name.token(summary.token), summary.parent && name.token(summary.parent)]
   const cause = summary.cause === undefined ? undefined : name.token(summary.cause)
-  const program = summary.program && name.program(summary.program)
+  const program = summary.program && name.program(summary.program, summary.folder)
   const isSame = token === summary.token && parent === summary.parent && cause === summary.cause
   if (isSame && program === summary.program) return summary
   return { ...summary, token, parent, program, ...(cause !== undefined && { cause }) }

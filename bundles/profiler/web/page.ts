@@ -43,18 +43,16 @@ export interface ProfilerApplication extends Application {
 
 /** The services by which the pages find the program of a profile. */
 export type ProgramServices = Pick<ProfilerApplication, 'directory' | 'editor' | 'programs'> & {
-  readonly profiler: Pick<Profiler, 'origin'>
   readonly storage: Pick<ProfileStorage, 'isShared'>
 }
 
 /** The application whose pages show a profile: its places are in the directory of the program that has recorded it. */
-export function ofProgram<app extends ProgramServices>(app: app, { program, token }: ProfileSummary): app {
-  const { editor, profiler, programs, storage } = app
-  const owner = programs.ownerOf(token)
+export function ofProgram<app extends ProgramServices>(app: app, summary: ProfileSummary): app {
+  const { editor, programs } = app
+  const owner = programs.ownerOf(summary.token)
   if (owner !== undefined) return { ...app, directory: owner.directory, editor: editor.in(owner.directory) }
   // In a store of several machines, the directory of another program is not known.
-  const isUnknown = storage.isShared === true && program !== profiler.origin.program
-  return isUnknown ? { ...app, editor: editor.in(undefined) } : app
+  return programs.hasFilesOf(summary) ? app : { ...app, editor: editor.in(undefined) }
 }
 
 /** The changed files that cannot be used, and whether the process goes on with an older version of them. */

@@ -81,7 +81,7 @@ const refusedNote =
 
 /** Plans the replay of a recorded request. */
 export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): ReplayPlan {
-  const { ip, machine, method, outcome, parent, program, token, url } = summary
+  const { folder, ip, machine, method, outcome, parent, program, token, url } = summary
   if (parent !== null) {
     const reason = 'A sub-request is a part of another request: replay the main request.'
     return { isPossible: false, reason, parent }
@@ -105,7 +105,7 @@ export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' |
   return {
     isPossible: true,
     token,
-    origin: { program, machine },
+    origin: { program, machine, folder },
     method,
     target: parts.target,
     scheme: parts.scheme,

@@ -40,6 +40,8 @@ interface UnitPart {
   data: { -readonly [field in keyof UnitData]: UnitData[field] }
   /** The token of the profile whose code has begun it. */
   cause?: string
+  /** The name of the job of which it is an attempt. */
+  job?: string
   /** The names of the jobs that it has put into queues. */
   readonly enqueued: string[]
   /** That it has failed, if its function does not say so. */
@@ -66,16 +68,17 @@ const nothing: Partial<ProfileSummary> = {}
 function summarizeUnit(trace: Trace): Partial<ProfileSummary> {
   const part = unitPart.find(trace)
   if (part === undefined) return nothing
-  const { cause, data, enqueued } = part
+  const { cause, enqueued, job } = part
   return {
     ...(cause !== undefined && { cause }),
-    ...(data.job !== undefined && { job: nameJob(data.job) }),
+    ...(job !== undefined && { job }),
     ...(enqueued.length > 0 && { enqueued }),
   }
 }
 
-function nameJob({ id, queue }: JobKey): string {
-  return `${queue}:${id}`
+/** Two servers may count their jobs alike, but do not create the same job at the same time. */
+function nameJob({ created, id, queue }: JobKey): string {
+  return created === undefined ? `${queue}:${id}` : `${queue}:${id}:${created}`
 }
 
 /** More jobs of one profile are not linked. */
@@ -134,7 +137,8 @@ class UnitRecorder {
     if (input !== undefined) part.data.input = this.#describe(input)
     else if (values !== undefined && values.length > 0) part.data.input = this.#describe(redactor.commandLine(values))
     if (job !== undefined) {
-      const { id, isScheduled: _, queue, waited, ...attempt } = job
+      const { created: _, id, isScheduled: __, queue, waited, ...attempt } = job
+      part.job = redactor.text(nameJob(job))
       const masked = { queue: redactor.text(queue), id: redactor.text(id) }
       part.data.job = { ...attempt, ...masked, ...(waited !== undefined && { waited: roundTime(waited) }) }
     }

@@ -170,3 +170,62 @@ t.test('two programs with one name are distinguished wherever profiles are count
   stop()
   t.strictSame(live, [other], 'live lists')
 })
+
+t.test('programs of one name in storage of several machines are distinguished by their folders', async t => {
+  const [one, two, app] = ['11111111/one/shop', '22222222/two/shop', '33333333/app']
+  class SharedStorage extends MemoryProfileStorage {
+    readonly isShared = true
+  }
+  const own = new SharedStorage()
+  const add = (token: string, folder: string | undefined, machine: string, more: RecordInit = {}) =>
+    own.append(createRecord({ token, program: 'shop', machine, ...(folder && { folder }), ...more }), '{}')
+  const create = (directory: string, viewerMachine?: string) =>
+    new UnitedStorage(own, undefined, { directory, names: ['shop'], ...(viewerMachine && { viewerMachine }) })
+  const united = create(one)
+  const namesIn = async (storage: UnitedStorage) =>
+    (await storage.search({ limit: 10 })).summaries.map(({ program, token }) => `${token} ${program}`)
+  const ownedIn = async (storage: UnitedStorage) =>
+    (await storage.search({ limit: 10 })).summaries
+      .filter(summary => storage.hasFilesOf(summary))
+      .map(({ token }) => token)
+
+  add('00000000000a', app, 'container-1')
+  add('00000000000b', app, 'container-2')
+  t.strictSame(await namesIn(create(app)), ['00000000000b shop', '00000000000a shop'], 'replicas are one program')
+  t.strictSame(await ownedIn(create(app)), ['00000000000b', '00000000000a'])
+  t.strictSame(await ownedIn(united), [], 'a program that has stored nothing has no files of others')
+  t.strictSame(await ownedIn(create(one, 'host')), ['00000000000b', '00000000000a'], 'a folder that is mounted')
+  t.strictSame(await ownedIn(create(one, 'container-1')), ['00000000000b'], 'another folder of this machine')
+
+  add('000000000001', one, 'host', { time: 1, fingerprint: 'feedbeef' })
+  add('000000000002', two, 'host', { time: 2, fingerprint: 'feedbeef' })
+  add('000000000003', undefined, 'host', { time: 3 })
+  const found = await create(two).find('000000000002')
+  t.equal(found?.profile.summary.program, 'shop (two/shop)', 'before the first search')
+  const names = [
+    '000000000003 shop',
+    '000000000002 shop (two/shop)',
+    '000000000001 shop (one/shop)',
+    '00000000000b shop (app)',
+    '00000000000a shop (app)',
+  ]
+  t.strictSame([await namesIn(united), united.nameOf()], [names, 'shop (one/shop)'])
+  t.strictSame([await ownedIn(united), await ownedIn(create(two))], [['000000000001'], ['000000000002']])
+  t.strictSame(await ownedIn(create('44444444/other', 'host')), [], 'which of several it is, is not known')
+  const filter = { field: 'program', test: 'among', value: new Set(['shop (two/shop)']) } as const
+  t.strictSame(await tokensOf(united, { filters: [filter] }), ['000000000002'])
+  const { summaries } = await united.search({ limit: 10 })
+  const failed = summaries.find(({ token }) => token === '000000000002')
+  t.match(failed && findOccurrences(summaries, failed), { count: 0, program: 'shop (two/shop)' })
+
+  const live: unknown[] = []
+  const stop = united.tail(({ program }) => live.push(program))
+  add('000000000004', '55555555/three/shop', 'host')
+  stop()
+  t.strictSame(live, ['shop (three/shop)'], 'live lists')
+  const many = Array.from({ length: 120 }, (_, index) => `${String(index).padStart(8, '0')}/x/shop`)
+  for (const [index, folder] of many.entries()) add(`0000000001${index.toString(16).padStart(2, '0')}`, folder, 'host')
+  const all = (await united.search({ limit: 1000 })).summaries.map(({ folder, program }) => `${folder} ${program}`)
+  t.equal(new Set(all.filter(text => text.includes('/x/'))).size, 120)
+  t.equal(new Set(all.map(text => text.split(' ').slice(1).join())).size, 125, 'each folder has a name of its own')
+})
