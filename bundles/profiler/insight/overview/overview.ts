@@ -312,9 +312,15 @@ function describeSubRequests(count: number, children: readonly ProfileSummary[],
   ])
 }
 
-/** Names the function that answered for the route of another server. */
-function describeHandler({ summary: { controller } }: Profile, took: Write): Description {
-  return controller === null ? took([], 'the handler') : took(['handler ', toValue(controller, causeNameLimit), ' '])
+/** Names the function that answered for the route of another server, and its line if there is one only. */
+function describeHandler(profile: Profile, took: Write): Description {
+  const { controller } = profile.summary
+  const calls = readEventTree(profile).nodes.filter(({ parent }) => parent?.name === 'handler')
+  const [site, ...others] = new Set(calls.map(call => findSite(call, profile)))
+  const where = site === undefined || others.length > 0 ? [] : [' (', toPlaceValue(site, undefined), ')']
+  return controller === null
+    ? took([], 'the handler', where)
+    : took(['handler ', toValue(controller, causeNameLimit), ' '], '', where)
 }
 
 /** Names the listener with most of the time, as far as there is one. */

@@ -264,6 +264,12 @@ t.test('the functions of a framework have the time of listeners, and its handler
     sentence,
     'GET /somewhere took 100 ms: handler showUser took 60 ms, middleware session took 30 ms (app.js:3).',
   )
+  const placed = (...indexes: number[]) =>
+    sentenceOf({ events: { spans, places: indexes.map(index => [index, 'app.js:8']) } }, init)
+  t.match(placed(3), ': handler showUser took 60 ms (app.js:8), middleware')
+  spans.push(['function', 'answer', 80_000, 11_000, 2])
+  t.match(placed(3, 4), ': handler showUser took 60 ms (app.js:8), middleware', 'after a middleware has returned')
+  t.match(placed(3), ': handler showUser took 60 ms, middleware', 'which of two functions it was is not known')
   const waiting = { events: { ...data.events, waits: [[40_000, 20_000, 20_000]] } }
   t.match(partsOf(waiting, init), { 'Waiting in the handler': 20, Handler: 40 })
 })
