@@ -217,12 +217,26 @@ export type RouteParameters = Readonly<Record<string, unknown>>
 /** Values of variables that are not in the path, and attributes such as `_format`, by name. */
 export type RouteDefaults = Readonly<Partial<KnownAttributes>> & Readonly<Record<string, unknown>>
 
-/** The compiler completes the names of attributes, and refuses others with `_`, which nothing reads. */
+/** The compiler completes the names of attributes, and refuses others with `_`, and other members of a policy. */
 type DeclaredDefaults<defaults> = Readonly<Partial<KnownAttributes>> & {
   readonly [name in Exclude<
     Extract<keyof defaults, `_${string}`>,
     keyof KnownAttributes
-  >]: `"${name}" is not in KnownAttributes`
+  >]: Mistake<`"${name}" is not in KnownAttributes`>
+} & {
+  readonly [name in keyof defaults & ('_cache' | '_cors')]?: Known<defaults[name], Required<KnownAttributes>[name]>
+}
+
+/** Refuses the members of an object that a type does not have: a type parameter takes any. */
+type Known<value, type> = value extends object
+  ? value & {
+      readonly [name in Exclude<keyof value, type extends object ? keyof type : never>]: Mistake<'This is no option'>
+    }
+  : unknown
+
+/** A type that no value has. Of a text, the message of the compiler would say `undefined` instead. */
+interface Mistake<text extends string> {
+  readonly mistake: text
 }
 
 /** The defaults of a definition without defaults. */

@@ -1,8 +1,9 @@
-import { asInteger, asListOf, asOneOf, asText, type Request } from 'sinfonietta'
+import { asInteger, asListOf, asOneOf, asText, type Controller, type Request, type Routes } from 'sinfonietta'
 import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { cookieValue, headerValue, queryValue, routeParameter, uploadedFile } from '#kernel/argument-sources.ts'
 import { ControllerResolver, defineController, resolveArguments, toController } from '#kernel/controller.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
 
 function requestWith(attributes: Record<string, unknown>, target = '/'): Request {
   const request = createRequest(target)
@@ -252,4 +253,37 @@ t.test('the compiler refuses a function with other types', async t => {
     () => defineController('e', { page: 5 }, () => 1),
   ]
   t.equal(controllers.length, 4)
+})
+
+t.test('a function of Routes declares the routes of an application, and of each group', async t => {
+  const addPages = (routes: Routes) => {
+    routes.get('page', '/pages/:id', (_request, { id }) => id.trim())
+    // @ts-expect-error the path has no such variable
+    routes.get('slug', '/slugs/:slug', (_request, { id }) => id)
+  }
+  const routes = new RouteCollection<Controller>()
+  addPages(routes)
+  routes.group(
+    { prefix: '/:_locale', name: 'local_', host: ':tenant.a.test', defaults: { _format: 'json' } },
+    group => {
+      addPages(group)
+      group.group({ prefix: '/:year', name: 'year_', guard: 'admin' }, addPages)
+    },
+  )
+  t.strictSame([...routes.names], ['page', 'slug', 'local_page', 'local_slug', 'local_year_page', 'local_year_slug'])
+})
+
+t.test('the compiler refuses defaults that nothing reads, also in a policy', async t => {
+  const routes = new RouteCollection<Controller>()
+  const controller = () => 1
+  // @ts-expect-error "_rol" is not in KnownAttributes
+  routes.add({ name: 'a', path: '/a', controller, defaults: { _rol: 'admin' } })
+  // @ts-expect-error "_stateles" is not in KnownAttributes
+  routes.add({ name: 'b', path: '/b', controller, defaults: { _stateles: true } })
+  // @ts-expect-error maxAges is no option
+  routes.add({ name: 'c', path: '/c', controller, defaults: { _cache: { public: true, maxAges: 60 } } })
+  // @ts-expect-error origin is no option
+  routes.group({ name: 'd_', defaults: { _cors: { origins: [], origin: '*' } } }, () => {})
+  routes.add({ name: 'e', path: '/e', controller, defaults: { _cache: { maxAge: 1 }, _cors: false, page: 1 } })
+  t.equal(routes.size, 4)
 })
