@@ -5,7 +5,7 @@ import type { PreviousComparison } from '../insight/compare/judge-comparison.ts'
 import type { Durations } from '../insight/durations.ts'
 import { linkToPlace } from '../insight/findings/finding.ts'
 import { summarizeProfile, type UsualTime } from '../insight/overview/overview.ts'
-import { toPlainText } from '../insight/overview/sentence.ts'
+import { type OverviewPart, toPlainText } from '../insight/overview/sentence.ts'
 import type { TimePart } from '../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../insight/since-edit.ts'
@@ -55,7 +55,7 @@ export const overviewView: SubjectView = {
     return {
       sentence: sentence.map(part => ({
         ...part,
-        place: part.isValue && !part.isForeign && viewValue(part.text, profile, editor),
+        place: viewValue(part, profile, editor),
       })),
       exception,
       exceptionLink: profileLink(token, 'exception'),
@@ -134,10 +134,11 @@ function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel[]
   })
 }
 
-/** The view of a value of the sentence: a place of the code, or the controller; `false` for other values. */
-function viewValue(text: string, { summary }: Profile, editor: EditorLinks): PlaceView | false {
-  if (text === summary.controller) return editor.viewController(text)
-  return /:\d+$/.test(text) && !text.startsWith('…') && editor.viewText(text)
+/** The view of a part of the sentence: a place of the code, or the controller; `false` for other parts. */
+function viewValue(part: OverviewPart, { summary }: Profile, editor: EditorLinks): PlaceView | false {
+  const { isForeign, isPlace, isValue, text } = part
+  if (isValue && !isForeign && text === summary.controller) return editor.viewController(text)
+  return isPlace === true && editor.viewText(text)
 }
 
 /** The first exception with its first place in the application. The panel of exceptions has all of them. */

@@ -2,6 +2,7 @@ import type { Application } from '../../../kernel/bundle.ts'
 import { preferredMediaType } from '../../../lib/http/negotiation.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
+import { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import type { SignalMap } from '../../../lib/signals.ts'
 import { escapeInvisibleLines, escapeLines } from '../../../lib/text/escapes.ts'
 import type { HelperCall, View, ViewModel } from '../../../lib/view/view.ts'
@@ -46,13 +47,20 @@ export type ProgramServices = Pick<ProfilerApplication, 'directory' | 'editor' |
   readonly storage: Pick<ProfileStorage, 'isShared'>
 }
 
-/** The application whose pages show a profile: its places are in the directory of the program that has recorded it. */
+/** The routes of another program: this process does not have them. */
+const noRoutes = new RouteCollection()
+
+/**
+ * The application whose pages show a profile: its places are in the directory of the program that has recorded it, and
+ * its routes are those of that program.
+ */
 export function ofProgram<app extends ProgramServices>(app: app, summary: ProfileSummary): app {
   const { editor, programs } = app
   const owner = programs.ownerOf(summary.token)
-  if (owner !== undefined) return { ...app, directory: owner.directory, editor: editor.in(owner.directory) }
   // In a store of several machines, the directory of another program is not known.
-  return programs.hasFilesOf(summary) ? app : { ...app, editor: editor.in(undefined) }
+  if (owner === undefined && programs.hasFilesOf(summary)) return app
+  const { directory = app.directory } = owner ?? {}
+  return { ...app, directory, editor: editor.in(owner?.directory), routes: noRoutes }
 }
 
 /** The changed files that cannot be used, and whether the process goes on with an older version of them. */

@@ -13,6 +13,8 @@ interface LinkedText {
 /** A recorded value in a sentence. Pages and reports show it as code. */
 interface RecordedText {
   readonly value: string
+  /** Whether it is a place in the source, and no text that looks like one, such as `127.0.0.1:25`. */
+  readonly isPlace?: boolean
   /** Whether another program has recorded it: a place in it is no file of this one. */
   readonly isForeign?: true
 }
@@ -27,7 +29,7 @@ const placeLimit = 40
 /** Creates the value for a place in the source. Of a long path it has the last folders and the name of the file. */
 export function toPlaceValue(file: string, line: number | undefined): RecordedText {
   const place = formatPlace({ file, line })
-  if (place.length <= placeLimit) return toValue(place, placeLimit + 1)
+  if (place.length <= placeLimit) return { ...toValue(place, placeLimit + 1), isPlace: true }
   const end = place.slice(2 - placeLimit)
   return toValue(`…${end.slice(Math.max(0, end.indexOf('/')))}`, placeLimit + 1)
 }
@@ -36,6 +38,8 @@ export function toPlaceValue(file: string, line: number | undefined): RecordedTe
 export interface OverviewPart extends SentencePart {
   /** The place of its details; empty without one. */
   readonly link: string
+  /** Whether the value is a place in the source of this program. */
+  readonly isPlace?: boolean
   /** Whether the value is that of another program. */
   readonly isForeign?: boolean
 }
@@ -55,8 +59,8 @@ export function toParts(sentence: Sentence): OverviewPart[] {
   return sentence.map(part => {
     if (typeof part === 'string') return { text: part, isValue: false, link: '' }
     if ('link' in part) return { ...part, isValue: false }
-    const { isForeign = false, value } = part
-    return { text: value, isValue: true, link: '', ...(isForeign && { isForeign }) }
+    const { isForeign = false, isPlace = false, value } = part
+    return { text: value, isValue: true, link: '', ...(isForeign ? { isForeign } : isPlace && { isPlace }) }
   })
 }
 

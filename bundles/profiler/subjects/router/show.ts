@@ -82,7 +82,9 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
     route,
     routePlace: app.editor.viewRoute(route),
     routePath: known?.path ?? pattern ?? '',
-    isElsewhere: pattern !== undefined,
+    // A route has matched, and none is known: the routes are those of another program.
+    isElsewhere: pattern !== undefined || (route !== '' && log.total === 0),
+    isDeclared: known !== undefined,
     handlerLabel: nameHandler(profile),
     guards: known?.guards?.join(', ') ?? '',
     guard: readGuard(profile) ?? '',

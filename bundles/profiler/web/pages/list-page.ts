@@ -313,7 +313,7 @@ function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: Storag
   }
 }
 
-/** The columns that are only shown if they distinguish rows; `hasHosts` is whether the URLs have their host. */
+/** The columns that are only shown if they distinguish rows; `hasHosts` is whether the URLs need their host. */
 type ShownColumns = ReturnType<typeof selectColumns>
 
 const columns: readonly (readonly [name: string, label: string, needs?: keyof ShownColumns])[] = [
@@ -355,11 +355,16 @@ const notStored: Badge = { text: 'not stored', tone: 'warning' }
 
 /** Chooses the columns for the content of a list. `origins` are those of which the store has several. */
 function selectColumns(summaries: readonly ProfileSummary[], origins: readonly { readonly name: string }[] = []) {
+  const hasPrograms = origins.some(({ name }) => name === 'program')
+  const requests = summaries.filter(({ url }) => hostOf(url) !== '')
+  // The column of programs is enough where each of them has one host.
+  const owners = requests.map(({ program }) => (hasPrograms ? program : null))
+  const hosts = new Set(requests.map(({ url }, index) => `${owners[index]} ${hostOf(url)}`))
   return {
     hasRoutes: summaries.some(summary => unitOf(summary).isExchange && summary.route !== null),
-    hasPrograms: origins.some(({ name }) => name === 'program'),
+    hasPrograms,
     hasMachines: origins.some(({ name }) => name === 'machine'),
-    hasHosts: new Set(summaries.flatMap(({ url }) => hostOf(url) || [])).size > 1,
+    hasHosts: hosts.size > new Set(owners).size,
     hasQueries: summaries.some(({ queries }) => queries > 0),
   }
 }
@@ -389,6 +394,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editorOf, facts, 
     const { isExchange } = unitOf(summary)
     const errorPage = errorPages.get(token)
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
+    const handler = viewHandler(summary, facts?.get(summary)?.place, editorOf(summary))
     const findings = toFindings(token, facts?.get(summary)?.badge)
     const name = shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit)
     return {
@@ -406,7 +412,8 @@ function createRows(profiles: readonly ListEntry[], { columns, editorOf, facts, 
       // How long after its main request it began.
       after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
       name,
-      handler: viewHandler(summary, facts?.get(summary)?.place, editorOf(summary)),
+      handler,
+      hasNotes: handler !== false || errorPage !== undefined,
       findings,
       hasBadges: findings !== false || view.badges.length > 0,
       duration: `${outcome === 'unfinished' ? '> ' : ''}${formatDuration(duration)}`,

@@ -543,6 +543,15 @@ t.test('several machines or programs are a column, a filter and a fact of a prof
   }
 })
 
+t.test('a host is named if the program of a row has several', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  keep(storage, { token: '000001', program: 'shop', url: 'http://localhost:1/books' })
+  keep(storage, { token: '000002', program: 'stock', url: 'http://localhost:2/left' })
+  t.match(await show(client), 'title="http://localhost:2/left">/left</a>')
+  keep(storage, { token: '000003', program: 'stock', url: 'http://localhost:3/left' })
+  t.match(await show(client), 'title="http://localhost:2/left">localhost:2/left</a>')
+})
+
 t.test('columns are shown if they distinguish rows; a controller, if its route does not name it', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const columnsOf = (html: string) =>

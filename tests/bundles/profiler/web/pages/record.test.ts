@@ -12,7 +12,7 @@ import { UnitedStorage } from '#bundles/profiler/store/united-storage.ts'
 import { listViews, subjectViews } from '#bundles/profiler/subjects/views.ts'
 import { Assets } from '#bundles/profiler/web/assets.ts'
 import { renderProfile } from '#bundles/profiler/web/pages/profile-page.ts'
-import { createRecord, type RecordInit, tokenOf } from '#tests/support/create-profile.ts'
+import { createRecord, createStorage, keep, type RecordInit, tokenOf } from '#tests/support/create-profile.ts'
 import { disarm } from '#tests/support/hostile-texts.ts'
 import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -39,21 +39,28 @@ function panel(name: string, changes: Partial<SubjectView> = {}): SubjectView {
 async function withPanels(
   t: Test,
   ...panels: SubjectView[]
-): Promise<{ storage: ProfileStorage; warnings: () => string[]; show(target: string): Promise<string> }> {
+): Promise<{
+  programs: UnitedStorage
+  storage: ProfileStorage
+  warnings: () => string[]
+  show(target: string): Promise<string>
+}> {
   const { app, records, storage } = await createProfiledKernel(t)
   const assets = new Assets('bundles/profiler/assets', 'dist/bundles/profiler/client')
   const profiler = { whenStored: async () => undefined, origin: { program: 'sinfonietta', machine: null } }
+  const programs = new UnitedStorage(new MemoryProfileStorage())
   const services = {
     ...app,
     assets,
     editor: createEditorLinks(app),
-    programs: new UnitedStorage(new MemoryProfileStorage()),
+    programs,
     storage,
     profiler,
     inspector: async () => new Inspector([]),
     panels: async () => panels,
   }
   return {
+    programs,
     storage,
     warnings: () => records.filter(({ level }) => level === 'warning').map(({ message }) => message),
     async show(target) {
@@ -62,6 +69,19 @@ async function withPanels(
     },
   }
 }
+
+t.test('the routes of this process say nothing about a request of another program', async t => {
+  const views = subjectViews.filter(({ name }) => name === 'router')
+  const { programs, show, storage } = await withPanels(t, ...views)
+  const data = { router: { outcome: 'match', route: 'pictures', parameters: {} } }
+  keep(storage, ...['aaaaaa', 'bbbbbb'].map(token => ({ data, token, url: 'http://localhost/pictures' })))
+  const gallery = { armFile: '', directory: '/srv/gallery', id: '000001', names: ['gallery'], storage: createStorage() }
+  programs.ownerOf = token => (token === 'bbbbbb' ? gallery : undefined)
+  t.match(textOf(await show('/_profiler/aaaaaa?panel=router')), 'The route pictures no longer matches')
+  const other = textOf(await show('/_profiler/bbbbbb?panel=router'))
+  t.match(other, 'Matched routepictures')
+  t.notMatch(other, /no longer matches|Route matching/)
+})
 
 t.test('a 404 shows its summary and its forward', async t => {
   const { client } = await createProfiledKernel(t)

@@ -133,6 +133,14 @@ t.test('an exception comes first, with its place in the application', async t =>
   )
 })
 
+t.test('an address in the sentence is no place, and an exception that is said has no block', async t => {
+  const { show } = await createOverview(t, 'editor://{file}:{line}')
+  const exceptions = [{ name: 'Error', message: 'connect ECONNREFUSED 127.0.0.1:25', frames: [] }]
+  const html = await show({ exception: { exceptions, excerpts: [] } }, { status: 500, exception: 'Error' })
+  t.match(html, '<code>connect ECONNREFUSED 127.0.0.1:25</code>')
+  t.notMatch(html, '<h3>Exception</h3>')
+})
+
 t.test('logged errors and findings are listed, five of each', async t => {
   const { show } = await createOverview(t, 'editor://{file}:{line}')
   const records = Array.from({ length: 7 }, (_, at) => ({ at, level: 'error', channel: 'app', message: `error ${at}` }))
