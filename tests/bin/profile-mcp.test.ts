@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { t } from 'tap'
 import { connectAgent } from '#tests/support/agent.ts'
+import { createWorkspace } from '#tests/support/program-workspace.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
@@ -56,7 +57,34 @@ t.test('a coding agent reads the profiles of any server, and replays its request
   t.match((await ask('replay_request', { token: summary.token })).text, /500[\s\S]*200/)
   const list = await ask('find_profiles')
   t.equal(list.text.match(/GET http/g)?.length, 2, 'the running application has answered the replay')
+  const wrong =
+    'status must be a status such as 404, a part of one such as 40, a class such as 4xx, or a range such as 500..599, not "5..".'
+  t.match(await ask('find_profiles', { status: '5..' }), { isError: true, text: wrong })
   await stop()
+})
+
+t.test('of several programs, a coding agent searches the one of its folder', async t => {
+  const { root, start, temporary } = createWorkspace(t)
+  const [shop, stock] = [await start('shop'), await start('stock')]
+  await (await fetch(`${shop.url}/health`)).text()
+  await findProfile(shop.viewer, '/health')
+  await (await fetch(`${stock.url}/error`)).text()
+  const { summary } = await findProfile(stock.viewer, '/error')
+  const cwd = path.join(root, 'apps/shop')
+  const { ask } = await connectAgent(
+    t,
+    new StdioClientTransport({
+      command: process.execPath,
+      args: [copyProgram(cwd), 'mcp', cwd],
+      env: { PATH: String(process.env.PATH), TMPDIR: temporary },
+      stderr: 'ignore',
+    }),
+  )
+  t.match((await ask('read_profile', { token: 'latest' })).text, /GET \/health/)
+  t.equal((await ask('find_profiles')).text.match(/GET http/g)?.length, 1)
+  t.match((await ask('find_profiles', { program: 'stock' })).text, /\/error/)
+  t.match((await ask('read_profile', { token: summary.token })).text, /GET \/error/)
+  await Promise.all([shop.stop(), stock.stop()])
 })
 
 t.test('a mistake in the environment of the command for agents is one message', async t => {

@@ -48,7 +48,7 @@ export function createWorkspace(t: Test) {
     const own = { PROFILER_ALONE: '', TMPDIR: temporary, PROGRAM: name, WAIT: name === 'stock' ? '30' : '1', ...env }
     return startProfiled(t, source, own, directory)
   }
-  return { root, start, list: path.join(temporary, `sinfonietta-${process.geteuid?.()}`, 'programs.list') }
+  return { root, start, temporary, list: path.join(temporary, `sinfonietta-${process.geteuid?.()}`, 'programs.list') }
 }
 
 export const namesOf = async (viewer: string) =>

@@ -296,13 +296,18 @@ function readCount(name: string, text: string | undefined, fallback: number): nu
 /** The word that names the latest main request. */
 export const latest = 'latest'
 
-/** Finds the profile of a token, or the latest; `undefined` when it is not stored. @throws CommandUsageError */
+/**
+ * Finds the profile of a token, or the latest, by default of all programs; `undefined` when it is not stored.
+ *
+ * @throws CommandUsageError
+ */
 export async function findByWord(
   storage: Pick<ProfileStorage, 'find' | 'search'>,
   word: string,
+  program?: string,
 ): Promise<StoredProfile | undefined> {
   if (word === latest) {
-    const newest = await findLatest(storage)
+    const newest = await findLatest(storage, program)
     return newest && storage.find(newest.token)
   }
   if (isToken(word)) return storage.find(word)

@@ -284,8 +284,13 @@ const pageSpan = 2_000
  * Finds the latest stored main request, without the probes of browsers. If a page in a browser made the request
  * (`Sec-Fetch-Dest`, W3C Fetch Metadata), the result is the page.
  */
-export async function findLatest(storage: Pick<ProfileStorage, 'search'>): Promise<ProfileSummary | undefined> {
-  const { summaries } = await storage.search({ limit: readLimit })
+export async function findLatest(
+  storage: Pick<ProfileStorage, 'search'>,
+  program?: string,
+): Promise<ProfileSummary | undefined> {
+  const filters: ProfileFilter[] =
+    program === undefined ? [] : [{ field: 'program', test: 'among', value: new Set([program]) }]
+  const { summaries } = await storage.search({ filters, limit: readLimit })
   const mains = take(summaries, latestLimit, isMain)
   const wanted = mains.filter(summary => !isBrowserProbe(summary))
   const [newest = mains[0]] = wanted

@@ -8,7 +8,6 @@ import type { Logger } from '../../../../lib/log/logger.ts'
 import { loadOptional } from '../../../../lib/optional-packages.ts'
 import { version } from '../../../../lib/package.ts'
 import type { RouteDefinition } from '../../../../lib/routing/route.ts'
-import type { Replayer } from '../../insight/replay/replay.ts'
 import { home } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { profilerSettings } from '../../settings.ts'
@@ -21,16 +20,17 @@ import type { ToolAnswer, ToolServices } from './tools.ts'
 export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy' | 'cpu'>): Controller {
   const { profiler, storage } = app
   const logger = app.logger.channel('profiler')
-  const load = async (replayer?: Pick<Replayer, 'replay'>) => {
+  const load = async (ways: Pick<ToolServices, 'program' | 'replayer'>) => {
     const [sdk, panels, inspector] = await Promise.all([loadSdk(), app.panels(), app.inspector()])
-    return { sdk, open: () => openServer(sdk, { inspector, profiler, storage, replayer, panels }, logger) }
+    return { sdk, open: () => openServer(sdk, { inspector, profiler, storage, panels, ...ways }, logger) }
   }
   const { PROFILER_MCP, PROFILER_MCP_REPLAY } = app.settings.of(profilerSettings)
   const replayer = PROFILER_MCP_REPLAY ? app.replayer : undefined
   // Without replay: a command runs the code of its start, and only a server can show the effect of
   // a change. Another server does.
-  app.commands.push(async () => [createMcpCommand(app, () => load(app.isViewer ? replayer : undefined))])
-  const route = createMcpRoute(app, PROFILER_MCP, () => load(replayer))
+  const ways = app.isViewer ? { replayer, program: () => app.programs.nameOf() } : {}
+  app.commands.push(async () => [createMcpCommand(app, () => load(ways))])
+  const route = createMcpRoute(app, PROFILER_MCP, () => load({ replayer }))
   app.routes.add(route)
   return route.controller
 }
@@ -162,7 +162,13 @@ export async function openServer({ McpServer, z }: McpSdk, services: ToolService
       return { content: toContent(['The tool failed; the log of the server says why.']), isError: true }
     }
   }
-  const server = new McpServer({ name: 'sinfonietta-profiler', version }, { instructions })
+  const { program } = services
+  const ofProgram =
+    program && `\nSearches are for the program ${program()}, unless the argument program names another one.`
+  const server = new McpServer(
+    { name: 'sinfonietta-profiler', version },
+    { instructions: `${instructions}${ofProgram ?? ''}` },
+  )
   const pending = new Set<Promise<unknown>>()
   addTools(z, services, (name, { annotations, description, input, title }, answer) => {
     const names = Object.keys(input).join(', ')

@@ -1,5 +1,5 @@
 import type { z } from 'zod/v4'
-import type { CommandOption } from '../../../../kernel/contracts/console-command.ts'
+import { type CommandOption, CommandUsageError } from '../../../../kernel/contracts/console-command.ts'
 import { type Document, formatMarkdown } from '../../../../lib/console/document.ts'
 import { toVisibleJson } from '../../../../lib/text/escapes.ts'
 import { writeFinding } from '../../export/conclusions.ts'
@@ -37,6 +37,8 @@ export interface ToolServices {
   readonly panels: readonly SubjectView[]
   /** Replays requests; without it there is no tool for that. */
   readonly replayer?: Pick<Replayer, 'replay'> | undefined
+  /** The program whose profiles are searched if a tool gets none; without it those of all. */
+  readonly program?: (() => string) | undefined
 }
 
 /** The texts of an answer. */
@@ -68,10 +70,10 @@ type AddTool = <Input extends z.ZodRawShape>(
 ) => void
 
 /** Finds a profile by its token, or the latest. @throws ToolError */
-async function findStored(word: string, { profiler, storage }: ToolServices): Promise<StoredProfile> {
+async function findStored(word: string, { profiler, program, storage }: ToolServices): Promise<StoredProfile> {
   // An agent may have the token of a response whose profile is not written yet.
   if (isToken(word)) await profiler.whenStored(word)
-  const found = await findByWord(storage, word)
+  const found = await findByWord(storage, word, program?.())
   if (found === undefined) throw new ToolError(`${missing(word)} find_profiles lists what is stored.`)
   return found
 }
@@ -112,7 +114,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       annotations: readsOnly,
     },
     async ({ route, status, url, ...options }) => {
-      const wanted = readSearch({ route, status, url })
+      const wanted = readSearch({ route, status, url }, services)
       const summaries = await searchProfiles(storage, wanted)
       const found = summaries.find(status === undefined ? isFailure : hasThrown)
       if (found === undefined) return [explainNoFailure(summaries.find(hasThrown))]
@@ -131,7 +133,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       annotations: readsOnly,
     },
     async values => {
-      const wanted = readSearch(values)
+      const wanted = readSearch(values, services)
       const list = listToJson(await searchList(storage, wanted), wanted)
       // An agent asks for the next page by its number, and cannot use a link.
       const links = { ...list.links, next: null }
@@ -220,7 +222,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       annotations: readsOnly,
     },
     async ({ format, limit, max_length, sort, ...filters }) => {
-      const wanted = readSearch(filters)
+      const wanted = readSearch(filters, services)
       const { found: main } = await searchMains(storage, wanted)
       const routes = gatherStatistics(main).sort((one, other) => other[sort] - one[sort])
       const title = `# ${formatCount(main.length, 'request')} of ${formatCount(routes.length, 'route')}`
@@ -242,7 +244,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       annotations: readsOnly,
     },
     async values => {
-      const wanted = readSearch(values)
+      const wanted = readSearch(values, services)
       const { profiles } = await searchList(storage, wanted)
       const summaries = profiles.map(({ summary }) => summary)
       const rules = await inspectAll(summaries, { inspector, storage })
@@ -432,10 +434,15 @@ function wholeNumber(z: Zod, most: number, least = 1): z.ZodCoercedNumber {
   return z.coerce.number(message).int(message).min(least, message).max(most, message)
 }
 
-/** Reads the filters of a tool as the console reads its options. */
-function readSearch(values: Readonly<Record<string, unknown>>): ListRequest {
+/** Reads the filters of a tool as the console reads its options. @throws ToolError */
+function readSearch(values: Readonly<Record<string, unknown>>, { program }: ToolServices): ListRequest {
   const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== '' && value !== false)
-  return parseSearch({ options: Object.fromEntries(given.map(([name, value]) => [name, String(value)])) })
+  const options = Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
+  try {
+    return parseSearch({ options: program === undefined ? options : { program: program(), ...options } })
+  } catch (error) {
+    throw error instanceof CommandUsageError ? new ToolError(error.message.replace(/^--/, '')) : error
+  }
 }
 
 function toShape(z: Zod, options: readonly CommandOption[]): Record<string, z.ZodType> {
