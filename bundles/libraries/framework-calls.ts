@@ -71,14 +71,6 @@ export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | undefined)?.then === 'function'
 }
 
-/** Reports the result of an asynchronous function that does not throw. */
-export function observeResult(result: unknown, take: (value: unknown) => void): unknown {
-  return (result as PromiseLike<unknown>).then(value => {
-    take(value)
-    return value
-  })
-}
-
 /** A promise that is followed: Node still reports a rejection without a handler. */
 function follow(result: unknown, onEnd: (error?: { readonly thrown: unknown }) => void): unknown {
   if (!isPromise(result)) {

@@ -1,9 +1,12 @@
 import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
-import { followHandler, mountedAt, nameOf, observeResult } from './framework-calls.ts'
+import { followHandler, mountedAt, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
-/** Its toolkit calls all functions of the application, and turns what they throw into a response. */
+/**
+ * Its toolkit calls all functions of the application. What they throw is an error of the request if it
+ * becomes the response: Hapi drops that of an authentication that is optional.
+ */
 export const hapi: Library = {
   name: '@hapi/hapi',
   reports: 'functions',
@@ -17,6 +20,14 @@ export const hapi: Library = {
     '@hapi/hapi/lib/ext.js': exports => noteFunctions(Object(exports).prototype, 'add'),
     '@hapi/hapi/lib/toolkit.js': exports =>
       void observeMethod(Object(Object(exports).Manager).prototype, 'execute', beginCall),
+    '@hapi/hapi/lib/request.js': exports =>
+      void observeMethod(Object(exports).prototype, '_setResponse', (self, [response]) => {
+        const { _route, raw } = self as HapiRequest
+        // Behind the header, it is the end of a connection.
+        if (Object(response).isBoom === true && !_route._special && !raw.res.headersSent)
+          report(raw.req, work => work.fail(response))
+        return undefined
+      }),
   },
 }
 
@@ -33,7 +44,7 @@ function noteFunctions(target: unknown, name: string): void {
 }
 
 interface HapiRequest {
-  readonly raw: { readonly req: object }
+  readonly raw: { readonly req: object; readonly res: { readonly headersSent: boolean } }
   readonly params: unknown
   readonly route: { readonly path: string; readonly settings: { readonly handler?: unknown } }
   /** Hapi has a route of its own for paths without one. */
@@ -53,12 +64,5 @@ function beginCall(_: unknown, [code, given, options]: readonly unknown[]) {
     work.noteRoute({ key: route, pattern, parameters: params, handler: nameOf(route.settings.handler) })
     work.begin(called, true)
   })
-  const { after } = followHandler(raw.req, called)
-  return {
-    after: (result: unknown) =>
-      observeResult(after(result), response => {
-        // An error that is thrown becomes a response, which is the error itself.
-        if (Object(response).isBoom === true) report(raw.req, work => work.fail(response))
-      }),
-  }
+  return followHandler(raw.req, called)
 }

@@ -240,7 +240,18 @@ export function hideInputs(text: string, values: readonly unknown[]): string {
 /** What an issue with a secret path says about the input; `undefined` for any other object. */
 function inputsOf(value: object, isSecret: NameTest): unknown[] | undefined {
   if (!pathOf(value).some(segment => typeof segment === 'string' && isSecret(segment))) return undefined
-  return Object.keys(value).flatMap(name => (harmless.has(name) ? [] : [readData(value, name)]))
+  return ownValues(value, harmless).flatMap(([name, own]) =>
+    name === 'context' && typeof own === 'object' && own !== null
+      ? ownValues(own, namesOfPath).map(([, part]) => part)
+      : [own],
+  )
+}
+
+/** The context of an issue of joi repeats the names on its path. */
+const namesOfPath: ReadonlySet<string> = new Set(['key', 'label'])
+
+function ownValues(object: object, without: ReadonlySet<string>): [name: string, value: unknown][] {
+  return Object.keys(object).flatMap(name => (without.has(name) ? [] : [[name, readData(object, name)]]))
 }
 
 /** The names on the way to the value of an issue; empty for an object that is no issue. */

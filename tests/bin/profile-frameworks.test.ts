@@ -101,6 +101,9 @@ import Hapi from '@hapi/hapi'
 import { Boom } from '@hapi/boom'
 ${start}
 const server = Hapi.server({ host: '127.0.0.1', port: 0, debug: false })
+server.auth.scheme('none', () => ({ authenticate() { throw new Boom('Dropped, because it is optional.', { statusCode: 401 }) } }))
+server.auth.strategy('none', 'none')
+server.auth.default({ strategy: 'none', mode: 'try' })
 server.ext('onPreHandler', function check(request, h) { return h.continue })
 server.route([
   { method: 'GET', path: '/api/users/{id}', options: { pre: [function own() { return 1 }] }, handler: function showUser(request) { console.log('a user'); return request.params } },

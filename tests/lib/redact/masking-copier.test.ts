@@ -55,6 +55,14 @@ t.test('what an issue of a validator says about a secret is masked', async t => 
   t.strictSame(copier().value('', ajv), { ...ajv, data: masked })
   const mongoose = { path: 'user.password', kind: 'minlength', value: 4711, message: '4711 of hunter2 is short' }
   t.strictSame(copier().value('', mongoose), { ...mongoose, value: masked, message: '****** of hunter2 is short' })
+  const joi = {
+    message: '"user.email" with the value "ada@example" fails',
+    path: ['user', 'email'],
+    type: 'string.pattern.base',
+    context: { label: 'user.email', value: 'ada@example', key: 'email' },
+  }
+  const message = '"user.email" with the value "******" fails'
+  t.strictSame(copier().value('', joi), { ...joi, context: masked, message }, 'the names of a path are no input')
   const empty = {
     path: ['password'],
     message: 'x',
