@@ -6,7 +6,7 @@ import {
 } from '../../kernel/contracts/functions.ts'
 import { type ChannelListeners, listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { nameOf } from './framework-calls.ts'
+import { mountedAt, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /**
@@ -51,15 +51,16 @@ const expressListeners: ChannelListeners = {
  * Nest; `undefined` for another framework, or without a route. The message is that of Node.
  */
 function readExpressRoute(message: object): FrameworkRoute | undefined {
-  const { baseUrl = '', params, route } = message as ExpressMessage
-  if (route === null || typeof route !== 'object' || typeof baseUrl !== 'string') return undefined
+  const { params, route } = message as ExpressMessage
+  if (route === null || typeof route !== 'object') return undefined
   if (route.path === undefined) return undefined
   const handler = nameOf(findHandler(message)?.handle)
   const pattern = String(route.path)
+  const base = readBase(message)
   // Below a path, the root of a router has no slash of its own.
   return {
     key: route,
-    pattern: readBase(message) + (pattern === '/' && baseUrl !== '' ? '' : pattern),
+    pattern: base + (pattern === '/' && base !== '' ? '' : pattern),
     parameters: params,
     handler,
   }
@@ -100,7 +101,6 @@ interface RouteLayer {
 /** A message of Node, with what Express adds. A path may be a text, a pattern, or a list. */
 interface ExpressMessage {
   readonly method?: string
-  readonly baseUrl?: unknown
   readonly params?: unknown
   readonly route?: {
     readonly path?: unknown
@@ -197,8 +197,8 @@ const mountPatterns = new WeakMap<object, Map<object | string, string>>()
 
 /** The pattern of the path below which a message is now. Express keeps only the path itself. */
 function readBase(message: object): string {
-  const { baseUrl = '' } = message as ExpressMessage
-  return mountPatterns.get(message)?.get(String(baseUrl)) ?? String(baseUrl)
+  const base = mountedAt(message)
+  return mountPatterns.get(message)?.get(base) ?? base
 }
 
 /** A router has got a message. */
@@ -212,8 +212,7 @@ function noteRouter(message: object, router: object): void {
 function noteMount(message: object, layer: object): void {
   const mount = mounts.get(layer)
   const patterns = mountPatterns.get(message)
-  if (mount !== undefined)
-    patterns?.set(String((message as ExpressMessage).baseUrl), (patterns.get(mount.router) ?? '') + mount.path)
+  if (mount !== undefined) patterns?.set(mountedAt(message), (patterns.get(mount.router) ?? '') + mount.path)
 }
 
 /** Functions are added below paths. A router passes an error on which no function of it has answered. */

@@ -7,8 +7,16 @@ import { type AnyFunction, type Following, observeCalls } from '../../lib/observ
  * The path below which an application is mounted, as Express keeps it on the message of Node:
  * other frameworks do not know it.
  */
-export function mountedAt({ baseUrl = '' }: { readonly baseUrl?: unknown }): string {
-  return typeof baseUrl === 'string' ? baseUrl : ''
+export function mountedAt(message: object): string {
+  const { baseUrl } = message as { readonly baseUrl?: unknown }
+  // That of Sails has a host, and no path.
+  return typeof baseUrl === 'string' && baseUrl.startsWith('/') ? baseUrl : ''
+}
+
+/** The path below which an application is mounted: what the path of the client has before the path that it sees. */
+export function mountOf(url = '', path = ''): string {
+  const whole = url.replace(/[?#].*$/, '')
+  return whole.endsWith(path) ? whole.slice(0, whole.length - path.length) : ''
 }
 
 /** The name of a function; empty for one without a name. */

@@ -6,7 +6,7 @@ import {
   report,
 } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { followCall, loadExport, loadPrototype, mountedAt, nameOf } from './framework-calls.ts'
+import { followCall, loadExport, loadPrototype, mountedAt, mountOf, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** The class of applications, what their contexts inherit, and its routers. */
@@ -17,8 +17,19 @@ export const koa: Library = {
   opens: { koa: openKoa, '@koa/router': openKoaRouter, 'koa-router': openKoaRouter },
 }
 
+/** It has copies of Koa and its router. */
+export const egg: Library = {
+  name: 'egg',
+  reports: 'functions',
+  seenBy: 'patch',
+  from: '3',
+  opens: { '@eggjs/koa': openKoa, '@eggjs/router': openKoaRouter, 'egg-router': openKoaRouter },
+}
+
 interface KoaContext {
   readonly req: object
+  readonly originalUrl: string
+  readonly path: string
   readonly params?: unknown
   readonly _matchedRoute?: unknown
 }
@@ -29,15 +40,17 @@ interface KoaLayer {
   stack: AnyFunction[]
 }
 
-/** A function of an application of Koa; that of a router leads to its routes. */
-type KoaFunction = AnyFunction & { readonly router?: { readonly stack?: readonly KoaLayer[] } }
+/** A function of an application of Koa; that of a router leads to it. */
+type KoaFunction = AnyFunction & { readonly router?: object }
 
-/**
- * Changes the class of applications, and what their contexts inherit. Routers are found behind the
- * functions of an application.
- */
+/** Changes the class of applications, and what their contexts inherit. */
 async function openKoa(folder: string): Promise<void> {
-  const application = await loadPrototype(path.join(folder, 'lib/application.js'))
+  for (const files of ['lib', 'dist/esm', 'dist/commonjs']) await openApplications(path.join(folder, files))
+}
+
+/** Only Egg has its classes by their names. */
+async function openApplications(folder: string): Promise<void> {
+  const application = await loadClass(path.join(folder, 'application.js'), 'Application')
   observeMethod(application, 'use', (_, args) => void noteFunctions(args))
   observeMethod(application, 'callback', self => {
     const app = self as { middleware: KoaFunction[] }
@@ -56,11 +69,16 @@ async function openKoa(folder: string): Promise<void> {
       },
     }
   })
-  const context = await loadExport(path.join(folder, 'lib/context.js'))
+  const file = path.join(folder, 'context.js')
+  const context = (await loadPrototype(file, 'Context')) ?? (await loadExport(file))
   observeMethod(context, 'onerror', (self, [error]) => {
     if (error !== null && error !== undefined) report((self as KoaContext).req, work => work.fail(error))
     return undefined
   })
+}
+
+async function loadClass(file: string, name: string): Promise<object | undefined> {
+  return (await loadPrototype(file)) ?? loadPrototype(file, name)
 }
 
 /** Notes the place that calls a method which wraps this: its arguments, or lists of them, may be functions. */
@@ -70,9 +88,14 @@ function noteFunctions(args: readonly unknown[]): void {
 
 /** Changes the class of routers. An application has it as an ES module, or as CommonJS. */
 async function openKoaRouter(folder: string): Promise<void> {
-  for (const file of ['dist/index.mjs', 'dist/index.js', 'lib/router.js']) {
-    const router = await loadPrototype(path.join(folder, file))
+  for (const file of ['dist/index.mjs', 'dist/index.js', 'lib/router.js', 'dist/esm/Router.js', 'dist/commonjs/Router.js']) {
+    const router = await loadClass(path.join(folder, file), 'Router')
     for (const name of ['register', 'use']) observeMethod(router, name, (_, args) => void noteFunctions(args))
+    // Routes may be added at any time, and another package may call the function of the router.
+    observeMethod(router, 'match', self => {
+      for (const each of (self as { readonly stack: readonly KoaLayer[] }).stack) watchKoaLayer(each)
+      return undefined
+    })
   }
 }
 
@@ -83,13 +106,11 @@ function watchKoa(code: KoaFunction, phase: string, layer?: KoaLayer): KoaFuncti
   if (typeof code !== 'function') return code
   const known = koaWrappers.get(code)
   if (known !== undefined) return known
-  // The function of a router has no name.
-  const name = code.router === undefined ? nameOf(code) : 'router'
+  // The function of a router has no name, and that of Egg around a controller has the same for all.
+  const name = code.router === undefined ? nameOf(code).replace(/^wrappedController$/, '') : 'router'
   const called: FrameworkFunction = { phase, name, code }
   const wrapped = observeCalls(code, (_, args) => {
     const context = args[0] as KoaContext
-    // Routes may be added at any time.
-    for (const each of code.router?.stack ?? []) watchKoaLayer(each)
     if (layer !== undefined) report(context.req, work => work.noteRoute(readKoaRoute(context, layer, called.name)))
     // Koa passes what a function throws to the functions before it, as a rejection.
     return { after: followCall(context.req, called, args).after }
@@ -112,6 +133,7 @@ function watchKoaLayer(layer: KoaLayer): void {
 }
 
 function readKoaRoute(context: KoaContext, { path: pattern }: KoaLayer, handler: string): FrameworkRoute {
+  const mounts = mountedAt(context.req) + mountOf(context.originalUrl, context.path)
   const path = String(context._matchedRoute ?? pattern)
-  return { key: context, pattern: mountedAt(context.req) + path, parameters: context.params, handler }
+  return { key: context, pattern: mounts + path, parameters: context.params, handler }
 }

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { followHandler, loadExport, nameOf } from './framework-calls.ts'
+import { followHandler, loadExport, mountOf, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** The class of its applications is that of any application. What a function throws, it does not catch. */
@@ -66,7 +66,7 @@ function watchFunction(code: unknown, phase: string, pattern?: unknown, handler?
       if (typeof pattern === 'string')
         work.noteRoute({
           key,
-          pattern: mountOf(request) + lead(pattern),
+          pattern: mountOf(request.originalUrl, request.path) + lead(pattern),
           parameters: request.params,
           handler: nameOf(handler),
         })
@@ -79,10 +79,4 @@ function watchFunction(code: unknown, phase: string, pattern?: unknown, handler?
 
 function lead(pattern: string): string {
   return pattern.startsWith('/') ? pattern : `/${pattern}`
-}
-
-/** The path below which an application is mounted: what the path of the client has before that of the message. */
-function mountOf({ originalUrl = '', path: own = '' }: PolkaRequest): string {
-  const whole = originalUrl.replace(/[?#].*$/, '')
-  return whole.endsWith(own) ? whole.slice(0, whole.length - own.length) : ''
 }

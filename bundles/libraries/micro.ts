@@ -1,0 +1,32 @@
+import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
+import { observeMethod } from '../../lib/observe-calls.ts'
+import { followHandler, nameOf } from './framework-calls.ts'
+import type { Library } from './library.ts'
+
+/** One function answers all requests: there are no routes. */
+export const micro: Library = {
+  name: 'micro',
+  reports: 'functions',
+  seenBy: 'patch',
+  from: '10',
+  changes: { 'micro/dist/src/lib/index.js': watchMicro },
+}
+
+function watchMicro(exports: unknown): void {
+  observeMethod(Object(exports), 'serve', function serve(_, [code]) {
+    if (typeof code === 'function') noteRegistration(code, serve)
+    return undefined
+  })
+  observeMethod(Object(exports), 'run', (_, [message, , code]) => {
+    const called = { phase: 'handler', name: nameOf(code), code: Object(code) }
+    report(Object(message), work => {
+      work.handler = called.name
+      work.begin(called, true)
+    })
+    return followHandler(Object(message), called)
+  })
+  observeMethod(Object(exports), 'sendError', (_, [message, , error]) => {
+    report(Object(message), work => work.fail(error))
+    return undefined
+  })
+}

@@ -1,0 +1,156 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { t } from 'tap'
+import { noRegistry } from '#tests/support/npm-registry.ts'
+import { runProcess } from '#tests/support/start-process.ts'
+import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
+
+const packages = [
+  ...['micro@10', 'moleculer@0.14', 'moleculer-web@0.10', '@orpc/server@1', '@orpc/openapi@1', 'sails@1', 'egg@4'],
+  ...['koa@3', 'koa-mount@4', '@koa/router@15'],
+]
+
+const server = (listener: string) => `
+import { createServer } from 'node:http'
+const server = createServer(${listener})
+`
+
+/** Small applications, as their documentation says, with requests of each: the URL, and the profile. */
+const applications: Readonly<Record<string, readonly [source: string, expected: Readonly<Record<string, object>>]>> = {
+  micro: [
+    `
+import { createError, serve } from 'micro'
+const answer = serve(async function answerAll(request) {
+  if (request.url === '/fail') throw new RangeError('broken')
+  throw createError(410, 'gone')
+})
+${server('answer')}`,
+    {
+      '/fail': { exception: 'RangeError', controller: 'answerAll', status: 500 },
+      '/gone': { exception: 'HttpError', controller: 'answerAll', status: 410 },
+    },
+  ],
+  'moleculer-web': [
+    `
+import { ServiceBroker } from 'moleculer'
+import ApiService from 'moleculer-web'
+const broker = new ServiceBroker({ logger: false })
+broker.createService({ name: 'users', actions: { find: context => ({ id: context.params.id }), fail() { throw new RangeError('broken') } } })
+const aliases = { 'GET users/:id': 'users.find', 'GET fail': 'users.fail' }
+const api = broker.createService({ mixins: [ApiService], settings: { server: false, routes: [{ path: '/api', aliases }] } })
+await broker.start()
+${server('api.express()')}`,
+    {
+      '/api/users/7': { route: 'GET /api/users/:id', exception: null, controller: 'users.find', status: 200 },
+      '/api/fail': { route: 'GET /api/fail', exception: 'RangeError', controller: 'users.fail', status: 500 },
+      '/api/none': { route: 'GET /api/none', exception: null, status: 404 },
+    },
+  ],
+  '@orpc/server': [
+    `
+import { os, ORPCError } from '@orpc/server'
+import { OpenAPIHandler } from '@orpc/openapi/node'
+import { RPCHandler } from '@orpc/server/node'
+const router = {
+  find: os.route({ method: 'GET', path: '/planets/{id}' }).handler(async function findPlanet() { return {} }),
+  fail: os.handler(async function failing() { throw new RangeError('broken') }),
+  gone: os.handler(async () => { throw new ORPCError('GONE', { status: 410 }) }),
+}
+const [open, rpc] = [new OpenAPIHandler(router), new RPCHandler(router)]
+const answer = async (request, response) => {
+  const { matched } = request.url.startsWith('/rpc')
+    ? await rpc.handle(request, response, { prefix: '/rpc/', context: {} })
+    : await open.handle(request, response, { prefix: '/api', context: {} })
+  if (!matched) response.writeHead(404).end()
+}
+${server('answer')}`,
+    {
+      '/api/planets/7': { route: 'GET /api/planets/{id}', exception: null, controller: 'findPlanet', status: 200 },
+      '/rpc/find': { route: 'POST /rpc/find', exception: null, controller: 'findPlanet', status: 200 },
+      '/rpc/fail': { route: 'POST /rpc/fail', exception: 'RangeError', controller: 'failing', status: 500 },
+      '/rpc/gone': { route: 'POST /rpc/gone', exception: 'ORPCError', status: 410 },
+      '/rpc/none': { route: 'POST /rpc/none', exception: null, status: 404 },
+    },
+  ],
+  'koa-mount': [
+    `
+import Koa from 'koa'
+import mount from 'koa-mount'
+import Router from '@koa/router'
+const forums = new Router({ prefix: '/forums/:id' })
+forums.get('/', function showForum(context) { context.body = context.params })
+forums.get('/fail', function failing() { throw new RangeError('broken') })
+const app = new Koa()
+app.silent = true
+app.use(mount('/api', new Koa().use(forums.routes())))
+${server('app.callback()')}`,
+    {
+      '/api/forums/7': { route: 'GET /api/forums/:id', exception: null, controller: 'showForum', status: 200 },
+      '/api/forums/7/fail': { route: 'GET /api/forums/:id/fail', exception: 'RangeError', status: 500 },
+    },
+  ],
+  sails: [
+    `
+import sails from 'sails'
+const routes = {
+  'GET /users/:id': (request, response) => response.json({ id: request.params.id }),
+  'GET /fail': () => { throw new RangeError('broken') },
+}
+const settings = { port: 0, log: { level: 'silent' }, globals: false, hooks: { grunt: false }, routes }
+await new Promise((resolve, reject) => sails.lift(settings, error => error ? reject(error) : resolve()))
+const { server } = sails.hooks.http
+`,
+    {
+      '/users/7': { route: 'GET /users/:id', exception: null, status: 200 },
+      '/fail': { route: 'GET /fail', exception: 'RangeError', status: 500 },
+    },
+  ],
+  egg: [
+    `
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { start } from 'egg'
+for (const folder of ['app/controller', 'config', 'node_modules']) mkdirSync('egg/' + folder, { recursive: true })
+writeFileSync('egg/package.json', JSON.stringify({ name: 'app', egg: {} }))
+writeFileSync('egg/config/config.default.js', 'module.exports = { keys: "a", logger: { consoleLevel: "NONE" } }')
+writeFileSync('egg/app/router.js', \`module.exports = app => {
+  app.router.get('/users/:id', app.controller.users.show)
+  app.router.get('/fail', app.controller.users.fail)
+}\`)
+writeFileSync('egg/app/controller/users.js', \`const { Controller } = require('egg')
+module.exports = class UsersController extends Controller {
+  async show() { this.ctx.body = this.ctx.params }
+  async fail() { throw new RangeError('broken') }
+}\`)
+const app = await start({ baseDir: process.cwd() + '/egg', mode: 'single' })
+${server('app.callback()')}`,
+    {
+      '/users/7': { route: 'GET /users/:id', exception: null, controller: null, status: 200 },
+      '/fail': { route: 'GET /fail', exception: 'RangeError', status: 500 },
+    },
+  ],
+}
+
+t.test('frameworks with many packages', { skip: noRegistry }, async t => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'more-frameworks-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ dependencies: {} }))
+  const line = ['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages]
+  const { code, stderr } = await runProcess(t, line, { cwd: folder })
+  t.equal(code, 0, stderr)
+  for (const [name, [source, requests]] of Object.entries(applications)) {
+    await t.test(name, async t => {
+      const listening = `
+import { once } from 'node:events'
+if (!server.listening) await once(server.listen(0, '127.0.0.1'), 'listening')
+process.stdout.write('[' + server.address().port + ']\\n')
+process.stdin.on('end', () => process.exit()).resume()`
+      const program = await startProfiled(t, source + listening, {}, folder)
+      for (const [url, expected] of Object.entries(requests)) {
+        await (await fetch(program.url + url, { method: url.startsWith('/rpc') ? 'POST' : 'GET' })).text()
+        t.match((await findProfile(program.viewer, url)).summary, expected, url)
+      }
+      await program.stop()
+    })
+  }
+})
