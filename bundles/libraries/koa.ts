@@ -88,7 +88,13 @@ function noteFunctions(args: readonly unknown[]): void {
 
 /** Changes the class of routers. An application has it as an ES module, or as CommonJS. */
 async function openKoaRouter(folder: string): Promise<void> {
-  for (const file of ['dist/index.mjs', 'dist/index.js', 'lib/router.js', 'dist/esm/Router.js', 'dist/commonjs/Router.js']) {
+  for (const file of [
+    'dist/index.mjs',
+    'dist/index.js',
+    'lib/router.js',
+    'dist/esm/Router.js',
+    'dist/commonjs/Router.js',
+  ]) {
     const router = await loadClass(path.join(folder, file), 'Router')
     for (const name of ['register', 'use']) observeMethod(router, name, (_, args) => void noteFunctions(args))
     // Routes may be added at any time, and another package may call the function of the router.
