@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { FileProfileStorage } from '../../dist/bundles/profiler/store/file-profile-storage.js'
+import { nodeFileSystem } from '../../dist/bundles/profiler/store/file-system.js'
 import { measureFunctions } from '../measure-functions.js'
+import { within } from '../report.js'
 
 /** @typedef {import('../report.js').Claim} Claim */
 /** @typedef {import('../../dist/bundles/profiler/profile/profile.js').ProfileSummary} ProfileSummary */
@@ -75,6 +77,7 @@ export const profileAppend = {
       denominator: 'JSON.stringify of the profile',
     },
     { name: 'append() alone / keeping', numerator: 'append() alone', denominator: 'keeping' },
+    within('writes of a file for 50 profiles / 1', 'writes of a file for 50 profiles', 1),
   ],
   async measure({ rounds, requests }) {
     const profiles = Array.from({ length: 1000 }, (_, number) => createProfile(number))
@@ -86,9 +89,8 @@ export const profileAppend = {
       summary: { ...profiles[number % 1000]?.summary, token: tokenOf(number++) },
       text: texts[number % 1000],
     })
-    const measured = new Map(
-      ['keeping', 'append() alone', 'JSON.stringify of the profile'].map(name => [name, /** @type {number[]} */ ([])]),
-    )
+    const names = ['keeping', 'append() alone', 'JSON.stringify of the profile', 'writes of a file for 50 profiles']
+    const measured = new Map(names.map(name => [name, /** @type {number[]} */ ([])]))
     const keep = () => {
       const record = /** @type {any} */ (kept())
       const before = performance.now()
@@ -100,10 +102,12 @@ export const profileAppend = {
     for (let round = 0; round < rounds; round++) {
       const idle = await measureCpu(() => pace(requests, kept))
       appending = 0
+      writes = 0
       const busy = await measureCpu(async () => {
         await pace(requests, keep)
         await storage.flush()
       })
+      measured.get('writes of a file for 50 profiles')?.push((writes * 50) / requests)
       const stringifying = await measureCpu(async () => {
         for (let turn = 0; turn < requests; turn++) JSON.stringify(profiles[turn % 1000])
       })
@@ -149,10 +153,26 @@ export const facts = JSON.stringify({
   environment: { node: process.version, variables: Array(100).fill('NAME=value') },
 })
 
+let writes = 0
+
+/** The disk, with a count of what is written to files. @type {typeof nodeFileSystem} */
+const fileSystem = {
+  ...nodeFileSystem,
+  async open(...values) {
+    const file = /** @type {any} */ (await nodeFileSystem.open(...values))
+    const { write } = file
+    file.write = (/** @type {unknown[]} */ ...parts) => {
+      writes++
+      return write.apply(file, parts)
+    }
+    return file
+  },
+}
+
 /** @param {number} count */
 function createStorage(count, directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))) {
   const onProblem = (/** @type {string} */ message, /** @type {unknown} */ error) => console.log(message, error)
-  const storage = new FileProfileStorage({ directory, onProblem, limits: { count, bytes: 2e9 } })
+  const storage = new FileProfileStorage({ directory, onProblem, fileSystem, limits: { count, bytes: 2e9 } })
   const end = async () => {
     await storage.close()
     rmSync(directory, { recursive: true, force: true })

@@ -65,21 +65,25 @@ export const profiler = {
 /** Microseconds of CPU time that recording may add to a query. */
 const queryBudget = 8
 
+/** Microseconds of CPU time that recording may add to a line of the log. */
+const lineBudget = 4
+
 /** Requests between two readings of the CPU time. */
 const requestsOfTurn = 500
 
 /**
- * What it costs to record a page, and each of 20 queries, under a steady load without HTTP. Each process has
+ * What it costs to record a page, and each of 20 queries and of 20 lines of the log, under a steady load without HTTP. Each process has
  * one application, and its figure is the least of its turns: the others have what the machine did beside it.
  *
  * @type {Claim}
  */
 export const recording = {
-  title: 'Recording a page and its queries under a steady load',
+  title: 'Recording a page, its queries and its log under a steady load',
   unit: 'CPU µs',
   comparisons: [
     within(`added to a page / ${budget} µs`, 'added to a page', budget),
     within(`added to a query / ${queryBudget} µs`, 'added to a query', queryBudget),
+    within(`added to a line / ${lineBudget} µs`, 'added to a line', lineBudget),
   ],
   measure: async ({ requests, rounds, warmUp }) => {
     const forms = [
@@ -87,6 +91,8 @@ export const recording = {
       ['page, profiled', 'profiled'],
       ['20 queries', 'queries'],
       ['20 queries, profiled', 'profiled-queries'],
+      ['20 lines', 'lines'],
+      ['20 lines, profiled', 'profiled-lines'],
     ]
     const turns = Math.ceil(requests / requestsOfTurn)
     const measured = new Map(forms.map(([name = '']) => [name, /** @type {number[]} */ ([])]))
@@ -104,11 +110,9 @@ export const recording = {
     const added = (/** @type {string} */ name) =>
       (measured.get(name) ?? []).map((cost, round) => costOf(`${name}, profiled`, round) - cost)
     const page = added('page')
+    const each = (/** @type {string} */ name) => added(name).map((cost, round) => (cost - Number(page[round])) / 20)
     measured.set('added to a page', page)
-    return measured.set(
-      'added to a query',
-      added('20 queries').map((cost, round) => (cost - Number(page[round])) / 20),
-    )
+    return measured.set('added to a query', each('20 queries')).set('added to a line', each('20 lines'))
   },
 }
 

@@ -11,6 +11,7 @@ import { within } from '../report.js'
 
 /** Queries of one request; more than 500 are only counted. */
 const perRequest = 400
+const many = '1,000 queries of a request'
 
 /**
  * What a page with 20 queries costs with and without the profiler. The database costs nothing.
@@ -60,7 +61,7 @@ export const queryPage = {
 export const queryCost = {
   title: 'Recording a query, by its source',
   unit: 'CPU µs/query',
-  comparisons: [],
+  comparisons: [within('1,000 queries of a request / 10 ms', many, 10_000)],
   measure: async ({ rounds, requests }) => {
     const plain = await createRun(false)
     const profiled = await createRun(true)
@@ -69,18 +70,23 @@ export const queryCost = {
       ...names.map(name => [name, () => profiled(name)]),
       ['measure, without the profiler', () => plain('measure')],
       ['no query', () => profiled('none')],
+      [many, () => profiled('measure', 1000)],
     ])
     const measured = await measureFunctions(functions, { rounds, calls: Math.ceil(requests / 200) })
     const base = measured.get('no query') ?? []
     const toQuery = (/** @type {number} */ cost, /** @type {number} */ round) =>
       (cost - Number(base[round])) / 1000 / perRequest
-    return new Map(
+    const perQuery = new Map(
       [...measured]
         .filter(([name]) => name !== 'no query' && name !== 'none')
         .map(([name, costs]) => [
           name,
           name.endsWith('profiler') ? costs.map(cost => cost / 1000 / perRequest) : costs.map(toQuery),
         ]),
+    )
+    return perQuery.set(
+      many,
+      (measured.get(many) ?? []).map((cost, round) => toQuery(cost, round) * perRequest),
     )
   },
 }
@@ -142,11 +148,10 @@ async function createRun(isProfiled) {
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
   const { app } = await bootKernel(isProfiled ? [profiler] : [], 'dev', { LOG_LEVEL: 'error' })
   app.signals.emit('kernel.booted', undefined)
-  /** @param {string} source */
-  return async source => {
+  return async (/** @type {string} */ source, count = perRequest) => {
     const request = createRequest('/hello')
     request.attributes.set('_controller', () => {
-      for (let number = 0; number < perRequest; number++) sources[source]?.(app.queries, number)
+      for (let number = 0; number < count; number++) sources[source]?.(app.queries, number)
       return new Response()
     })
     const response = await app.kernel.handle(request)

@@ -19,8 +19,8 @@ import { browserHeaders, greeting, host, targets } from '../work.js'
  * This kernel as bin/serve starts it in development.
  *
  * @param {string} [feature] `profiled` records every request into separate files; `armed` also
- *   waits for a request of an unused route, to sample it; `queries` makes 20 queries for each
- *   request, `profiled-queries` also records them; `json` and `profiled-json` have the JSON route
+ *   waits for a request of an unused route, to sample it; `queries` makes 20 queries for each request, `lines` logs
+ *   20 lines, `profiled-queries` and `profiled-lines` also record them; `json` and `profiled-json` have the JSON route
  */
 export async function start(feature) {
   const app = await boot(feature)
@@ -62,7 +62,7 @@ async function boot(feature) {
   process.setSourceMapsEnabled(true)
   tuneGarbageCollector()
   const isProfiled = feature === 'armed' || feature?.startsWith('profiled')
-  const bundles = feature?.endsWith('queries') ? [queriesBundle] : feature?.endsWith('json') ? [jsonBundle] : []
+  const bundles = [queriesBundle, linesBundle, jsonBundle].filter(({ name }) => feature?.endsWith(name))
   if (isProfiled) bundles.push(createProfiler(feature === 'armed'))
   return (await bootKernel(bundles, 'dev')).app
 }
@@ -81,6 +81,17 @@ const queriesBundle = {
   register({ dispatcher, queries }) {
     dispatcher.on(RequestEvent, function makeQueries() {
       for (let query = 0; query < 20; query++) queries.measure('postgresql', statement, ['tea', query], () => rows)
+    })
+  },
+}
+
+/** @type {import('../../../dist/kernel/bundle.js').Bundle} */
+const linesBundle = {
+  name: 'lines',
+  register({ dispatcher, logger }) {
+    dispatcher.on(RequestEvent, function logLines() {
+      for (let line = 0; line < 20; line++)
+        logger.info('The price of {product} is {price}.', { product: 'tea', price: line })
     })
   },
 }
