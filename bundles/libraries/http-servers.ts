@@ -231,22 +231,25 @@ function observeEmit(
     const isEnd = endsExchange && name === 'close'
     if (!isEnd && observer.context.current === exchange.request) return undefined
     const following = enter(observer, exchange.request)
-    if (!isEnd) return following
-    let isOver = false
-    const end = () => {
-      if (!isOver) endExchange(exchange)
-      isOver = true
-    }
-    // A listener may throw.
-    nextTick(end)
-    return {
-      after(result) {
-        following.after(result)
-        end()
-        return result
-      },
-    }
+    return isEnd ? endAfter(exchange, following) : following
   })
+}
+
+function endAfter(exchange: ObservedExchange, following: ReturnType<typeof enter>) {
+  let isOver = false
+  const end = () => {
+    if (!isOver) endExchange(exchange)
+    isOver = true
+  }
+  // A listener may throw.
+  nextTick(end)
+  return {
+    after(result: unknown) {
+      following.after(result)
+      end()
+      return result
+    },
+  }
 }
 
 const { nextTick } = process

@@ -136,7 +136,7 @@ export class Headers implements Iterable<[string, string]> {
     const fields = this.#fields
     for (let at = from; at < fields.length; at += 2) {
       const other = fields[at] as string
-      if (other === name || (mayBeEqual(other, name) && other.toLowerCase() === name.toLowerCase())) return at
+      if (other === name || isSameName(other, name)) return at
     }
     return -1
   }
@@ -164,13 +164,17 @@ function isVary(one: string, other: string): boolean {
   return one === '*' || one.toLowerCase() === other.toLowerCase()
 }
 
-/** Whether two names have the same length and first letter: names in lower case are new texts, which cost more. */
-function mayBeEqual(one: string, other: string): boolean {
-  return one.length === other.length && (one.charCodeAt(0) | caseBit) === (other.charCodeAt(0) | caseBit)
+/** Whether two names differ in nothing but the case of letters of ASCII. Names in lower case would be new texts. */
+function isSameName(one: string, other: string): boolean {
+  if (one.length !== other.length) return false
+  for (let at = 0; at < one.length; at++)
+    if (withoutCase(one.charCodeAt(at)) !== withoutCase(other.charCodeAt(at))) return false
+  return true
 }
 
-/** The bit in which letters of ASCII differ by their case. */
-const caseBit = 0x20
+function withoutCase(code: number): number {
+  return code >= 65 && code <= 90 ? code + 32 : code
+}
 
 /** Whether a text can be the name of a header (RFC 9110, section 5.1). */
 export function isHeaderName(name: string): boolean {

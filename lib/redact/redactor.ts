@@ -39,8 +39,8 @@ const separator = /[=@:%]/
 export class Redactor {
   readonly #variables: EnvironmentVariables
   readonly #shown = new Set(shownVariables)
-  /** The declared secret names in lower case. Names that look secret are not in it. */
-  readonly #secretNames = new Set<string>()
+  /** Matches the declared secret names in any case. Names that look secret are not in it. */
+  #declared = /(?!)/
   readonly #secretSettings = new Set<string>()
   /** The variables as they were when a method has changed what is secret. */
   #values: readonly [name: string, value: string | undefined][] = []
@@ -66,7 +66,8 @@ export class Redactor {
     for (const { name, isSecret } of settings) {
       const names = isSecret ? this.#secretSettings : this.#shown
       names.add(name)
-      if (isSecret && !isSecretName(name)) this.#secretNames.add(name.toLowerCase())
+      if (isSecret && !isSecretName(name))
+        this.#declared = new RegExp(`${this.#declared.source}|^${escapeRegExp(name)}$`, 'i')
     }
     this.#readVariables()
   }
@@ -82,8 +83,8 @@ export class Redactor {
 
   /** Whether the value under a name is a secret. */
   readonly isSecret: NameTest = name => {
-    const isDeclared = this.#secretNames.size > 0 && this.#secretNames.has(name.toLowerCase())
-    return (isDeclared || isSecretName(name)) && !this.#isRevealed(name)
+    // A name in lower case would be a new text, in each request.
+    return (isSecretName(name) || this.#declared.test(name)) && !this.#isRevealed(name)
   }
 
   /**

@@ -53,7 +53,8 @@ export class EventTrace {
   more: MoreEvents | undefined
   readonly #actor: Actor
   readonly #inParent: TraceSpan | undefined
-  readonly #watch: ChangeWatch
+  readonly #attributes: ReadonlyMap<string, unknown>
+  #watch: ChangeWatch | undefined
   /** The spans that have not ended, in the order in which they began. */
   #dispatches: DispatchSpan[] = []
   #calls: CallSpan[] = []
@@ -67,7 +68,7 @@ export class EventTrace {
   /** `actor` is the main request; `inParent` is the span of this sub-request in the trace of its parent. */
   constructor(actor: Actor, attributes: ReadonlyMap<string, unknown>, inParent?: TraceSpan) {
     this.#actor = actor
-    this.#watch = new ChangeWatch(attributes)
+    this.#attributes = attributes
     this.#inParent = inParent
     this.#latest = actor.start
     this.note(actor.start)
@@ -78,6 +79,8 @@ export class EventTrace {
     if (!this.#hasRoom(kernelEvent === undefined ? spanLimit : kernelSpanLimit))
       return this.#more().beginDispatch(event, nameOf(event), listeners.length > 0)
     const caller = this.#calls.at(-1)
+    // Other servers have no dispatches.
+    this.#watch ??= new ChangeWatch(this.#attributes)
     // Changes before a dispatch were made by its caller: a listener, else the controller or the kernel.
     const changes = this.#takeChanges(caller?.index ?? this.rows.length)
     if (caller !== undefined && changes !== undefined) caller.addChanges(changes)
@@ -208,13 +211,13 @@ export class EventTrace {
     if (this.#dispatches.at(-1) === span) this.#dispatches.pop()
     else this.#dispatches = this.#dispatches.filter(other => other !== span)
     const outer = this.#dispatches.at(-1)?.event
-    if (outer instanceof KernelEvent) this.#watch.follow(outer)
+    if (outer instanceof KernelEvent) this.#watch?.follow(outer)
   }
 
   /** Takes the changes that the span with this index has made. */
   #takeChanges(index: number): string[] | undefined {
-    const changes = this.#watch.take()
-    const old = this.#watch.oldHeaders
+    const changes = this.#watch?.take()
+    const old = this.#watch?.oldHeaders ?? []
     if (old.length === 0) return changes
     for (const [name, value] of old.splice(0, oldHeaderLimit - this.oldHeaders.length)) {
       this.oldHeaders.push([index, name, value])

@@ -62,8 +62,8 @@ const handlerLimit = 1100
  */
 export class MiddlewareTrace implements FrameworkWork {
   readonly #trace: Trace
-  /** The functions of calls, by the index of their rows. */
-  readonly #functions = new Map<number, object>()
+  /** The functions of calls, with the index of their rows. */
+  readonly #functions: [index: number, code: object][] = []
   #phase: SpanRow | undefined
   #phaseIndex = -1
   #call: SpanRow | undefined
@@ -205,12 +205,12 @@ export class MiddlewareTrace implements FrameworkWork {
 
   /** The row of the last call of a function; `undefined` if it has none. */
   indexOf(code: object): number | undefined {
-    return [...this.#functions].findLast(([, each]) => each === code)?.[0]
+    return this.#functions.findLast(([, each]) => each === code)?.[0]
   }
 
   /** The places of the calls, by the index of their rows. */
   places(directory: string): [number, string][] {
-    return [...this.#functions].flatMap(([index, code]): [number, string][] => {
+    return this.#functions.flatMap(([index, code]): [number, string][] => {
       const { file, line } = findRegistration(code, directory) ?? {}
       return file === undefined ? [] : [[index, `${file}:${line}`]]
     })
@@ -237,7 +237,7 @@ export class MiddlewareTrace implements FrameworkWork {
     }
     const row: SpanRow = ['function', name || 'anonymous', start, null, this.#phaseIndex]
     this.#callIndex = events.rows.push(row) - 1
-    this.#functions.set(this.#callIndex, code)
+    this.#functions.push([this.#callIndex, code])
     return row
   }
 
