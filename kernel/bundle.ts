@@ -88,6 +88,7 @@ export interface Bundle {
   /**
    * Whether its listeners are also called for the requests of {@link Contributions.isolated}. The
    * listeners of other bundles are not: a page that explains a failing listener must not fail with it.
+   * Its templates have tests: where no others are, they are not checked.
    */
   readonly isCore?: boolean
   /**

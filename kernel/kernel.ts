@@ -237,8 +237,8 @@ function findRequestId({ current }: RequestContext): LogIds | undefined {
 function findTemplateFolders(directory: string, bundles: readonly Bundle[]): TemplateFolder[] {
   const own = path.join(directory, 'templates')
   const isOwn = (folder: string, name: string) => path.resolve(folder) === path.join(own, name)
-  const others = bundles.flatMap(({ name, templates }) =>
-    templates === undefined || isOwn(templates, name) ? [] : { path: templates, bundle: name },
+  const others = bundles.flatMap(({ isCore, name, templates }) =>
+    templates === undefined || isOwn(templates, name) ? [] : { path: templates, bundle: name, isCore },
   )
   return [{ path: own }, ...others]
 }

@@ -11,6 +11,8 @@ export interface TemplateFolder {
    * it, the folder is that of the application: it has a folder for each bundle, and may be missing.
    */
   readonly bundle?: string
+  /** Whether its templates need no check where no others are: they have tests. */
+  readonly isCore?: boolean | undefined
 }
 
 /** The file of a template. */

@@ -753,6 +753,18 @@ t.test('without load, the first render loads the templates', async t => {
   )
 })
 
+t.test('templates of core bundles are checked as soon as there are others, or globals', async t => {
+  const directory = t.testdir({ templates: {}, core: { 'page.hbs': 'page', 'wrong.hbs': '{{> nowhere}}' } })
+  const create = () =>
+    createView([{ path: `${directory}/templates` }, { path: `${directory}/core`, bundle: 'core', isCore: true }])
+  t.equal(create().render('core/page', {}), 'page')
+  const view = create()
+  view.addGlobal('site', 'Books')
+  t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' })
+  writeFileSync(`${directory}/templates/home.hbs`, '{{> core/page}}')
+  t.throws(() => create().load(), { code: 'VIEW_TEMPLATE_INVALID' })
+})
+
 t.test('a helper keeps its name', async t => {
   const handlebars: typeof import('handlebars') = createRequire(import.meta.url)('handlebars')
   const view = createView([{ path: t.testdir({ 'page.hbs': '{{show}}' }) }])
