@@ -57,7 +57,7 @@ const nameLimit = 8
 /** By default the name of its package. */
 function readNames({ directory, files }: Program): readonly string[] {
   const { names } = parseJsonObject(readFileNow(path.join(files, namesFile)) ?? '') ?? {}
-  const known = Array.isArray(names) ? names.filter(name => typeof name === 'string') : []
+  const known = Array.isArray(names) ? names.filter(name => typeof name === 'string').slice(-nameLimit) : []
   return known.length > 0 ? known : [nameProgram(directory)]
 }
 
@@ -112,7 +112,9 @@ export function openProgram(program: Program, onProblem: ReportProblem): Program
 
 /** Reads the secret of a program that marks its replays; `undefined` of one of ours. */
 export function readSecret(files: string): string | undefined {
-  return readFileNow(path.join(files, 'replay-secret')) || undefined
+  const secret = readFileNow(path.join(files, 'replay-secret'))
+  // It is sent as a header.
+  return secret !== undefined && /^[0-9a-f]{32}$/.test(secret) ? secret : undefined
 }
 
 function readListed(file: string, own: Program): Program | undefined {

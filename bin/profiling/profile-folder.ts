@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { directoryMode, fileMode, isOwn, readFileNow } from '../../bundles/profiler/store/file-system.ts'
+import { directoryMode, fileMode, isOwn } from '../../bundles/profiler/store/file-system.ts'
+import { readSecret } from '../application/program-list.ts'
 import { findUserFolder } from '../application/user-folder.ts'
 
 /**
@@ -31,13 +32,14 @@ function findOwnFolder(folder: string, directory: string): string {
 }
 
 /** Reads the secret that marks replays, or creates it: all processes that use the folder have the same. */
-export function keepSecret(file: string): string {
+export function keepSecret(files: string): string {
+  const file = path.join(files, 'replay-secret')
   const secret = randomBytes(16).toString('hex')
   try {
-    mkdirSync(path.dirname(file), { recursive: true, mode: directoryMode })
+    mkdirSync(files, { recursive: true, mode: directoryMode })
     writeFileSync(file, secret, { flag: 'wx', mode: fileMode })
   } catch {
     // It exists, or cannot be written: then only child processes have the same secret.
   }
-  return readFileNow(file) || secret
+  return readSecret(files) ?? secret
 }

@@ -155,8 +155,7 @@ export async function prepareProfiler(directory: string, env: NodeJS.ProcessEnv,
     redactor,
     storage,
     armFile: path.join(files, 'cpu-profile.json'),
-    replaySecret:
-      known ?? (shown === undefined ? keepSecret(path.join(files, 'replay-secret')) : (readSecret(files) ?? '')),
+    replaySecret: known ?? (shown === undefined ? keepSecret(files) : (readSecret(files) ?? '')),
     findEdits: () => findEdits(directory, path.join(files, 'edits.json'), processStart()),
   })
   const isAlone = env.PROFILER_ALONE === '1' || storage.isShared === true

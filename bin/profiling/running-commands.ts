@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
-import { isObject, parseJsonObject } from '../../bundles/profiler/profile/json.ts'
+import { isObject, parseJsonObject, sizeLimit } from '../../bundles/profiler/profile/json.ts'
 import { directoryMode, fileMode, isRunning, readFileNow } from '../../bundles/profiler/store/file-system.ts'
 import type { ProfileStorage } from '../../bundles/profiler/store/profile-storage.ts'
 import type { StoredText } from '../../kernel/contracts/units.ts'
@@ -68,7 +68,7 @@ function listFiles(folder: string): readonly string[] {
 
 /** Of several processes, that one stores a profile that removes its file. */
 async function storeEnded(file: string, storage: ProfileStorage, signal: string | undefined): Promise<void> {
-  const { facts, text } = parseJsonObject(readFileNow(file) ?? '') ?? {}
+  const { facts, text } = parseJsonObject(readFileNow(file, 4 * sizeLimit) ?? '') ?? {}
   const { parseSummary } = await import('../../bundles/profiler/profile/parse-profile.ts')
   if (!removeCommand(file) || typeof text !== 'string' || typeof facts !== 'string') return
   const document = parseJsonObject(text)

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
+import { collectorSchemas } from '#bundles/profiler/subjects/schemas.ts'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
 import { createWorkspace, namesOf } from '#tests/support/program-workspace.ts'
 import { findProfile, listProfiles, readProfile } from '#tests/support/start-profiled.ts'
@@ -276,7 +277,44 @@ t.test('a hostile store of a second program harms neither the list nor the first
   add(201, file => mkdirSync(file))
   add(202, file => execFileSync('mkfifo', [file]))
   add(203, file => writeFileSync(file, Buffer.alloc(100_000, 0xff)))
-  const names = [7, null, {}, 'shop', ...hostileTexts]
+  const index = readFileSync(path.join(store, segment.replace('.jsonl', '.index')), 'utf8')
+  const [ownFacts = '', ownProfile = ''] = text.split('\n')
+  for (const [number, value] of values.entries()) {
+    // Entries of the index name wrong spans of segments that are not damaged.
+    const spans = [value, `[${value},7]`, '[-9,9]', '[0,9e15]', '[9e15,9]', '[0.5,0.5]']
+    const token = (400 + number).toString(16).padStart(12, '0')
+    const own = index.replaceAll(summary.token, (300 + number).toString(16).padStart(12, '0'))
+    const entries = spans.map(span => own.replace(/"record":\[[^\]]*\]/, `"record":${span}`))
+    add(300 + number, file => {
+      writeFileSync(file, textOf(300 + number))
+      writeFileSync(
+        file.replace('.jsonl', '.index'),
+        [value, own.replace(/"kept":\d+/, `"kept":${value}`), ...entries].join('\n'),
+      )
+    })
+    // Each part of a profile, such as its CPU profile, and of the facts of its process.
+    const parts = Object.keys(collectorSchemas).map(name => `"${name}":${value}`)
+    const profile = JSON.stringify({ ...JSON.parse(ownProfile), data: 'parts' }).replace('"parts"', `{${parts}}`)
+    add(400 + number, file => writeFileSync(file, `${ownFacts}\n${profile.replaceAll(summary.token, token)}\n`))
+    add(500 + number, file => writeFileSync(file, `{"facts":{${parts}}}\n${textOf(500 + number).split('\n')[1]}\n`))
+    mkdirSync(path.join(store, 'pinned'), { recursive: true })
+    const pinned = path.join(
+      store,
+      `pinned/${(700 + number).toString(16).padStart(12, '0')}-9-0123abcd-0123abc${number}.json`,
+    )
+    writeFileSync(pinned, number % 2 === 0 ? value : textOf(700 + number).replace(fields, `"$1":${value}`))
+  }
+  add(600, file => writeFileSync(file, text.slice(0, -40)))
+  for (const name of ['000000000601-9-0123abcd-0123abcd.json', '../../x.json', 'x']) {
+    const pinned = path.join(store, 'pinned', path.basename(name))
+    execFileSync('mkfifo', [pinned])
+  }
+  for (const [name, value] of [
+    ['cpu-profile.json', '{"target":{"path":7,"method":{}},"until":1e999}'],
+    ['replay-secret', 'of\r\nx-injected: 1'],
+  ] as const)
+    writeFileSync(path.join(store, '..', name), value)
+  const names = [7, null, {}, ...hostileTexts, 'shop']
   writeFileSync(path.join(store, '../program-names.json'), JSON.stringify({ names }))
   const shop = await start('shop')
   await (await fetch(`${shop.url}/health`)).text()
@@ -290,6 +328,26 @@ t.test('a hostile store of a second program harms neither the list nor the first
     const html = await page.text()
     t.notMatch(html, /<script>|<svg\/onload|<img src=x|href="(?:javascript|data):/, address)
   }
+  const post = (address: string, body?: URLSearchParams) =>
+    fetch(`${shop.viewer}/_profiler/${address}`, {
+      method: 'POST',
+      body: body ?? null,
+      headers: { origin: shop.viewer },
+    })
+  const places = [
+    '/etc/passwd',
+    '../../../../../../../etc/passwd',
+    `${root}/node_modules/../../../etc/passwd:1`,
+    `${store}:1`,
+  ]
+  for (const at of places)
+    t.equal((await post('open-editor', new URLSearchParams({ at, editor: 'vscode' }))).status, 404, at)
+  for (const token of tokens.filter(token => /^0/.test(token))) {
+    for (const address of [`${token}/replay`, `${token}/pin`, `${token}/unpin`])
+      t.not((await post(address)).status, 500, address)
+  }
+  const armed = await post('cpu/arm', new URLSearchParams({ path: '/health', method: 'GET' }))
+  t.equal(armed.status, 200)
   t.equal(await (await fetch(`${shop.url}/health`)).text(), 'shop')
   await shop.stop()
 })
@@ -308,6 +366,8 @@ t.test('what the list of programs says is data: wrong, foreign and missing entri
   writeFileSync(path.join(list, '0123456789abcde3.json'), '{"directory":')
   symlinkSync('/etc/passwd', path.join(list, '0123456789abcde4.json'))
   mkdirSync(path.join(list, '0123456789abcde5.json'))
+  execFileSync('mkfifo', [path.join(list, '0123456789abcde6.json')])
+  writeFileSync(path.join(list, '0123456789abcde7.json'), `{"directory":"/","files":"/${'x'.repeat(2_000_000)}"}`)
   t.strictSame(await namesOf(shop.viewer), ['shop /health'])
   t.notOk(existsSync(path.join(list, '0123456789abcdef.json')), 'a program without files is removed')
   await shop.stop()

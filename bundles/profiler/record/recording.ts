@@ -198,5 +198,5 @@ function readParameters(trace: Trace): object {
 
 /** The name of a folder that differs from those of all others, without its place on the machine. */
 function nameFolder(directory: string): string {
-  return [hash(directory), ...directory.split(path.sep).slice(-2)].join('/')
+  return [hash(directory), ...directory.split(path.sep).filter(Boolean).slice(-2)].join('/')
 }

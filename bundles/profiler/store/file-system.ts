@@ -104,13 +104,20 @@ export async function readFile<result>(
   }
 }
 
-/** Reads a short file before it returns, by the same rule; `undefined` when it cannot be read, or is not trusted. */
-export function readFileNow(file: string): string | undefined {
+/** Bytes of a short file. */
+const shortLimit = 1_000_000
+
+/**
+ * Reads a short file before it returns, by the same rule; `undefined` when it cannot be read, is not trusted, or is
+ * longer.
+ */
+export function readFileNow(file: string, limit: number = shortLimit): string | undefined {
   let opened: number | undefined
   try {
     opened = fs.openSync(file, readFlags)
     const state = fs.fstatSync(opened)
-    const isReadable = state.isFile() && (isOwn(state) || belongsTo(state, fs.lstatSync(folderOf(file))))
+    const isShort = state.isFile() && state.size <= limit
+    const isReadable = isShort && (isOwn(state) || belongsTo(state, fs.lstatSync(folderOf(file))))
     return isReadable ? fs.readFileSync(opened, 'utf8') : undefined
   } catch {
     return undefined
