@@ -16,6 +16,7 @@ import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import { type RouteMatch, RouteMatcher } from '../../lib/routing/route-matcher.ts'
 import { type DescribedSchema, toDescribedSchema } from '../../lib/schema/describe-schema.ts'
 import { showPath } from '../../lib/stack/stack-frames.ts'
+import { writeRouteTypes } from './route-types.ts'
 
 /** Creates the commands that describe the application. */
 export function createCommands(app: Application): ConsoleCommand[] {
@@ -23,13 +24,17 @@ export function createCommands(app: Application): ConsoleCommand[] {
     createDebugConfig(app),
     createDebugEvents(app.dispatcher),
     createDebugRouteMatch(app.routes),
-    createDebugRoutes(app.routes),
+    createDebugRoutes(app),
     createDebugTemplates(app),
   ]
 }
 
-/** Creates the command that lists routes, in the order in which they are tried. */
-function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
+/**
+ * Creates the command that lists routes, in the order in which they are tried. In development it writes their types,
+ * too, as the server does: the compiler knows new routes without a server.
+ */
+function createDebugRoutes(app: Application): ConsoleCommand {
+  const { config, routes } = app
   return {
     name: 'debug:routes',
     description: 'Lists the routes in the order in which they are tried',
@@ -47,7 +52,8 @@ function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
       { line: 'debug:routes /api --md', purpose: 'lists routes with "/api" in them, as Markdown' },
       { line: 'debug:routes --json', purpose: 'lists all routes with the schemas of their inputs' },
     ],
-    run({ arguments: { filter = '' } }, output) {
+    async run({ arguments: { filter = '' } }, output) {
+      if (config.environment === 'dev') await writeRouteTypes(app)
       const all = [...routes]
       const named = all.find(({ aliases, name }) => name === filter || aliases.includes(filter))
       const found = all.filter(route => textsOf(route).some(text => text.includes(filter)))

@@ -29,7 +29,7 @@ function toRouteTypes(routes: Iterable<Route>): string {
   const lines = own.flatMap(route =>
     [route.name, ...route.aliases].map(name => `    ${JSON.stringify(name)}: ${toType(route)}\n`),
   )
-  return `// The development server has written this file: it is written again when routes change.
+  return `// The development server has written this file, and does so when routes change; bin/console debug:routes does, too.
 export type UrlValue = string | number | bigint | boolean
 
 declare module '${packageName}' {

@@ -1,7 +1,7 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Bundle, createFrameworkBundle, Response } from 'sinfonietta'
-import { createTestKernel } from 'sinfonietta/testing'
+import { createTestKernel, runCommand } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { makeApplication } from '#tests/support/new-application.ts'
 import { execute } from '../maker/generate.ts'
@@ -84,4 +84,18 @@ t.test('a folder that cannot be written is a warning, and a program without Type
   const plain = t.testdir({})
   await write(t, plain)
   t.throws(() => readFileSync(path.join(plain, 'var/routes.d.ts')), { code: 'ENOENT' })
+})
+
+t.test('in development, debug:routes writes them without a server', async t => {
+  for (const [APP_ENV, isWritten] of [
+    ['dev', true],
+    ['test', false],
+  ] as const) {
+    const directory = makeApplication(t)
+    const bundles = [createFrameworkBundle(), shop]
+    const { app, close } = await createTestKernel({ bundles, directory, variables: { APP_ENV } })
+    t.teardown(close)
+    t.equal((await runCommand(app, 'debug:routes')).code, 0)
+    t.equal(existsSync(path.join(directory, 'var/routes.d.ts')), isWritten, APP_ENV)
+  }
 })

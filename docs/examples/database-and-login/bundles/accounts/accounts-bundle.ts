@@ -41,7 +41,7 @@ export function createAccountsBundle(database: Database, outbox: Outbox): Bundle
           return show(request, 'accounts/join', { ...form, issues }, 422)
         }
         await logIn(request, user)
-        return request.redirectTo('tools')
+        return request.redirectTo('home')
       })
       routes.get('login', '/login', request => show(request, 'accounts/login'))
       routes.post('login_send', '/login', { form: checkedForm(credentials) }, async ({ form }, request) => {
@@ -54,11 +54,11 @@ export function createAccountsBundle(database: Database, outbox: Outbox): Bundle
         }
         await attempts.forget(request, email)
         await logIn(request, user)
-        return request.redirectTo('tools')
+        return request.redirectTo('home')
       })
       routes.post('logout', '/logout', async request => {
         await request.session.invalidate()
-        return request.redirectTo('tools')
+        return request.redirectTo('home')
       })
 
       app.commands.push({

@@ -35,7 +35,10 @@ export function addGuards({ dispatcher, guards }: Pick<Application, 'dispatcher'
       name: role,
       check(request) {
         const user = request.attributes.get('user')
-        if (user === undefined) return request.redirectTo('login')
+        if (user === undefined) {
+          if (request.attributes.get('_format') === 'json') throw new HttpError(401, 'Log in first.')
+          return request.redirectTo('login')
+        }
         if (user.role !== role && user.role !== 'admin') throw new HttpError(403, `Only for the role ${role}.`)
         return true
       },

@@ -68,6 +68,6 @@ export function addPasswordReset(app: Application, users: Users, attempts: Attem
     const changed = await users.changePassword(user, form.value.password)
     if (changed === undefined) throw new HttpError(410, 'This link is no longer valid. Please ask for another one.')
     await logIn(request, changed)
-    return request.redirectTo('tools')
+    return request.redirectTo('home')
   })
 }

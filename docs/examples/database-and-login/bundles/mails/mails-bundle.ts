@@ -14,7 +14,7 @@ const mailSettings = defineSettings({
 })
 
 /** In development, mails are printed in the terminal: a profile would mask their links. */
-const print: SendMail = async ({ text, to }) => process.stdout.write(`A mail to ${to}:\n\n${text}`)
+const print: SendMail = async ({ text, to }) => process.stdout.write(`A mail to ${to}:\n\n${text}\n`)
 
 function createSender(url: string, from: string): SendMail {
   const transport = createTransport(url)
@@ -28,6 +28,7 @@ const interval = 2_000
 export function createMailsBundle(outbox: Outbox, givenSender?: SendMail): Bundle {
   let timer: NodeJS.Timeout | undefined
   let turn: Promise<unknown> | undefined
+  let failure = ''
   return {
     name: 'mails',
     settings: mailSettings,
@@ -35,16 +36,23 @@ export function createMailsBundle(outbox: Outbox, givenSender?: SendMail): Bundl
       const { MAILER_FROM, MAILER_URL } = settings.of(mailSettings)
       if (MAILER_URL === undefined && config.environment === 'prod') throw new Error('In production, set MAILER_URL.')
       const sendMail = givenSender ?? (MAILER_URL === undefined ? print : createSender(MAILER_URL, MAILER_FROM))
+      const sendAll = async () => {
+        try {
+          await outbox.send(sendMail)
+          failure = ''
+        } catch (exception) {
+          // Without a database, each turn fails.
+          if (String(exception) !== failure) logger.error('A mail was not sent.', { exception })
+          failure = String(exception)
+        }
+      }
       // Not for commands, and not in tests, which send mails by the command.
       signals.on('kernel.booted', () => {
         if (config.environment === 'test') return
         timer = setInterval(() => {
-          turn ??= outbox
-            .send(sendMail)
-            .catch(exception => logger.error('A mail was not sent.', { exception }))
-            .finally(() => {
-              turn = undefined
-            })
+          turn ??= sendAll().finally(() => {
+            turn = undefined
+          })
         }, interval)
       })
       commands.push({

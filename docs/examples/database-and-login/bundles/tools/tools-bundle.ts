@@ -26,7 +26,7 @@ export function createToolsBundle(database: Database, outbox: Outbox): Bundle {
     register({ routes, view }) {
       const tools = new Tools(database, outbox)
       const query = { page: queryValue(asIntegerFrom(1, 10_000), 1), q: queryValue(asText, '') }
-      routes.get('tools', '/', query, async ({ page, q }, request) => {
+      routes.get('home', '/', query, async ({ page, q }, request) => {
         const { count, tools: shown } = await tools.search(q, pageSize, (page - 1) * pageSize)
         const user = request.attributes.get('user')
         const model = {
@@ -59,22 +59,22 @@ export function createToolsBundle(database: Database, outbox: Outbox): Bundle {
         routes.post('tool_add', '', { form: checkedForm(newTool) }, async ({ form }, request) => {
           if (form.issues) return Response.html(view.render('tools/new', form, request), { status: 422 })
           await tools.add(form.value.name, userOf(request))
-          return request.redirectTo('tools')
+          return request.redirectTo('home')
         })
         const id = routeParameter(asId)
         routes.post('tool_borrow', '/:id/borrow', { id }, async ({ id }, request) => {
           const isLent = await tools.borrow(id, userOf(request))
           if (!isLent) await request.session.flash('notice', 'Another member was faster.')
-          return request.redirectBack('tools')
+          return request.redirectBack('home')
         })
         routes.post('tool_return', '/:id/return', { id }, async ({ id }, request) => {
           await tools.giveBack(id, userOf(request))
-          return request.redirectBack('tools')
+          return request.redirectBack('home')
         })
         routes.group({ guard: 'admin' }, routes => {
           routes.post('tool_remove', '/:id/remove', { id }, async ({ id }, request) => {
             await tools.remove(id)
-            return request.redirectBack('tools')
+            return request.redirectBack('home')
           })
         })
       })

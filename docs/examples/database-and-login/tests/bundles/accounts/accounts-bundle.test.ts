@@ -7,15 +7,15 @@ import { boot } from '../../boot.ts'
 test('only the right password logs in', async t => {
   const { client, close, join } = await boot()
   t.after(close)
-  assert.equal((await client.get('/tools/new')).headers.get('location'), '/login')
+  const isLoggedIn = async () => (await client.get('/')).text.includes('Log out')
   await join('Ada')
   const logIn = (password: string, email = 'ADA@example.org') => client.post('/login', { form: { email, password } })
   assert.match((await logIn('a bad password')).text, /is wrong/)
   assert.match((await logIn('a good password', 'eve@example.org')).text, /is wrong/)
   assert.equal((await logIn('a good password')).status, 303)
-  assert.equal((await client.get('/tools/new')).status, 200)
+  assert.equal(await isLoggedIn(), true)
   await client.post('/logout')
-  assert.equal((await client.get('/tools/new')).headers.get('location'), '/login')
+  assert.equal(await isLoggedIn(), false)
 })
 
 test('a form with mistakes is shown again, without the password', async t => {
@@ -65,7 +65,7 @@ test('a mail leads to another password, once, and ends all sessions', async t =>
   ])
   assert.deepEqual(changed.map(({ status }) => status).toSorted(), [303, 410])
   assert.equal((await client.get(link)).status, 410)
-  assert.equal((await ada.get('/tools/new')).headers.get('location'), '/login')
+  assert.doesNotMatch((await ada.get('/')).text, /Log out/)
   assert.equal((await ada.post('/login', { form: { email: 'ada@example.org', password } })).status, 303)
 })
 
@@ -75,12 +75,11 @@ test('in production no mail is printed: the mail server must be set', async () =
 })
 
 test('commands fill the tables and give roles', async t => {
-  const { app, client, close } = await boot()
+  const { app, close } = await boot()
   t.after(close)
   assert.match((await runCommand(app, 'database:migrate')).output, /have run: 0\./)
   assert.equal((await runCommand(app, 'database:seed')).code, 0)
   assert.equal((await runCommand(app, 'database:seed')).code, 1, 'the tables are not empty')
-  assert.match((await client.get('/')).text, /45 in all/)
   assert.equal((await runCommand(app, 'accounts:role', ['member@example.org', 'admin'])).code, 0)
   assert.equal((await runCommand(app, 'accounts:role', ['eve@example.org', 'admin'])).code, 64)
 })

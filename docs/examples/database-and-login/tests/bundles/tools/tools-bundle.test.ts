@@ -17,6 +17,20 @@ test('of three members who borrow a tool at once, one gets it', async t => {
   assert.doesNotMatch((await client.get('/')).text, /lent to/)
 })
 
+test('the owner of a tool gets one mail when it is borrowed', async t => {
+  const { close, join, sendMails } = await boot()
+  t.after(close)
+  const ada = await join('Ada')
+  await ada.post('/tools', { form: { name: 'A saw' } })
+  const others = await Promise.all(['Grace', 'Eve'].map(join))
+  await Promise.all(others.map(other => other.post('/tools/1/borrow')))
+  const [mail, ...more] = await sendMails()
+  assert.equal(mail?.to, 'ada@example.org')
+  assert.match(mail.text, /(?:Grace|Eve) would like to borrow this: A saw\./)
+  assert.deepEqual(more, [])
+  assert.equal((await sendMails()).length, 1, 'it is sent once')
+})
+
 test('only administrators remove tools', async t => {
   const { client, close, database, join } = await boot()
   t.after(close)
