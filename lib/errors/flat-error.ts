@@ -194,8 +194,8 @@ function isError(value: unknown): value is object {
 function nameOf(error: unknown): string {
   const name = text(readProperty(error, 'name'))
   const className = text(readProperty(readProperty(error, 'constructor'), 'name'))
-  // Classes of applications seldom set the name, which they inherit.
-  const isInherited = name === 'Error' && className !== 'Object'
+  // Classes of applications seldom set the name, which they inherit. Those of pg are all named `error`.
+  const isInherited = (name === 'Error' || name === 'error') && className !== 'Object'
   return (isInherited ? className : name) || className || 'Error'
 }
 

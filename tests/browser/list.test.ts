@@ -20,6 +20,7 @@ async function open(t: Test, path = '/_profiler/'): Promise<Opened> {
   const ask = async (path: string) => String((await fetch(url + path)).headers.get('x-debug-token'))
   await ask('/star-photo-booth')
   const page = await openPage(t, { timezoneId: 'Asia/Tokyo' })
+  await page.addInitScript(watchShifts)
   const complaints: string[] = []
   page.on('pageerror', error => complaints.push(String(error)))
   page.on('console', message => complaints.push(message.text()))
@@ -27,11 +28,20 @@ async function open(t: Test, path = '/_profiler/'): Promise<Opened> {
   return { page, url, server, complaints, ask }
 }
 
+/** Runs in the page: notes what moves by itself (Layout Instability). */
+const watchShifts = `
+  globalThis.shifts = []
+  new PerformanceObserver(list => {
+    for (const { sources } of list.getEntries()) shifts.push(...sources.map(({ node }) => String(node?.className)))
+  }).observe({ type: 'layout-shift', buffered: true })
+`
+
 const rows = (page: Page) => page.locator('tr[data-token]')
 
 t.test('new profiles appear by themselves, but not while the list is in use', needsBrowser, async t => {
   const { ask, complaints, page } = await open(t)
   await page.getByText('Live', { exact: true }).waitFor()
+  t.strictSame(await page.evaluate('shifts'), [], 'nothing moves when the script begins')
   const missing = await ask('/missing-x')
   await page.locator(`tr[data-token="${missing}"]`).waitFor()
   await page.locator('tr', { hasText: 'error page' }).waitFor()
@@ -39,10 +49,12 @@ t.test('new profiles appear by themselves, but not while the list is in use', ne
   t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '3 results found', 'the count line stays true')
 
   await rows(page).first().hover()
+  await page.evaluate('shifts.length = 0')
   const waiting = await ask('/partnership')
   await page.getByRole('button', { name: '1 new' }).waitFor()
   t.equal(await page.locator(`tr[data-token="${waiting}"]`).count(), 0)
   t.match(await page.locator('p[role="status"]').textContent(), /new profile/)
+  t.strictSame(await page.evaluate('shifts'), [], 'nor when profiles are offered')
   await page.getByRole('button', { name: '1 new' }).focus()
   await page.keyboard.press('Enter')
   await page.locator(`tr[data-token="${waiting}"]`).waitFor()

@@ -273,7 +273,7 @@ class LiveList {
   onShown(): void {
     for (const token of this.#requested) this.#pending.delete(token)
     this.#button.hidden = true
-    this.#results.querySelector('.list-head')?.append(this.#button, this.#state)
+    this.#results.querySelector('.live')?.append(this.#button, this.#state)
     this.#follow()
   }
 

@@ -26,6 +26,7 @@ import { compareLink, profileLink, routeLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { inWordsOf, unitOf } from '../profile/units.ts'
 import { readCalled } from '../profile/work.ts'
+import { readCalls } from '../subjects/http/read.ts'
 import { isReportOf, readLogs } from '../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from './exceptions.ts'
@@ -111,6 +112,7 @@ const linkedLimit = 25
  */
 function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel[] {
   const { attempts, caused, causes } = findLinked(profile)
+  const least = readCalls(profile).omitted === 0 ? '' : 'at least '
   const groups = [
     { title: 'Called by', units: caller === undefined ? [] : [caller] },
     {
@@ -130,7 +132,11 @@ function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel[]
     if (length === 0) return []
     if (length <= linkedLimit) return { title, units: units.map(view) }
     const first = units.toSorted((a, b) => Number(isError(b)) - Number(isError(a))).slice(0, linkedLimit)
-    return { title, shown: `${linkedLimit} of ${formatNumber(length)}`, units: first.map(view) }
+    return {
+      title,
+      shown: `${linkedLimit} of ${title === 'Has called' ? least : ''}${formatNumber(length)}`,
+      units: first.map(view),
+    }
   })
 }
 

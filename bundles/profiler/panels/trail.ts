@@ -1,11 +1,9 @@
 import { severityOf } from '../../../lib/log/create-logger.ts'
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
-import { readEventTree } from '../profile/event-tree.ts'
 import { readExceptions } from '../profile/exceptions.ts'
-import { formatCount, formatDuration, shorten, toOneLine } from '../profile/format.ts'
+import { formatCount, formatDuration, formatNumber, shorten, toOneLine } from '../profile/format.ts'
 import { profileLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
-import { unitOf } from '../profile/units.ts'
 import { workTime } from '../profile/work.ts'
 import { consoleLevels, writeValues } from '../subjects/console/read.ts'
 import { isReportOf, readLogs } from '../subjects/logs/read.ts'
@@ -13,7 +11,7 @@ import { workKinds } from '../subjects/work.ts'
 import type { EditorLinks } from './editor-links.ts'
 import type { PanelModel } from './subject-view.ts'
 
-/** A step of some work: a query, a call, a message, or another thing that has a place in time. */
+/** A step of some work: a query, a call, a message, its failure, or another thing that has a place in time. */
 interface Step {
   /** Milliseconds. */
   readonly at: number
@@ -42,31 +40,45 @@ export function trailLink(token: string): string {
 /** The view of what some work did, in the order of time; `false` if nothing of it was recorded. */
 export function viewTrail(profile: Profile, editor: EditorLinks): PanelModel | false {
   const steps = listSteps(profile)
-  return steps.length === 0 ? false : { title: 'Steps in order', left: '', steps: viewSteps(steps, profile, editor) }
+  if (steps.length === 0) return false
+  return { title: 'Steps in order', left: '', sample: nameSample(profile), steps: viewSteps(steps, profile, editor) }
 }
 
 /** The view of the steps before an exception, the last ones; if its time is not known, of all steps. */
 export function viewTrailBefore(profile: Profile, editor: EditorLinks): PanelModel | false {
   const [thrown] = readExceptions(profile)
-  const time = findFailure(profile)
+  const time = profile.collectors.exception?.at
   const reports = readLogs(profile).logs.filter(log => isReportOf(log, thrown))
   const ids = new Set(reports.map(({ index }) => `log-${index}`))
-  const before = listSteps(profile).filter(({ anchor, at }) => !ids.has(anchor) && at <= (time ?? at))
+  const isBefore = ({ anchor, at, panel }: Step) => panel !== 'exception' && !ids.has(anchor) && at <= (time ?? at)
+  const before = listSteps(profile).filter(isBefore)
   if (before.length === 0) return false
   const left = before.length - beforeLimit
   return {
     title: time === undefined ? 'What it did' : 'What happened before',
     left: left > 0 ? formatCount(left, 'earlier step') : '',
+    sample: nameSample(profile),
     link: trailLink(profile.summary.token),
     steps: viewSteps(before.slice(-beforeLimit), profile, editor),
   }
 }
 
-/** When the exception reached the kernel, or ended the work, in milliseconds; `undefined` if that is not known. */
-function findFailure(profile: Profile): number | undefined {
-  if (!unitOf(profile.summary).isExchange) return profile.summary.duration
-  const node = readEventTree(profile).nodes.find(({ kind, name }) => kind === 'dispatch' && name === 'kernel.exception')
-  return node && node.start / 1000
+/** The kinds of steps of which only some were recorded: `500 of 5,000 queries`; empty if there are none. */
+function nameSample(profile: Profile): string {
+  const { dropped, logs } = readLogs(profile)
+  const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
+  const kinds = [
+    ...workKinds.map(({ count, list, nouns: [, noun] }) => {
+      const listed = list(profile).length
+      return { listed, all: count?.(profile) ?? listed, noun }
+    }),
+    { listed: logs.length, all: logs.length + dropped, noun: 'log messages' },
+    { listed: entries.length, all: entries.length + omitted, noun: 'console calls' },
+  ]
+  return kinds
+    .filter(({ all, listed }) => listed < all)
+    .map(({ all, listed, noun }) => `${formatNumber(listed)} of ${formatNumber(all)} ${noun}`)
+    .join(', ')
 }
 
 function listSteps(profile: Profile): Step[] {
@@ -98,7 +110,16 @@ function listSteps(profile: Profile): Step[] {
       },
     }
   })
-  return [...works, ...logs, ...prints].sort((one, other) => one.at - other.at)
+  return [...works, ...logs, ...prints, ...listFailures(profile)].sort((one, other) => one.at - other.at)
+}
+
+/** The failure of the work, if its time is known. */
+function listFailures(profile: Profile): Step[] {
+  const [thrown] = readExceptions(profile)
+  const { at } = profile.collectors.exception ?? {}
+  if (thrown === undefined || at === undefined) return []
+  const text = `${thrown.name}: ${thrown.message}`
+  return [{ at, kind: 'exception', tone: 'error', text, panel: 'exception', anchor: '', caller: undefined, time: '' }]
 }
 
 /** The tone of a call by the status of its response; that of other work has none. */
@@ -115,7 +136,7 @@ function viewSteps(steps: readonly Step[], { summary }: Profile, editor: EditorL
     mark: { text: kind, tone },
     tone: tone === 'plain' ? '' : tone,
     text: shorten(toOneLine(text), textLimit),
-    link: `${profileLink(summary.token, panel)}#${anchor}`,
+    link: `${profileLink(summary.token, panel)}${anchor && `#${anchor}`}`,
     where: editor.nameCaller(caller),
     facts: [{ text: time }],
   }))

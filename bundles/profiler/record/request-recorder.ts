@@ -87,6 +87,8 @@ export class RequestRecorder implements DispatchTracer {
     if (event instanceof TerminateEvent) trace.sentAt = trace.elapsed()
     // A mounted handler has answered, or has failed.
     if (event instanceof ResponseEvent || event instanceof ExceptionEvent) middlewarePart.find(trace)?.finish()
+    // Its listeners may log the error, and write a page for it.
+    if (event instanceof ExceptionEvent) trace.failedAt ??= trace.elapsed()
     const span = trace.events.beginDispatch(event, listeners)
     if (!(event instanceof KernelEvent)) return span
     if (options?.onFailure !== undefined) this.#skipping.add(event)

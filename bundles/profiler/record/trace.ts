@@ -68,6 +68,8 @@ export class Trace implements CollectedRequest {
   controller: string | undefined
   /** The values that were thrown, in order and each once. A value may have any type, also `undefined`. */
   readonly thrown: unknown[] = []
+  /** Milliseconds until the first of them reached the kernel, the framework or the end of the work. */
+  failedAt: number | undefined
   /** How many of them were thrown after the end of the request. */
   lateErrors = 0
   /** The errors of listeners that were skipped: those that failed while another error was answered. */
@@ -131,6 +133,7 @@ export class Trace implements CollectedRequest {
   addThrown(error: unknown, isLate = this.main.endedAt !== undefined && this.main.outcome !== 'aborted'): void {
     if (this.thrown.length === thrownLimit || this.thrown.includes(error)) return
     this.thrown.push(error)
+    this.failedAt ??= this.elapsed()
     if (!isLate) return
     this.lateErrors++
     this.touch()

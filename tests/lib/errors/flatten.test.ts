@@ -282,6 +282,7 @@ t.test('errors of other realms and objects that behave like errors are errors', 
 t.test('a missing or inherited name is replaced by that of the class, or Error', async t => {
   class PaymentError extends Error {}
   t.equal(flattenError(new PaymentError('x')).name, 'PaymentError')
+  t.equal(flattenError(Object.assign(new PaymentError('x'), { name: 'error' })).name, 'PaymentError', 'as in pg')
   t.equal(flattenError({ name: 'Error', message: 'x' }).name, 'Error')
   t.equal(flattenError({ name: 'Error', message: 'x', constructor: undefined }).name, 'Error')
   t.equal(flattenError(Object.assign(new TypeError('x'), { name: 1 })).name, 'TypeError')

@@ -103,6 +103,7 @@ export interface PreviousComparison {
 
 /**
  * Compares a profile with the closest previous one of the stored ones, the newest first; `undefined` if there is none.
+ * A refused request has another input: it is only compared with one that was refused by the same status.
  */
 export async function compareWithPrevious(
   storage: Pick<ProfileStorage, 'find'>,
@@ -110,11 +111,18 @@ export async function compareWithPrevious(
   profile: Profile,
 ): Promise<PreviousComparison | undefined> {
   const { summary } = profile
-  const { previous, spread } = findPredecessors(summaries, summary)
+  const { candidates, spread } = findPredecessors(summaries, summary)
+  const previous = candidates.find(
+    ({ status }) => status === summary.status || !(isRefused(status) || isRefused(summary.status)),
+  )
   const found = previous && (await storage.find(previous.token))
   if (previous === undefined || found === undefined) return undefined
   const verdict = judgeComparison(compareProfiles(found.profile, profile, spread))
   return { previous, likeness: likenessOf(previous, summary), verdict }
+}
+
+function isRefused(status: number): boolean {
+  return status >= 400 && status < 500
 }
 
 /**

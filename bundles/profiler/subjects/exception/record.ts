@@ -10,6 +10,7 @@ import { toSource } from '../../../../lib/stack/source-maps.ts'
 import type { FrameLocation, StackFrame } from '../../../../lib/stack/stack-frames.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
 import type { RecordedException, RecordedFrame } from '../../profile/code.ts'
+import { roundTime } from '../../profile/format.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { Excerpt } from '../../profile/schema.ts'
 import { countCommon, recordFrame } from '../../record/code-places.ts'
@@ -65,7 +66,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     this.#thrown = new ThrownFrames(app)
   }
 
-  collect({ lateErrors, outcome, request, response, skipped, thrown }: Trace): ExceptionData | undefined {
+  collect({ failedAt, lateErrors, outcome, request, response, skipped, thrown }: Trace): ExceptionData | undefined {
     if (thrown.length === 0) return undefined
     const excerpts: Excerpt[] = []
     const exceptions = withoutCauses(thrown, skipped).map(error => {
@@ -76,7 +77,8 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
       this.#addExcerpts(flat, isClientError, excerpts)
       return this.#record(flat, [], new MaskingCopier(this.#redactor, propertyBounds))
     })
-    return { exceptions, ...(lateErrors > 0 && { late: lateErrors }), excerpts }
+    const at = failedAt === undefined ? {} : { at: roundTime(failedAt) }
+    return { exceptions, ...at, ...(lateErrors > 0 && { late: lateErrors }), excerpts }
   }
 
   summarize(trace: Trace, data: ExceptionData | undefined): Partial<ProfileSummary> {

@@ -2,7 +2,7 @@ import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/coll
 import { isRetrieval } from '../../../../lib/http/conditions.ts'
 import { programOf } from '../../insight/findings/called-rules.ts'
 import { describePlaces, findCommonField, findRuns } from '../../insight/findings/finding.ts'
-import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'
+import { formatCount, formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { coveredWorkTime, readCalled, readStops, stoppedTime, sumWithin, workTime } from '../../profile/work.ts'
@@ -20,7 +20,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
     return [
       ...same.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `{call} was sent ${formatNumber(calls.length)} times${amongAll(profile)}, ${least}${totalTimeOf(calls, profile)}${describeAnswers(calls, profile).text}.`,
+        problem: `{call} was sent ${least}${formatCount(calls.length, 'time')}${nameSample(profile)}, ${least}${totalTimeOf(calls, profile)}${describeAnswers(calls, profile).text}.`,
         ...describePlaces(
           calls,
           { call: shorten(name, urlLength), ...describeAnswers(calls, profile).values },
@@ -29,7 +29,7 @@ export const repeatedCallsRule: FindingRule<Profile> = {
       })),
       ...alike.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `N+1: ${formatNumber(calls.length)} similar calls to {pattern}${findCommonField(calls) && ' in {field}'}${amongAll(profile)}, ${least}${totalTimeOf(calls, profile)}${describeAnswers(calls, profile).text}.`,
+        problem: `N+1: ${least}${formatNumber(calls.length)} similar calls to {pattern}${findCommonField(calls) && ' in {field}'}${nameSample(profile)}, ${least}${totalTimeOf(calls, profile)}${describeAnswers(calls, profile).text}.`,
         ...describePlaces(
           calls,
           {
@@ -75,10 +75,12 @@ function describeAnswers(calls: readonly StoredCall[], profile: Profile) {
   }
 }
 
-/** Among how many calls a rule has looked; empty if all calls of the request were recorded. */
-function amongAll(profile: Profile): string {
+/** How many calls a rule has seen; empty if all calls of the request were recorded. */
+function nameSample(profile: Profile): string {
   const { calls, omitted } = readCalls(profile)
-  return omitted === 0 ? '' : ` among ${formatNumber(calls.length)} of ${formatNumber(calls.length + omitted)}`
+  return omitted === 0
+    ? ''
+    : ` (${formatNumber(calls.length)} of ${formatNumber(calls.length + omitted)} calls are listed)`
 }
 
 type Description = Pick<RuleFinding, 'evidence' | 'place' | 'severity'>

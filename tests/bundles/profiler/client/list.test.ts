@@ -8,7 +8,7 @@ const row = (token: string) =>
   <td><button class="pin" form="pins" formaction="/_profiler/${token}/pin">Pin</button></td></tr>`
 
 const results = (tokens: readonly string[], live = '/_profiler/live?') =>
-  `<section id="results" data-live="${live}" data-newest="${tokens[0]}"><div class="list-head"></div><form id="pins"></form>
+  `<section id="results" data-live="${live}" data-newest="${tokens[0]}"><div class="live"></div><form id="pins"></form>
   <form class="compare-bar"><p></p><button>Compare</button></form><table><tbody>${tokens.map(row).join('')}</tbody></table></section>`
 
 const search = `<form id="search" action="/_profiler/search"><input name="url"><input name="token" value="abc"><input name="ip"></form>`
@@ -353,7 +353,7 @@ t.test('without a compare bar, and without a stream, the list is still filtered'
 t.test('the bars of the histogram have their times in the zone of the browser', async t => {
   openPage(
     t,
-    `${search}<section id="results" data-live=""><div class="list-head"></div>
+    `${search}<section id="results" data-live=""><div class="live"></div>
     <div class="histogram">
       <a href="?start=1000000000&end=1000000059"><title>01:46:40 to 01:47:40 UTC: 3 requests, 1 failed</title></a>
       <a href="?start=1000000060&end=1000000119"><title>01:47:40 to 01:48:40 UTC: 1 request</title></a>

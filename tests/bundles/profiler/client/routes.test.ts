@@ -3,7 +3,7 @@ import { openPage, runScript } from './page.ts'
 import { Stream } from './stream.ts'
 
 const statistics = (count: number, id = 'route-statistics') =>
-  `<section id="${id}" data-live="/_profiler/live?route=a" data-newest="aaaaaa"><div class="list-head"><h1>${count} requests</h1></div><table><tbody></tbody></table></section>`
+  `<section id="${id}" data-live="/_profiler/live?route=a" data-newest="aaaaaa"><h1>${count} requests</h1><div class="live"></div><table><tbody></tbody></table></section>`
 
 t.test('the statistics follow new requests', async t => {
   const page = openPage(t, statistics(1))

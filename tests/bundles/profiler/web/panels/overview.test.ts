@@ -62,6 +62,11 @@ t.test('the overview says what has changed since the previous request', async t 
   )
   const more = { contentType: 'a/b', warnings: 1, cacheCalls: 2, controller: 'c', outcome: 'aborted' } as const
   t.match(await show(header('b'), { ...of(5), ...more }), `, <a href="${link}">1 more</a>`)
+  t.notMatch(
+    await show(header('b'), { ...of(5), status: 422 }),
+    'Since the previous request',
+    'a refused request has another input',
+  )
   const lost = { ...of(5), earlier: [] }
   await storage.purge()
   t.notMatch(await show(header('b'), lost), 'Since the previous request')

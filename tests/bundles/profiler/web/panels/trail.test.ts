@@ -40,6 +40,9 @@ t.test('the page of an exception has what happened before it, in the order of ti
     steps,
     'Performance has them of each request',
   )
+  const whole = await kernel.profileOf(await kernel.client.get('/failing'))
+  const inOrder = stepsOf(await kernel.show('time', { profile: whole, query: byTrail }))
+  t.match(inOrder, /warning It has no address\..* exception Error: It cannot be shown\..* Uncaught/, 'with the failure')
 })
 
 t.test('if it is not known when the exception was thrown, nothing is said to be before it', async t => {
@@ -55,4 +58,18 @@ t.test('if it is not known when the exception was thrown, nothing is said to be 
   t.equal(stepsOf(html).match(/not finished/g)?.length, 20, 'the last ones')
   t.match(stepsOf(await show('time', { profile: createProfile(data), query: byTrail })), /^error lost http GET a\/ 503/)
   t.notMatch(await show('exception', createProfile({ exception })), 'id="trail"')
+  const known = await show('exception', createProfile({ ...data, exception: { ...exception, at: 30 } }))
+  t.match(known, 'What happened before')
+  t.equal(stepsOf(known).match(/not finished/g)?.length, 11, 'until it was thrown')
+})
+
+t.test('steps that are only counted are named', async t => {
+  const { show } = await createProfiledKernel(t)
+  const queries = { queries: [createQuery({ start: 1, end: 2 })], omitted: 4999 }
+  const logger = { records: [{ at: 1, level: 'info', channel: 'app', message: 'a' }], dropped: 999 }
+  const exception = { exceptions: [{ name: 'E', message: 'no', frames: [] }], excerpts: [] }
+  const profile = createProfile({ exception, queries, logger }, { queries: 5000 })
+  const said = 'Recorded in detail: 1 of 5,000 queries, 1 of 1,000 log messages'
+  t.match(textOf(await show('time', { profile, query: byTrail })), said)
+  t.match(textOf(await show('exception', profile)), said)
 })
