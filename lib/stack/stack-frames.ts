@@ -248,6 +248,9 @@ export function locateFrame(
 ): FrameLocation {
   if (file === undefined) return { origin: 'runtime' }
   if (/^(?:node|wasm):/.test(file)) return { file, origin: 'runtime' }
+  // A module that a plugin of Vite or Rollup has made, and no file.
+  const virtual = file.indexOf('\0')
+  if (virtual !== -1) return { file: file.slice(virtual + 1), origin: 'vendor' }
   const own = showPath(file, ownDirectory)
   const source = withoutCompiled(own)
   if (own !== file && ownFolders.some(folder => source.startsWith(folder))) {

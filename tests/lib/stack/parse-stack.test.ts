@@ -273,6 +273,8 @@ t.test('pnpm and links have the package outside of the node_modules of the appli
       package: 'x',
     },
   })
+  const virtual = { file: '/app/\0virtual:entry' }
+  t.strictSame(locateFrame(virtual, '/app'), { file: 'virtual:entry', origin: 'vendor' }, 'no file has this name')
   t.strictSame(locateFrame({ file: 'C:\\app\\node_modules\\@one\\two\\a.js' }, '/app'), {
     file: 'C:\\app\\node_modules\\@one\\two\\a.js',
     origin: 'vendor',
