@@ -22,9 +22,18 @@ export function createPackageFinder(folder: string): (name: string) => string | 
  * it; without one, the directory.
  */
 export function findProject(directory: string, from: string = directory): string {
-  if (existsSync(path.join(from, 'package.json'))) return from
+  if (isProject(from)) return from
   const parent = path.dirname(from)
   return parent === from ? directory : findProject(directory, parent)
+}
+
+/** Whether a folder has a package.json. Compilers write one with a `type` alone beside what they have compiled. */
+export function isProject(folder: string): boolean {
+  try {
+    return !/^\s*\{\s*"type"\s*:\s*"\w+"\s*\}\s*$/.test(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+  } catch {
+    return false
+  }
 }
 
 /**

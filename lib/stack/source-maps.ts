@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { findSourceMap } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { findProject } from '../find-package.ts'
+import { findProject, isProject } from '../find-package.ts'
 import { readTime } from '../own-globals.ts'
 import { processStart } from '../process-start.ts'
 import { locateFrame, type SourcePlace, type StackFrame } from './stack-frames.ts'
@@ -15,8 +15,19 @@ import { locateFrame, type SourcePlace, type StackFrame } from './stack-frames.t
  * has to be older than its last load, or than the process if that is not known. A map is read once.
  */
 export function findSource(place: SourcePlace, hash?: string): SourcePlace | undefined {
-  const found = findLoaded(place) ?? find(place, hash)
+  const found = findIn(readLoaded(place.file), place) ?? find(place, hash)
   return found && followMaps(found)
+}
+
+/**
+ * The line in the source of the code of a generated line, from the column on; without a map, the line itself.
+ * `undefined` if it is the code of several lines, as in minified files.
+ */
+export function findSourceLine(place: SourcePlace): number | undefined {
+  const map = readLoaded(place.file) ?? read(place.file)
+  if (map === undefined || map.isPackaged) return place.line
+  const found = map.findLine(place.line - 1, place.column - 1)
+  return found && followMaps(found).line
 }
 
 /** A bundle may be made of files that are generated, too, such as those of Nuxt. */
@@ -26,25 +37,24 @@ function followMaps(place: SourcePlace, steps = 3): SourcePlace {
 }
 
 function find(place: SourcePlace, hash?: string): SourcePlace | undefined {
-  const map = read(place.file, hash)
+  return findIn(read(place.file, hash), place)
+}
+
+function findIn(map: SourceMap | undefined, place: SourcePlace): SourcePlace | undefined {
   // Nitro leaves packages out of its maps.
   return map?.isPackaged ? { ...place, isPackaged: true } : map?.find(place.line - 1, place.column - 1)
 }
 
 const isPackage = /(?:^|[\\/])node_modules[\\/]/
 
-function findLoaded({ column, file, line }: SourcePlace): SourcePlace | undefined {
-  const entry: Partial<MappedPlace> = findSourceMap(file)?.findEntry(line - 1, column - 1) ?? {}
-  const { originalColumn = 0, originalLine = 0, originalSource } = entry
-  const source = originalSource && toFile(originalSource, file)
-  return source ? { file: source, line: originalLine + 1, column: originalColumn + 1 } : undefined
-}
+const loaded = new WeakMap<object, SourceMap | undefined>()
 
-/** The answer of a source map of Node. */
-interface MappedPlace {
-  readonly originalSource: string
-  readonly originalLine: number
-  readonly originalColumn: number
+/** The map that Node has loaded. */
+function readLoaded(file: string): SourceMap | undefined {
+  const map = findSourceMap(file)
+  if (map === undefined) return undefined
+  if (!loaded.has(map)) loaded.set(map, parseMap(map.payload, file))
+  return loaded.get(map)
 }
 
 /**
@@ -122,14 +132,23 @@ function readMap(file: string, hash: string | undefined): SourceMap | undefined 
     const url = new URL(name, pathToFileURL(file))
     const place = url.protocol === 'data:' ? file : fileURLToPath(url)
     const text = url.protocol === 'data:' ? decodeData(name) : readText(place)
-    return new SourceMap(JSON.parse(text.replace(/^\)\]\}'?[^\n]*\n/, '')), source => toFile(source, place))
+    return parseMap(JSON.parse(text.replace(/^\)\]\}'?[^\n]*\n/, '')), place)
   } catch {
     return undefined
   }
 }
 
-/** Other comments may follow, such as that with an identity for debuggers. */
-const mapComment = /^[^=]*=(\S+)[^\S\n]*(?:\n(?:\/\/[^\n]*|\r)?)*$/
+/** `undefined` if the map is damaged. `place` is its file. */
+function parseMap(data: MapData, place: string): SourceMap | undefined {
+  try {
+    return new SourceMap(data, source => toFile(source, place))
+  } catch {
+    return undefined
+  }
+}
+
+/** A name may have spaces. Other comments may follow, such as that with an identity for debuggers. */
+const mapComment = /^[^=]*=(\S(?:[^\r\n]*\S)?)[^\S\n]*(?:\n(?:\/\/[^\n]*|\r)?)*$/
 
 function readText(file: string): string {
   const stats = statSync(file)
@@ -154,7 +173,8 @@ function toFile(source: string, from: string): string | undefined {
     /^(?!file:)[\w+.-]{2,}:\/\/[^/]*\/(?:\[project\]\/|\([\w-]+\)\/(?=\.\/))?([^?]+)/.exec(source) ?? []
   if (bundled !== undefined) return findInProject(bundled, from)
   try {
-    const file = fileURLToPath(new URL(source, pathToFileURL(from)))
+    // A prefix `file:///` before an absolute path makes one slash too many.
+    const file = path.normalize(fileURLToPath(new URL(source, pathToFileURL(from))))
     if (existsSync(file)) return file
     const isKnown = isInPackage.test(file) || isInside(findProject(path.dirname(from)), file)
     return findInProject(source, from) ?? (isKnown ? file : undefined)
@@ -173,7 +193,7 @@ function findInProject(name: string, from: string): string | undefined {
   for (let folder = path.dirname(from); ; folder = path.dirname(folder)) {
     const file = path.join(folder, name)
     if (existsSync(file)) return file
-    if (folder === path.dirname(folder) || existsSync(path.join(folder, 'package.json'))) return undefined
+    if (folder === path.dirname(folder) || isProject(folder)) return undefined
   }
 }
 
@@ -208,6 +228,15 @@ class SourceMap {
     const found = this.#parts.findLast(part => part.line < line || (part.line === line && part.column <= column))
     return found?.part.find(line - found.line, line === found.line ? column - found.column : column)
   }
+
+  /** The place of the code from a column on, if it is that of one line. */
+  findLine(line: number, column: number): SourcePlace | undefined {
+    const found = this.#parts.findLast(part => part.line < line || (part.line === line && part.column <= column))
+    const isCut = this.#parts.some(part => part.line === line && part.column > column)
+    return isCut
+      ? undefined
+      : found?.part.findLine(line - found.line, line === found.line ? column - found.column : column)
+  }
 }
 
 const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
@@ -215,6 +244,8 @@ const values = new Map(Array.from(digits, (digit, value) => [digit.charCodeAt(0)
 
 /** The state of reading at the begin of a line: where it is, and the source, its line and its column up to there. */
 type LineStart = readonly [at: number, source: number, line: number, column: number]
+
+type Original = readonly [source: number, line: number, column: number]
 
 class MapPart {
   readonly mappings: string
@@ -243,20 +274,47 @@ class MapPart {
   }
 
   find(line: number, column: number): SourcePlace | undefined {
-    const start = this.#starts[line]
-    if (start === undefined) return undefined
-    ;[this.#at, this.#source, this.#line, this.#column] = start
-    this.#generated = 0
-    let found: readonly [source: number, line: number, column: number] | undefined
+    if (!this.#isAt(line)) return undefined
+    let found: Original | undefined
     while (!this.#isLineEnd()) {
       this.#readSegment()
       if (this.#generated > column) break
-      found = this.#hasSource ? [this.#source, this.#line, this.#column] : undefined
+      found = this.#read()
     }
-    if (found !== undefined && Math.min(...found) < 0) return undefined
-    const source = found && this.#sources[found[0]]
+    return this.#toPlace(found)
+  }
+
+  /** The place of the code from a column on, if it is that of one line. */
+  findLine(line: number, column: number): SourcePlace | undefined {
+    if (!this.#isAt(line)) return undefined
+    let found: Original | undefined
+    while (!this.#isLineEnd()) {
+      this.#readSegment()
+      const next = this.#read()
+      if (found === undefined || this.#generated <= column) found = next
+      else if (next !== undefined && (next[0] !== found[0] || next[1] !== found[1])) return undefined
+    }
+    return this.#toPlace(found)
+  }
+
+  /** Goes to the begin of a line; false if the map has no such line. */
+  #isAt(line: number): boolean {
+    const start = this.#starts[line]
+    if (start === undefined) return false
+    ;[this.#at, this.#source, this.#line, this.#column] = start
+    this.#generated = 0
+    return true
+  }
+
+  #read(): Original | undefined {
+    return this.#hasSource ? [this.#source, this.#line, this.#column] : undefined
+  }
+
+  #toPlace(found: Original | undefined): SourcePlace | undefined {
+    if (found === undefined || Math.min(...found) < 0) return undefined
+    const source = this.#sources[found[0]]
     const file = typeof source === 'string' ? this.#locate(source) : undefined
-    return found === undefined || file === undefined ? undefined : { file, line: found[1] + 1, column: found[2] + 1 }
+    return file === undefined ? undefined : { file, line: found[1] + 1, column: found[2] + 1 }
   }
 
   /** Reads a segment, and the comma behind it. */

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { findSource, noteCompleted, noteLoad, toSource } from '#lib/stack/source-maps.ts'
+import { findSource, findSourceLine, noteCompleted, noteLoad, toSource } from '#lib/stack/source-maps.ts'
 import { locateFrame, parseStack } from '#lib/stack/stack-frames.ts'
 import { encodeMappings, inlineMap } from '#tests/support/source-map.ts'
 
@@ -125,6 +125,83 @@ t.test('a map that is damaged, missing or of another code gives no place', async
   t.match(findSource(place, hashOf(code)), { file: path.join(directory, 'a.ts') }, 'it is read once')
 })
 
+t.test('a name with spaces, beside a package.json of a compiler', async t => {
+  const map = (source: string) => JSON.stringify({ version: 3, sources: [source], mappings: 'AAAA' })
+  const marked = { 'package.json': '{\n  "type": "module"\n}\n', 'a b.js.map': map('webpack://shop/./src/a b.ts') }
+  const named = { 'package.json': '{ "type": "module", "name": "list" }', 'a b.js.map': marked['a b.js.map'] }
+  const directory = t.testdir({ 'package.json': '{}', src: { 'a b.ts': '' }, out: marked, list: named })
+  const code = 'run()\n//# sourceMappingURL=a b.js.map'
+  const find = (folder: string) => createFinder(path.join(directory, folder))(code)
+  t.strictSame(find('out'), { file: path.join(directory, 'src/a b.ts'), line: 1, column: 1 })
+  t.equal(find('list'), undefined, 'a package of its own')
+})
+
+t.test('a line of generated code has a source line if it is the code of one', async t => {
+  const directory = t.testdir({ 'package.json': '{}', 'a.ts': '', 'b.ts': '' })
+  const rows: Readonly<Record<string, readonly [segments: number[][], column: number, line: number | undefined]>> = {
+    'one segment': [[[4, 0, 6, 2]], 0, 7],
+    'two of a line': [
+      [
+        [4, 0, 6, 2],
+        [9, 0, 6, 8],
+      ],
+      0,
+      7,
+    ],
+    'of two lines': [
+      [
+        [4, 0, 6, 2],
+        [9, 0, 7, 0],
+      ],
+      0,
+      undefined,
+    ],
+    'of two files': [
+      [
+        [4, 0, 6, 2],
+        [9, 1, 6, 0],
+      ],
+      0,
+      undefined,
+    ],
+    'another line before the column': [
+      [
+        [4, 0, 6, 2],
+        [9, 0, 7, 0],
+      ],
+      9,
+      8,
+    ],
+    'within a segment': [
+      [
+        [4, 0, 6, 2],
+        [9, 0, 7, 0],
+      ],
+      12,
+      8,
+    ],
+    'code of no source between': [[[4, 0, 6, 2], [6], [9, 0, 6, 0]], 0, 7],
+    nothing: [[], 0, undefined],
+  }
+  const found = Object.entries(rows).map(([name, [segments, column, line]], index) => {
+    const file = path.join(directory, `${index}.js`)
+    writeFileSync(file, inlineMap({ version: 3, sources: ['a.ts', 'b.ts'], mappings: encodeMappings([segments]) }))
+    utimesSync(file, 1, 1)
+    return findSourceLine({ file, line: 1, column: column + 1 }) === line ? '' : name
+  })
+  t.strictSame(found.filter(Boolean), [])
+  const cut = (column: number) => {
+    const file = path.join(directory, `cut-${column}.js`)
+    const map = { version: 3, sources: ['a.ts'], mappings: line(6) }
+    const sections = [0, column].map(each => ({ offset: { line: 0, column: each }, map }))
+    writeFileSync(file, inlineMap({ version: 3, sections }))
+    utimesSync(file, 1, 1)
+    return findSourceLine({ file, line: 1, column: 3 })
+  }
+  t.strictSame([cut(2), cut(5)], [7, undefined], 'sections')
+  t.equal(findSourceLine({ file: path.join(directory, 'none.js'), line: 5, column: 1 }), 5, 'without a map')
+})
+
 t.test('a place is that of the source, or stays in the bundle: never a wrong one', t => {
   const directory = t.testdir({
     app: { 'package.json': '{}', dist: {}, src: { 'a.ts': '' }, lib: { 'x.js': '' } },
@@ -166,6 +243,7 @@ t.test('a place is that of the source, or stays in the bundle: never a wrong one
       named('../../node_modules/next/src/a.ts'),
       at(path.join(directory, 'node_modules/next/src/a.ts')),
     ],
+    'a URL with a path behind three slashes': [named(`file:///${source}`), own],
     'a path of Windows': [named('C:\\shop\\src\\a.ts'), none],
     'a URL of Windows': [named('file:///C:/shop/src/a.ts'), none],
     backslashes: [named('..\\src\\a.ts'), own],

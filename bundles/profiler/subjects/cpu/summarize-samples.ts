@@ -2,7 +2,7 @@ import type { Profiler, Runtime } from 'node:inspector'
 import { cut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
-import { findSource } from '../../../../lib/stack/source-maps.ts'
+import { findSource, findSourceLine } from '../../../../lib/stack/source-maps.ts'
 import { type FrameLocation, locateFrame, type SourcePlace, toPath } from '../../../../lib/stack/stack-frames.ts'
 import type { Excerpt } from '../../profile/schema.ts'
 import { placeKey, type SampledRequest } from './cpu-sampler.ts'
@@ -155,13 +155,16 @@ function refineOrigin({ functionName, lineNumber, url }: CalledFunction, { origi
   return origin
 }
 
-/** The source line with the most samples. */
-function findHotLine(ticks: ReadonlyMap<number, number> | undefined, { url }: CalledFunction): number | undefined {
-  const lines = new Map<number, number>()
-  for (const [line, count] of ticks ?? []) {
-    // The last mapping of a line belongs to the line itself.
-    const written = locate(url, line - 1, Number.MAX_SAFE_INTEGER)?.line
-    if (written !== undefined) lines.set(written, (lines.get(written) ?? 0) + count)
+/** The source line with the most samples; `undefined` if it is not known, as in minified code. */
+function findHotLine(
+  ticks: ReadonlyMap<number, number> | undefined,
+  { columnNumber, lineNumber, url }: CalledFunction,
+): number | undefined {
+  const lines = new Map<number | undefined, number>()
+  for (const [line, count] of (url !== '' && ticks) || []) {
+    const column = line === lineNumber + 1 ? columnNumber + 1 : 1
+    const written = url.startsWith('node:') ? line : findSourceLine({ file: toPath(url), line, column })
+    lines.set(written, (lines.get(written) ?? 0) + count)
   }
   const [hottest] = [...lines].sort(([, a], [, b]) => b - a)
   return hottest?.[0]
