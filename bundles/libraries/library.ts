@@ -138,9 +138,9 @@ export function observeChunks(
 
 /**
  * What changes the exports of files of CommonJS packages when they are loaded, by the ends of
- * their paths: `pg/lib/client.js`.
+ * their paths: `pg/lib/client.js`. A name that has a hash, as bundlers write it, is without it there.
  */
-export type FileChanges = Readonly<Record<string, (exports: unknown, file: string) => void>>
+export type FileChanges = Readonly<Record<string, (exports: unknown, file: string, module?: NodeJS.Module) => void>>
 
 const changes: [end: string, change: FileChanges[string]][] = []
 
@@ -181,14 +181,34 @@ export function changeLoaded(files: FileChanges): void {
 }
 
 function applyChanges(to: typeof changes, module: NodeJS.Module | undefined, file: string): void {
-  for (const [end, change] of to) if (file.endsWith(end)) change(module?.exports, file)
+  const name = withoutHash(file)
+  for (const [end, change] of to) if (name.endsWith(end)) change(module?.exports, file, module)
+}
+
+function withoutHash(file: string): string {
+  return file.replace(/-[\w-]{8}(?=\.cjs$)/, '')
+}
+
+/** Gives a CommonJS module another function, also where its exports have getters that cannot be replaced. */
+export function replaceExport(
+  module: NodeJS.Module | undefined,
+  name: string,
+  replace: (code: AnyFunction) => AnyFunction,
+): void {
+  const { exports } = module ?? {}
+  const code: unknown = exports?.[name]
+  if (module === undefined || typeof code !== 'function') return
+  const replaced = { value: replace(code as AnyFunction), enumerable: true, configurable: true, writable: true }
+  const all = { ...Object.getOwnPropertyDescriptors(exports), [name]: replaced }
+  module.exports = Object.create(Object.getPrototypeOf(exports), all)
 }
 
 const modulesFolder = `${path.sep}node_modules${path.sep}`
 
 function findChange(self: unknown, file: string) {
   if (!file.includes(modulesFolder)) noteLoad(file)
-  if (!changes.some(([end]) => file.endsWith(end))) return undefined
+  const name = withoutHash(file)
+  if (!changes.some(([end]) => name.endsWith(end))) return undefined
   return {
     after(result: unknown) {
       applyChanges(changes, self as NodeJS.Module, file)

@@ -154,6 +154,18 @@ process.stdout.write(JSON.stringify(ports) + '\\n')
 process.stdin.on('end', () => process.exit()).resume()
 `
 
+/** tRPC of CommonJS. */
+const required = `
+import { createRequire } from 'node:module'
+const require = createRequire(import.meta.url)
+const { initTRPC } = require('@trpc/server')
+const { createHTTPServer } = require('@trpc/server/adapters/standalone')
+const t = initTRPC.create()
+const byId = t.procedure.query(async function find() { throw new RangeError('No user') })
+const server = createHTTPServer({ router: t.router({ byId }) }).listen(0, '127.0.0.1', () => process.stdout.write('[' + server.address().port + ']\\n'))
+process.stdin.on('end', () => process.exit()).resume()
+`
+
 /** A folder with packages, which is removed with the test. */
 async function install(t: Test, packages: readonly string[]): Promise<string> {
   const folder = mkdtempSync(path.join(tmpdir(), 'operations-'))
@@ -327,4 +339,10 @@ t.test('tRPC, MCP and Connect: operations and their errors', { skip: noRegistry 
     ],
   )
   await running.stop()
+  const commonjs = await startProfiled(t, required, {}, cwd)
+  const { data } = await ask(commonjs, commonjs.ports[0], '/byId', {})
+  t.match(data.exception, {
+    exceptions: [{ name: 'RangeError', frames: [{ call: 'find', file: 'app.mjs', line: 7 }] }],
+  })
+  await commonjs.stop()
 })

@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Test, t } from 'tap'
 import { type Hooks, openRunner, takeDeclarations } from '#bundles/libraries/declarations.ts'
 import { listLibraries } from '#bundles/libraries/libraries.ts'
+import { changeFiles } from '#bundles/libraries/library.ts'
 import { type FrameworkWork, observeFrameworks } from '#kernel/contracts/functions.ts'
 
 type Load = Parameters<Parameters<NonNullable<Hooks['registerHooks']>>[0]['load']>[2]
@@ -52,7 +54,10 @@ class Work implements Pick<FrameworkWork, 'route' | 'noteRoute' | 'measure' | 'f
 
 /** What calls report, of functions that a module declares. */
 async function record(t: Test, code: string, call: (module: Module) => unknown): Promise<readonly unknown[]> {
-  const module = await importModule(t, code)
+  return recordCall(await importModule(t, code), call)
+}
+
+async function recordCall(module: Module, call: (module: Module) => unknown): Promise<readonly unknown[]> {
   const work = new Work()
   const stop = observeFrameworks(() => work as unknown as FrameworkWork)
   await Promise.resolve(call(module)).catch(error => work.reports.push(['thrown', error]))
@@ -185,6 +190,26 @@ t.test('tRPC: the error of a procedure, without what wraps it', async t => {
     record(t, code, ({ getErrorShape: shape }) => t.equal(shape?.({ error: wrapped, type }), broken.message))
   t.strictSame(await report('query'), [undefined, broken])
   t.strictSame(await report('unknown'), [undefined], 'a path without a procedure')
+})
+
+t.test('tRPC of CommonJS: the exports of a file with a hash in its name cannot be replaced', async t => {
+  const code = `function getErrorShape(options) { return options.error.message }
+exports.other = 1
+Object.defineProperty(exports, 'getErrorShape', { enumerable: true, get() { return getErrorShape } })`
+  const dist = { 'getErrorShape-BA_-hNuh.cjs': code, 'getErrorShape-none.cjs': code }
+  const folder = path.join(
+    t.testdir({ node_modules: { '@trpc': { server: { dist } } } }),
+    'node_modules/@trpc/server/dist',
+  )
+  for (const { changes, name } of await listLibraries()) if (name === '@trpc/server') changeFiles(changes ?? {})
+  const require = createRequire(import.meta.url)
+  const report = (file: string) =>
+    recordCall(require(path.join(folder, file)), ({ getErrorShape: shape, other }) => {
+      t.strictSame([shape?.name, shape?.length, other], ['getErrorShape', 1, 1])
+      t.equal(shape?.({ error: broken, type: 'query' }), broken.message)
+    })
+  t.strictSame(await report('getErrorShape-BA_-hNuh.cjs'), [undefined, broken])
+  t.strictSame(await report('getErrorShape-none.cjs'), [undefined])
 })
 
 t.test('a declaration is only taken where the code has it, and stays what it was', async t => {
