@@ -123,6 +123,11 @@ async function checkInBrowser(t: Test, folder: string): Promise<void> {
   await page.keyboard.press('Enter')
   await page.waitForURL(/listener\.html#stopping$/)
 
+  await page.getByRole('searchbox').fill('n+1')
+  await page.getByRole('link', { name: /^N\+1 queries/ }).waitFor()
+  const others = page.locator('.results').getByRole('link', { name: /^1\. Hello/ })
+  t.equal(await others.count(), 0, 'a name with a plus is one word')
+
   await page.getByRole('searchbox').fill('<b>qwertzuiop</b>')
   await page.getByText('Nothing was found.').waitFor()
   await page.keyboard.press('Escape')

@@ -1,9 +1,9 @@
 /** The settings of the search index, for the build and for the browser. */
 
-/** Words, and names in code as a whole and in their parts: `TRUSTED_PROXIES` is found by `proxies` as well. */
+/** Words, and names as a whole and in their parts: `TRUSTED_PROXIES` is found by `proxies` as well, `N+1` not by each 1. */
 function tokenize(text) {
-  const names = text.match(/[\p{Letter}\p{Number}_]+/gu) ?? []
-  return names.flatMap(name => (name.includes('_') ? [name, ...name.split('_')] : [name])).filter(name => name !== '')
+  const names = text.match(/[\p{Letter}\p{Number}_]+(?:\+[\p{Letter}\p{Number}_]+)*/gu) ?? []
+  return names.flatMap(name => (/[_+]/.test(name) ? [name, ...name.split(/[_+]/)] : [name])).filter(name => name !== '')
 }
 
 export const settings = {
