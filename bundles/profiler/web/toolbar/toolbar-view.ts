@@ -64,7 +64,7 @@ export function toToolbarView(
     method: summary.method,
     target: summary.target,
     home,
-    items: [...build, ...items.toSorted((one, other) => one.order - other.order)],
+    items: [...build, ...items].sort((one, other) => one.order - other.order),
   }
 }
 
@@ -84,7 +84,8 @@ function toBuildItem({ target }: SummaryView, { problems, served }: BrokenSource
     item(
       { name: 'build', label: 'Build' },
       {
-        order: 0,
+        // Code with a type error runs: what it did comes first.
+        order: served === 'current' ? 95 : 0,
         pill: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
         text: `${view(first).place} ${shorten(toOneLine(first.message), mistakeLimit)}`.trim(),
         tone: 'error',
