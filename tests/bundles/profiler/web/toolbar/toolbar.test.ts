@@ -120,7 +120,11 @@ t.test('rows of the toolbar have their places in the code', async t => {
     ['200', defined],
   ])
   const typed = await show(shown, () => ({ problems, served: 'current' }))
-  t.equal(typed.findIndex(([name]) => name === ''), 6, 'type errors stand behind what the code did')
+  t.equal(
+    typed.findIndex(([name]) => name === ''),
+    6,
+    'type errors stand behind what the code did',
+  )
   const plain = { ...createShown({}), profile: createProfile({}, { controller: 'star_photo_booth' }) }
   t.match(await show(plain, () => ({ problems: [], served: 'older' })), [['Controller', defined]])
 })
