@@ -65,6 +65,8 @@ interface SlowView {
   readonly index: number
   readonly category: Category
   readonly name: string
+  /** Of another service; else empty. */
+  readonly program: string
   readonly time: string
   readonly share: string
   readonly width: string
@@ -180,11 +182,12 @@ function findSlowest(rows: readonly TimelineRow[], filter: TimelineFilter): read
   return found.sort((one, other) => other.ownTime - one.ownTime).slice(0, slowest.count)
 }
 
-function toSlow({ category, index, name, ownTime }: TimelineRow, longest: number, whole: number): SlowView {
+function toSlow({ category, index, name, note, ownTime }: TimelineRow, longest: number, whole: number): SlowView {
   return {
     index,
     category,
     name: shorten(name, nameLimit),
+    program: category === 'service' ? note : '',
     time: formatMicroseconds(ownTime),
     share: formatShare(ownTime, whole),
     width: toPercent((100 * ownTime) / longest),
