@@ -3,11 +3,13 @@ import type { Application } from '../kernel/bundle.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { NodeServer, NodeServerOptions } from '../kernel/server/node-server.ts'
 import { environmentOf, readDotenv } from '../lib/env/dotenv.ts'
-import { checkOptions } from '../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions } from '../lib/errors/arguments.ts'
 import { createSources, enableCodeCache, toDirectory } from './application/sources.ts'
 import type { ServeOptions } from './serving/own-program.ts'
 
 // What a program does not need is not loaded: the supervisor needs no kernel, and the server no parser of commands.
+
+const portAdvice = 'the port is the option --port of the command line, or the variable PORT'
 
 /**
  * Serves an application, with the options of the command line of the process. The application is
@@ -18,6 +20,8 @@ import type { ServeOptions } from './serving/own-program.ts'
  * @throws ARGUMENT_INVALID
  */
 export async function serve(application: string | URL | ServeOptions): Promise<void> {
+  // biome-ignore lint/complexity/noArguments: another parameter would be one of the interface.
+  if (arguments.length > 1) throw new ARGUMENT_INVALID(['serve()', `it takes one argument: ${portAdvice}`])
   if (typeof application !== 'string' && !(application instanceof URL)) {
     const { serveOwnProgram } = await import('./serving/own-program.ts')
     return serveOwnProgram(application)

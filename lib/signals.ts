@@ -68,7 +68,7 @@ export function createSignals(
       const guarded = (value: unknown) => {
         try {
           const result: unknown = handler(value as SignalMap[typeof name])
-          if (isThenable(result)) result.then(undefined, report)
+          if (isThenable(result)) watchEnd(name, Promise.resolve(result).catch(report), owners.get(handler))
         } catch (error) {
           report(error)
         }
@@ -90,6 +90,19 @@ export function createSignals(
       else emitter.emit(name, value)
     },
   }
+}
+
+/** Nothing waits for a handler: says so at the end of the process, if one for the end of the server has not ended. */
+function watchEnd(name: string, work: Promise<unknown>, bundle: string | undefined): void {
+  if (name !== 'server.draining') return
+  const warn = () => {
+    const owner = bundle === undefined ? '' : ` of the bundle "${bundle}"`
+    process.stderr.write(
+      `A handler${owner} for "server.draining" has not ended: await such work in close() of a bundle.\n`,
+    )
+  }
+  process.once('exit', warn)
+  void work.finally(() => process.off('exit', warn))
 }
 
 /**

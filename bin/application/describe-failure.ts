@@ -20,11 +20,22 @@ export function describeFailure(error: unknown): string {
   if (stack !== '' && !stack.startsWith('SyntaxError')) {
     return `${stack.replace(/\n {4}at [\s\S]*/, '')}${hintAtName(String(error))}`
   }
-  const missing = describeMissingFile(error)
+  const missing = describeMissingFile(error) ?? describeMissingPackage(error)
   if (missing !== undefined) return missing
   const shown = inspect(error)
   // With `--frozen-intrinsics`, Node shows an error as an empty object.
   return error instanceof Error && !shown.includes(error.message) ? String(error.stack) : shown
+}
+
+/** A package that is not installed, or a name that only the compiler resolves. */
+function describeMissingPackage(error: unknown): string | undefined {
+  const message = String(readProperty(error, 'message'))
+  const [, name = '', importer] = /^Cannot find package '([^']+)' imported from (.+)$/.exec(message) ?? []
+  if (readProperty(error, 'code') !== 'ERR_MODULE_NOT_FOUND' || importer === undefined) return undefined
+  const right = /^(?:[@~]\/|~|@$)/.test(name)
+    ? 'Node does not read "paths" of tsconfig.json: write a relative path such as ./books.ts.'
+    : `Install it: npm install ${name}. The path of an own file begins with ./ or ../`
+  return `${importer}: the import of "${name}" finds no package.\n${right}`
 }
 
 /** The line that imports an own file which does not exist, and what is right. The calls of Node explain nothing. */
@@ -44,7 +55,8 @@ function describeMissingFile(error: unknown): string | undefined {
  */
 function adviseOnFile(file: string, isFolder: boolean, write: (wanted: string) => string): string {
   const source = /\.[cm]?ts$/.test(file) ? file : file.replace(/(?:\.([cm]?)js)?$/, '.$1ts')
-  if (existsSync(source)) return `Imports of own files end in .ts: import ${write(source)} instead.`
+  const isCompiled = existsSync(`${file.replace(/\.js$/, '')}.js`)
+  if (existsSync(source) || isCompiled) return `Imports of own files end in .ts: import ${write(source)} instead.`
   if (isFolder) {
     const files = listSources(file).map(name => write(path.join(file, name)))
     return `An import names a file, not a folder${files.length === 0 ? '.' : `: import ${files.join(' or ')} instead.`}`
@@ -77,9 +89,17 @@ function hintAtName(message: string): string {
   if (name === '') return ''
   const names = readExports(module)
   if (names.includes(`type ${name}`)) return `\nIt is a type: import { type ${name} }.`
-  if (names.length > 0) return `\nThere is no "${name}" in ${module}${suggestNames(name, names)}.`
+  const other = entryPoints.find(each => [name, `type ${name}`].some(wanted => readExports(each).includes(wanted)))
+  if (names.length > 0 && other !== undefined) return `\nImport "${name}" from ${other} instead.`
+  const advice = name === 'default' ? ': import names, such as { Response }' : suggestNames(name, names)
+  if (names.length > 0) return `\nThere is no "${name}" in ${module}${advice}.`
   return `\nIf "${name}" is a type: import { type ${name} }. Otherwise export it from ${module}.`
 }
+
+/** Those in which a name is looked for. */
+const entryPoints = ['', '/server', '/testing', '/profiler', '/console', '/profiler/testing'].map(
+  part => `sinfonietta${part}`,
+)
 
 /** The names that an entry point of this package exports, those of types as `type Bundle`; none for another module. */
 function readExports(module: string): string[] {

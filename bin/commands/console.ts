@@ -197,6 +197,7 @@ export async function runCommandLine(
   ]
   const program = createProgram(terminal, environment)
   const word = line[0] ?? ''
+  if (!commands.some(({ name }) => name === word)) program.showHelpAfterError(describeCommands(commands, word))
   // A word such as "debug" is an area: the help lists its commands.
   const area = commands.filter(({ name }) => name.startsWith(`${word}:`))
   const known = area.length > 0 ? area : commands
@@ -220,6 +221,13 @@ export async function runCommandLine(
     if (terminal.signal.aborted) return interruptedCode
     throw error
   }
+}
+
+/** The commands of the area of an unknown one, or where all of them are. */
+function describeCommands(commands: readonly ConsoleCommand[], word: string): string {
+  if (/^(?:serve|start|dev|run)\b|^server:/.test(word)) return '(The server is no command: npm start runs bin/serve.)'
+  const area = commands.filter(({ name }) => name.startsWith(word.replace(/:.*/, ':'))).map(({ name }) => name)
+  return area.length > 0 && word.includes(':') ? `(There are ${area.join(', ')}.)` : '(bin/console lists all commands.)'
 }
 
 /** Resolves with the exit code of a command. @throws ARGUMENT_INVALID for a result that is none */
@@ -270,7 +278,7 @@ function createProgram({ env, stderr, stdout }: ConsoleTerminal, environment: st
       getErrHasColors: () => hasColours(stderr, env),
     })
     .configureHelp({ styleTitle: strong, showGlobalOptions: false, subcommandTerm: command => command.name() })
-    .showHelpAfterError('(Add --help to see all options.)')
+    .showHelpAfterError('(Add --help to see all options. All commands have --json and --md.)')
     .exitOverride()
     .addHelpText('after', '\nbin/console <command> --help describes a command.')
 }

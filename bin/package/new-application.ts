@@ -84,7 +84,9 @@ const commands = ['new', 'profile', 'view', 'mcp']
 function describeUnknown(command: string): string {
   const console = command.includes(':')
     ? ' Commands such as this are those of bin/console, in the folder of an application.'
-    : ''
+    : /^(?:serve|server|start|dev|run|build)$/.test(command)
+      ? ' An application is started by npm start in its folder, which runs bin/serve.'
+      : ''
   return `There is no command "${command}"${suggestNames(command, commands) || `: use ${commands.join(', ')}`}.${console}`
 }
 

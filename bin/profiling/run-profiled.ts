@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { isatty } from 'node:tty'
+import { suggestNames } from '../../lib/text/mistakes.ts'
 import { describeFailure } from '../application/describe-failure.ts'
 import { findFolder } from './profile-folder.ts'
 import { findCommandFile } from './running-commands.ts'
@@ -12,6 +13,10 @@ import { findCommandFile } from './running-commands.ts'
  * the debugger, and nodemon sends SIGUSR2.
  */
 const passedSignals = { SIGINT: true, SIGHUP: true, SIGQUIT: true, SIGTERM: false, SIGUSR1: false, SIGUSR2: false }
+
+/** The exit code of Node for an option that it does not know. */
+const badOption = 9
+const optionAdvice = 'Options of the program come after its file: sinfonietta profile app.js --port 3000\n'
 
 const preload = new URL('../exports/profile.js', import.meta.url).href
 
@@ -34,6 +39,7 @@ export function runProfiled(commandLine: readonly string[]): ChildProcess {
   }
   child.on('exit', async (code, signal) => {
     process.exitCode = code ?? 1
+    if (code === badOption && first.startsWith('-')) process.stderr.write(optionAdvice)
     if (signal === null) return
     await storeCommand(child.pid, signal)
     for (const each of Object.keys(passedSignals)) process.removeAllListeners(each)
@@ -64,9 +70,17 @@ function startProgram(program: string, parameters: readonly string[]): ChildProc
     NODE_OPTIONS: `${NODE_OPTIONS} --import=${preload}`.trim(),
   }
   return spawn(program, parameters, { stdio: 'inherit', env }).on('error', error => {
-    process.stderr.write(`There is neither a file nor a program "${program}" to profile: ${error.message}.\n`)
+    const right = adviseOnProgram(program)
+    process.stderr.write(`There is neither a file nor a program "${program}" to profile: ${error.message}${right}.\n`)
     process.exitCode = 1
   })
+}
+
+/** The end of a sentence about a file that does not exist. */
+function adviseOnProgram(program: string): string {
+  if (isModule(program.replace(/ .*/, ''))) return '; its arguments are words of their own, without quotes around them'
+  const folder = path.dirname(path.resolve(program))
+  return suggestNames(path.basename(program), existsSync(folder) ? readdirSync(folder) : [])
 }
 
 /** Stores the profile that a program has written before a signal has ended it, if it is a command. */

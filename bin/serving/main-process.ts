@@ -13,6 +13,7 @@ import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../
 import { type ClosingTimes, keepAliveTime } from '../../kernel/server/http-server.ts'
 import { workerNumber } from '../../kernel/server/worker-number.ts'
 import type { Config } from '../../lib/env/config.ts'
+import { findOwnFrame, locateFrame } from '../../lib/stack/stack-frames.ts'
 import {
   checkSettings,
   createProcessLogger,
@@ -56,6 +57,7 @@ export async function runMainProcess(
     reportPorts()
   }
   process.setSourceMapsEnabled(true)
+  reportExit(directory)
   await serveApplication(directory, commandLine, load)
   // The process ends even if a bundle has left a handle open, but after stdout has taken the last log lines.
   setTimeout(process.exit, flushTime)
@@ -157,8 +159,8 @@ async function serveUntilEnd(
       close(stopTimes, isDevelopment && (isOwnProgram || signal === 'SIGINT')).then(() => 0),
     ),
     untilRetired().then(() => close(isDevelopment ? replacementTimes : retirementTimes, false).then(() => 0)),
-    untilCrash(error => {
-      logCrash(app, error)
+    untilCrash((error, cause) => {
+      logCrash(app, error, cause)
       void reportProblems(error, directory)
     }).then(() => close(stopTimes).then(() => 1)),
   ])
@@ -259,23 +261,36 @@ function untilSignal(): Promise<NodeJS.Signals> {
 }
 
 /** Resolves with the first uncaught exception. It and later ones are passed to `log` and no longer end the process. */
-function untilCrash(log: (error: unknown) => void): Promise<void> {
+function untilCrash(log: (error: unknown, cause: string) => void): Promise<void> {
   return new Promise(resolve => {
-    process.on('uncaughtException', error => {
-      log(error)
+    process.on('uncaughtException', (error, origin) => {
+      log(error, origin === 'unhandledRejection' ? ': a promise was rejected, which nothing awaits or catches' : '')
       resolve()
     })
   })
 }
 
+/** Says where the application has ended the process: the calls of `process.exit()` are in the stack of this event. */
+function reportExit(directory: string): void {
+  process.once('exit', () => {
+    const frame = findOwnFrame(new Error('exit'), directory)
+    const file = frame && locateFrame(frame, directory).file
+    if (file === undefined) return
+    const right =
+      'throw an error instead, which the error page shows; at the end of the server, use close() of the bundle.'
+    process.stderr.write(`process.exit() was called in ${file}:${frame?.line}: ${right}\n`)
+  })
+}
+
 /** Logs a crash, with the request that the failed code worked for if the request context is enabled. */
-function logCrash({ context, logger }: Application, error: unknown): void {
+function logCrash({ context, logger }: Application, exception: unknown, cause: string): void {
   const request = context.current
-  if (request === undefined) logger.critical('The process ends because of an uncaught exception.', { exception: error })
-  else {
+  if (request === undefined) {
+    logger.critical('The process ends because of an uncaught exception{cause}.', { cause, exception })
+  } else {
     const { method, url } = request
-    const message = 'The process ends because of an uncaught exception in the work for {method} {url}.'
-    logger.critical(message, { method, url, exception: error })
+    const message = 'The process ends because of an uncaught exception in the work for {method} {url}{cause}.'
+    logger.critical(message, { method, url, cause, exception })
   }
 }
 

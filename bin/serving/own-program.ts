@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import type { Bundle } from '../../kernel/bundle.ts'
-import { checkObject, checkOptions } from '../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkObject, checkOptions } from '../../lib/errors/arguments.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import { completeBundles } from '../application/complete-bundles.ts'
 import { enableCodeCache } from '../application/sources.ts'
@@ -21,6 +21,10 @@ const shape: ShapeOf<ServeOptions> = { bundles: true }
  */
 export async function serveOwnProgram(options: ServeOptions): Promise<void> {
   checkObject('serve()', options, shape)
+  if ('port' in options || 'host' in options) {
+    const right = '--port and --host are options of the command line; PORT is a variable of the environment, too'
+    throw new ARGUMENT_INVALID(['serve()', `it has no options "port" and "host": ${right}`])
+  }
   checkOptions('serve()', options, shape)
   const directory = findDirectory(process.argv[1])
   enableCodeCache(directory)

@@ -15,6 +15,7 @@ import { RequestBody } from '../../lib/body/request-body.ts'
 import { Output } from '../../lib/console/output.ts'
 import { DeclaredValues, Settings } from '../../lib/env/settings.ts'
 import { Cookies } from '../../lib/http/cookies.ts'
+import { EventStream } from '../../lib/http/event-stream.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import { AttributeMap, Query, Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
@@ -106,7 +107,8 @@ function watchClasses(): void {
     values.has(key) ? `${call}.get("${key}")` : undefined
   watch(Query, 'request.query', held('request.query'))
   watch(Cookies, 'request.cookies', held('request.cookies'))
-  watch(AttributeMap, 'request.attributes', held('request.attributes'))
+  const setAttribute = (key: string) => `request.attributes.set("${key}", value)`
+  watch(AttributeMap, 'request.attributes', held('request.attributes'), setAttribute)
   watch(FormData, 'form', held('form'))
   watch(
     FormResult,
@@ -119,7 +121,8 @@ function watchClasses(): void {
     key.includes('-') || (/^\w+$/.test(key) && headers.has(key)) ? `headers.get("${key}")` : undefined
   watch(Headers, 'headers', header, key => `headers.set("${key}", value)`)
   watch(RequestBody, 'request.body', () => 'await request.json(), await request.formData() or await request.text()')
-  const get = (key: string) => among(sessionMembers)(key) ?? `await session.get("${key}")`
+  const get = (key: string) =>
+    among(sessionMembers)(key) ?? (sessionMethod.test(key) ? sessionMethods : `await session.get("${key}")`)
   watch(Session, 'session', get, key => `await session.set("${key}", value)`)
   watch(DeclaredValues, 'settings.of(settings)', (key, values) => {
     const names = Object.keys(values)
@@ -132,6 +135,7 @@ function watchClasses(): void {
   watch(Request, 'request', among(requestMembers))
   watch(RouteDeclarations, 'routes', among(routeMembers))
   watch(UrlGenerator, 'urls', among({ path: generate, url: generate, to: generate }))
+  watch(EventStream, 'stream', among(streamMembers))
   watch(Response, 'response', among(responseMembers), among(responseMembers))
   watch(KernelEvent, 'event', (key, event) => {
     if (eventMembers.has(key)) return `event.request.${key}`
@@ -229,9 +233,18 @@ const formMembers = {
   get: 'form.value, or form.values for the texts that were sent',
 }
 
+/** `getId`, `setItem`, `remove` and the like. */
+const sessionMethod = /^(?:get|set|has|is|add|remove|start|save)(?:[A-Z]\w*)?$/
+const sessionMethods = 'get, set, has, delete, all, clear, update, take, regenerate or metadata'
+
 const move = 'await file.saveAs(path)'
 
+const several = '(await request.formData()).getAll(name): uploadedFile() gives the first file of several'
+
 const fileMembers = {
+  length: several,
+  map: several,
+  forEach: several,
   originalname: 'file.name',
   filename: 'file.name',
   originalFilename: 'file.name',
@@ -261,6 +274,21 @@ const responseMembers = {
   cookie,
   cookies: cookie,
   locals: 'request.attributes',
+}
+
+const event = 'stream.send({ event, data })'
+const over = 'the function that open returns, or stream.signal'
+
+const streamMembers = {
+  write: event,
+  emit: event,
+  push: event,
+  writeSSE: event,
+  on: over,
+  onClose: over,
+  onAbort: over,
+  close: 'stream.end()',
+  sleep: "setTimeout of 'node:timers/promises', with stream.signal",
 }
 
 const anyMethod = 'routes.add({ name, path, controller }), which answers all methods'

@@ -13,7 +13,7 @@ import type { SessionStore } from '../../lib/session/session-store.ts'
 import { asFlag, asListOf, asRedisUrl, type Conversion } from '../../lib/text/conversion.ts'
 import { startAccessLog } from './access-log.ts'
 import { createErrorController, createErrorPreview, createKeyRoute } from './error-controller.ts'
-import { createOwnChecks, HealthChecks, HealthListener } from './health.ts'
+import { createOwnChecks, HealthChecks, HealthListener, isHealthPath } from './health.ts'
 import { createHiddenRouteRule } from './hidden-route-rule.ts'
 import { CachePolicyListener } from './listeners/cache-policy-listener.ts'
 import { ErrorListener } from './listeners/error-listener.ts'
@@ -103,7 +103,7 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
   app.signals.on('server.listening', ({ worker }) => {
     // Only in one worker: all have the same routes, and the same folders.
     if (worker !== 1) return
-    warnOfRoutes(app)
+    warnOfRoutes(app, without)
     void checks.runAll()
   })
   const router = new RouterListener(app)
@@ -116,7 +116,7 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
   })
   // Listed in the order of a request; the priorities decide.
   const listeners = [
-    new ValidateRequestListener(),
+    new ValidateRequestListener(debugGate.isDebug || config.trustedProxies.length > 0 ? undefined : logger),
     ...(without.has('health') ? [] : [new HealthListener({ signals, checks, debugGate, redactor })]),
     sessions,
     new StaticFileListener(files),
@@ -124,7 +124,7 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
     new GuardListener(routes, guards),
     new BodyListener(),
     new ErrorListener({ logger, isDebug: debugGate.isDebug, thrown, rules: exceptions }),
-    new ResponseListener(protection.headers),
+    new ResponseListener(protection.headers, debugGate.isDebug ? logger : undefined),
     new RequestIdListener(),
     ...(without.has('compression') ? [] : [new CompressionListener()]),
     ...(without.has('conditional') ? [] : [new ConditionalListener()]),
@@ -163,17 +163,23 @@ async function createStore(app: Application, { store }: ResolvedOptions): Promis
   })
 }
 
-function warnOfRoutes({ logger, routes }: Application): void {
+function warnOfRoutes({ logger, routes }: Application, without: ResolvedOptions['without']): void {
   for (const hidden of findHiddenRoutes(routes)) {
     logger.warning('{problem}.', { problem: describeHiddenRoute(hidden) })
   }
   for (const { controller, methods, name, path } of routes) {
+    if (isHealthPath(path.source) && !without.has('health') && (methods.length === 0 || methods.some(isRetrieval))) {
+      logger.warning(hiddenByHealth, { route: name, path: path.source })
+    }
     if (methods.length === 0 || methods.some(method => !isRetrieval(method))) continue
     if (!readsBody(controller)) continue
     const message = 'The route "{route}" ({path}) reads a body, but clients send none with GET: use routes.post().'
     logger.warning(message, { route: name, path: path.source })
   }
 }
+
+const hiddenByHealth =
+  'The route "{route}" ({path}) is never reached by GET: the framework answers with its health checks. Add yours by healthChecks.push({ name, check }), or leave them out: without: [\'health\'].'
 
 function addDevelopmentParts(app: Application, { without }: ResolvedOptions): void {
   const { dispatcher, findingRules, routes, debugGate } = app

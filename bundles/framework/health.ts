@@ -48,9 +48,8 @@ export class HealthListener {
 
   onRequest(event: RequestEvent): Eventual<void> {
     const { method, path } = event.request
-    if (!path.startsWith('/_health') || !isRetrieval(method)) return
+    if (!isHealthPath(path) || !isRetrieval(method)) return
     if (path === '/_health/live') return respond(event, 200, { status: 'live' })
-    if (path !== '/_health') return
     if (this.#isDraining) return respond(event, 503, { status: 'draining' })
     return after(this.#services.checks.run(), event, this.#respond)
   }
@@ -66,6 +65,11 @@ export class HealthListener {
       ...(hasDetails && { checks: results.map(result => describe(result, redactor)) }),
     })
   }
+}
+
+/** Whether this listener answers the path, whatever its route. */
+export function isHealthPath(path: string): boolean {
+  return path === '/_health' || path === '/_health/live'
 }
 
 function describe({ duration, error, hasFailed, name }: HealthResult, redactor: Redactor): object {

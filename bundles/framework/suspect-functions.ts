@@ -6,15 +6,17 @@ import {
   isController,
   listSourceNames,
 } from '../../kernel/controller.ts'
-import { RequestEvent } from '../../kernel/events.ts'
+import { ExceptionEvent, RequestEvent } from '../../kernel/events.ts'
 import {
   describeListener,
   type EventClass,
   originalOf,
   type RegisteredListener,
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import { isRetrieval } from '../../lib/http/conditions.ts'
 import type { Route } from '../../lib/routing/route.ts'
 import { suggestNames } from '../../lib/text/mistakes.ts'
+import { handlePriority } from './listeners/error-listener.ts'
 import { routingPriority } from './listeners/router-listener.ts'
 
 /**
@@ -32,8 +34,9 @@ export function reportSuspectFunctions({
   signals.on('kernel.booted', () => {
     const declarations = createDeclarations({ controllers, directory, routes })
     const variables = listVariables(routes)
+    const bodies = listBodies(routes)
     for (const route of routes) {
-      const suspicion = findSuspicion(route, variables)
+      const suspicion = findSuspicion(route, variables) ?? describeNoBody(route, bodies)
       if (suspicion === undefined) continue
       const place = declarations.find(route)
       const where = place === undefined ? '' : ` (${place.file}:${place.line})`
@@ -41,7 +44,8 @@ export function reportSuspectFunctions({
     }
     for (const type of dispatcher.types()) {
       for (const entry of dispatcher.listeners(type)) {
-        const suspicion = describeLostThis(originalOf(entry.listener)) ?? describeEarly(type, entry)
+        const suspicion =
+          describeLostThis(originalOf(entry.listener)) ?? describeEarly(type, entry) ?? describeLate(type, entry)
         if (suspicion === undefined) continue
         logger.warning('The listener {listener} {suspicion}.', { listener: describeListener(entry), suspicion })
       }
@@ -129,6 +133,28 @@ function describeEarly(type: EventClass, { listener, priority }: RegisteredListe
     name &&
     `reads "${name}" at the priority ${priority}, before the router (${routingPriority}) sets it: use a lower one`
   )
+}
+
+/** The controllers with a route for clients that send a body. */
+function listBodies(routes: Iterable<Route>): ReadonlySet<unknown> {
+  const withBody = [...routes].filter(({ methods }) => methods.length === 0 || !methods.every(isRetrieval))
+  return new Set(withBody.map(({ controller }) => controller))
+}
+
+/** The end of a sentence about a function that reads a body which no client sends. */
+function describeNoBody({ controller }: Route, bodies: ReadonlySet<unknown>): string | undefined {
+  if (typeof controller !== 'function' || bodies.has(controller)) return undefined
+  const source = sourceOf(controller).replace(textsAndComments, '')
+  const [, request = ''] = /^(?:async\b)?[\s\w$]*?\(?\s*([\w$]+)\s*(?:,|\)|=>)/.exec(source) ?? []
+  const [, call] = new RegExp(`(?<![\\w$.])${request.replaceAll('$', '\\$')}\\.(formData|json)\\(`).exec(source) ?? []
+  if (request === '' || call === undefined || /\bhasBody\b/.test(source)) return undefined
+  return `calls ${request}.${call}(), but clients send no body with GET: use ${request}.query, or routes.post()`
+}
+
+/** The end of a sentence about a listener that is never called: the error listener answers each error before it. */
+function describeLate(type: EventClass, { priority }: RegisteredListener): string | undefined {
+  if (type !== ExceptionEvent || priority >= handlePriority) return undefined
+  return `is never called at the priority ${priority}: the error page answers at ${handlePriority}, use a higher one`
 }
 
 const textsAndComments = /\/\/.*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g

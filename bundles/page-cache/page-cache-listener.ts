@@ -83,6 +83,8 @@ export class PageCacheListener {
   /** By main request: the stale pages that were sent, and have to be made again. */
   readonly #stale = new WeakMap<Request, [request: Request, making: Making][]>()
 
+  /** Whether a controller has set a tag that looks like a path. */
+  hasPathTags = false
   #isOut = false
 
   constructor({ logger, now = Date.now, store }: PageCacheServices) {
@@ -117,6 +119,7 @@ export class PageCacheListener {
     const making = this.#making.get(request)
     if (making === undefined) return
     making.tags = readTags(response.headers)
+    this.hasPathTags ||= making.tags.some(tag => tag.startsWith('/'))
     const { body, headers, status } = response
     if (body !== null && typeof body !== 'string' && !(body instanceof Uint8Array)) return
     // The controller may use its bytes again.

@@ -34,6 +34,7 @@ export class PageCache implements Bundle {
   readonly #bytes: number
   #listener: PageCacheListener | undefined
   #store: PageStore | undefined
+  #logger: Application['logger'] | undefined
 
   constructor(bytes: number) {
     this.#bytes = bytes
@@ -46,6 +47,7 @@ export class PageCache implements Bundle {
     const { PageCacheListener } = await import('./page-cache-listener.ts')
     const listener = new PageCacheListener({ store: this.#store, logger })
     this.#listener = listener
+    if (config.isDebug) this.#logger = logger
     listener.subscribe(dispatcher)
     const clear = () => void this.clear().catch(exception => logger.warning('Pages are not purged.', { exception }))
     const place = app.settings.of(pageCacheSettings).PAGE_CACHE
@@ -67,6 +69,8 @@ export class PageCache implements Bundle {
       const mistake = `a tag is a text without commas, such as "event-7", not ${describeValue(wrong)}`
       throw new ARGUMENT_INVALID(['pages.purge(...tags)', mistake])
     }
+    const path = tags.find(tag => tag.startsWith('/'))
+    if (path !== undefined && this.#listener?.hasPathTags === false) this.#logger?.warning(pathAdvice, { path })
     await this.#purge(tags)
   }
 
@@ -86,6 +90,9 @@ export class PageCache implements Bundle {
     return this.#store?.close?.()
   }
 }
+
+const pathAdvice =
+  'pages.purge("{path}") removes no page: it takes tags, which controllers set as Cache-Tag, and not paths.'
 
 const noPages =
   'The page cache stores nothing: no route or group has a public policy, such as defaults: { _cache: { sMaxAge: 60 } }.'

@@ -70,6 +70,9 @@ export function checkRoutes(
 function findGuardMistake({ guards }: Route, known: readonly string[]): string | undefined {
   const unknown = guards.find(name => !known.includes(name))
   if (unknown === undefined) return undefined
+  if (/[\s,|&]/.test(unknown)) {
+    return `its guard "${unknown}" is no name: a route has one guard, and each group around it may have another one`
+  }
   const advice = suggestNames(unknown, known) || `: a bundle adds it by app.guards.push({ name: '${unknown}', check })`
   return `no bundle of the list has the guard "${unknown}"${advice}`
 }

@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks'
 import { readConfig } from '../../lib/env/config.ts'
 import { CONFIG_INVALID } from '../../lib/env/errors.ts'
 import { Settings } from '../../lib/env/settings.ts'
@@ -10,7 +11,8 @@ import { createLogger } from '../../lib/log/create-logger.ts'
 import type { Logger, LogRecord } from '../../lib/log/logger.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
 import type { RequestHandler } from '../../lib/routing/route-collection.ts'
-import { locateFrame, parseStack } from '../../lib/stack/stack-frames.ts'
+import { findOwnFrame, locateFrame, parseStack } from '../../lib/stack/stack-frames.ts'
+import { readProperty } from '../../lib/text/describe-value.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import type { Application, Bundle } from '../bundle.ts'
 import { ControllerResolver } from '../controller.ts'
@@ -81,18 +83,45 @@ export async function createTestKernel(options: TestKernelOptions): Promise<Test
   logger.observe(record => records.push(record))
   const test = dispatcher === undefined ? [] : [createDispatcherBundle(dispatcher)]
   const all = [...test, ...checkBundles(bundles)]
-  const kernel = await Kernel.boot({ settings, config, directory, bundles: all, logger, redactor }).catch(
-    adviseOnVariables,
-  )
+  const timers = watchIntervals()
+  const kernel = await Kernel.boot({ settings, config, directory, bundles: all, logger, redactor })
+    .catch(adviseOnVariables)
+    .finally(() => timers.stop())
   const trustedProxies = new TrustedProxies(config.trustedProxies, config.trustedHeaders)
   const reminder = remindToClose(place)
   const createClient = (client: TestClientOptions = {}) =>
     new KernelClient(kernel.app, { trustedProxies, ...client }, reminder.postpone)
-  const close = () => {
+  const close = async () => {
     reminder.end()
-    return kernel.close()
+    await kernel.close()
+    timers.report(directory)
   }
   return { app: kernel.app, client: createClient(), createClient, records, close }
+}
+
+/**
+ * Watches the intervals that bundles start at the boot, and warns of those that run on after `close()`: the process
+ * of the test would never end. An interval of Node has the properties that are read here.
+ */
+function watchIntervals(): { stop: () => void; report: (directory: string) => void } {
+  const started: [timer: NodeJS.Timeout, place: Error][] = []
+  const hook = createHook({
+    init: (_id, type, _trigger, timer) => {
+      if (type === 'Timeout') started.push([timer as NodeJS.Timeout, new Error('setInterval()')])
+    },
+  }).enable()
+  return {
+    stop: () => void hook.disable(),
+    report(directory) {
+      for (const [timer, place] of started) {
+        const runs = readProperty(timer, '_repeat') !== null && readProperty(timer, '_destroyed') === false
+        const frame = runs && timer.hasRef() ? findOwnFrame(place, directory) : undefined
+        if (frame === undefined) continue
+        const where = `${locateFrame(frame, directory).file}:${frame.line}`
+        process.emitWarning(`The interval of ${where} still runs after close(): clear it in close() of its bundle.`)
+      }
+    },
+  }
 }
 
 /** The folders of the testing kits, in the sources and in the package. */

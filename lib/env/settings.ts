@@ -120,7 +120,9 @@ export class Settings {
     return Object.keys(this.#variables).flatMap(name => {
       if (known.has(name) || this.textOf(name) === undefined) return []
       const file = this.#files[name]
-      if (file !== undefined) return { name, file, suggestion: suggestNames(name, known) }
+      if (file !== undefined) return { name, file, suggestion: suggestNames(name, known) || adviseOnUnknown(name) }
+      if (name === 'PROFILER' && /^(?:1|true|on)$/.test(this.textOf(name) ?? ''))
+        return { name, file, suggestion: profilerAdvice }
       const nearest = name.includes('_') ? nearestNames(name, unset, 1) : []
       return nearest.length === 0 ? [] : { name, file, suggestion: quoteNearest(nearest) }
     })
@@ -176,8 +178,17 @@ interface UnknownSetting {
   readonly name: string
   /** The name of the `.env` file; `undefined` for a variable of the process. */
   readonly file: string | undefined
-  /** The end of a sentence: `; the nearest is "APP_HOSTS"`, or nothing. */
+  /** The end of a sentence: `; the nearest is "APP_HOSTS"`, or what would be right. */
   readonly suggestion: string
+}
+
+const profilerAdvice =
+  ': the profiler of an application runs with APP_ENV=dev only; production has the access log and traces'
+
+/** Files of settings do not change `process.env`, and a server reads its port before them. */
+function adviseOnUnknown(name: string): string {
+  if (name === 'PORT' || name === 'HOST') return `: use the option --${name.toLowerCase()} of bin/serve`
+  return ': declare it by defineSettings() in a bundle, and read it by settings.of(); process.env does not have it'
 }
 
 /** Warns of variables that are not settings: a mistyped name would have no effect, without an error. */

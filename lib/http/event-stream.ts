@@ -30,6 +30,12 @@ const optionShape: ShapeOf<EventStreamOptions> = { heartbeat: 'number' }
 /** Bytes that may wait for a client. The next event then ends the stream. */
 const waitingLimit = 1024 * 1024
 
+/** Events after the end of a stream, of which some may be on their way when a client leaves. */
+const lostLimit = 20
+
+const lostAdvice =
+  'events were sent to an EventStream that is over: its function has to return a function that ends its work, such as () => clearInterval(timer).'
+
 /**
  * A response with server-sent events (HTML Standard, section 9.2), for `EventSource` in a browser.
  * The function `open` is called when the stream is read; it calls `send` now or later, and may return
@@ -54,6 +60,7 @@ export class EventStream extends Response {
   #stop: (() => unknown) | undefined
   #sentEvents = 0
   #isBegun = false
+  #lostEvents = 0
 
   /** @throws ARGUMENT_INVALID */
   constructor(request: Request, open: (stream: EventStream) => unknown, options: EventStreamOptions = {}) {
@@ -105,7 +112,10 @@ export class EventStream extends Response {
    * an invalid `retry`, and for data that JSON cannot represent; TypeError for a BigInt or a cycle
    */
   send(event: ServerEvent): void {
-    if (this.#isOver) return
+    if (this.#isOver) {
+      if (++this.#lostEvents === lostLimit) process.emitWarning(`${lostLimit} ${lostAdvice}`)
+      return
+    }
     let text: string
     try {
       checkOptions('EventStream.send()', event, eventShape)

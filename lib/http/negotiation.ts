@@ -1,8 +1,10 @@
 import { pipeline, Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
+import { ARGUMENT_INVALID } from '../errors/arguments.ts'
+import { describeValue } from '../text/describe-value.ts'
 import { TextMemo } from '../text/text-memo.ts'
-import type { Headers } from './headers.ts'
+import { Headers } from './headers.ts'
 import { isJsonType } from './media-type.ts'
 import type { Body } from './response.ts'
 
@@ -114,6 +116,10 @@ export function preferredLanguage<language extends string>(
   headers: Headers,
   available: readonly [language, ...language[]],
 ): language {
+  if (!(headers instanceof Headers)) {
+    const mistake = `it needs the headers of a request, not ${describeValue(headers)}`
+    throw new ARGUMENT_INVALID(['preferredLanguage(request.headers, languages)', mistake])
+  }
   const accept = headers.get('accept-language')
   if (accept === null) return available[0]
   return recall(accept, available, () => lookUpLanguage(accept, available)) ?? available[0]

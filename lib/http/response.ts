@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import { RequestBody } from '../body/request-body.ts'
 import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
-import { describeValue, readProperty } from '../text/describe-value.ts'
+import { describeValue, readProperty, wayIntoJson } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_JSON_INVALID, HTTP_REDIRECT_INVALID, HTTP_STATUS_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
@@ -186,7 +186,7 @@ function refuseEmptied(data: unknown): void {
   const found: [place: string, value: unknown][] = [['its value', data]]
   for (let index = 0; index < Math.min(found.length, searchedValues); index++) {
     const [place, value] = found[index] as (typeof found)[number]
-    const way = findWay(value)
+    const way = wayIntoJson(value)
     if (way !== undefined) {
       throw new ARGUMENT_INVALID(['Response.json()', `the JSON of ${place}, ${describeValue(value)}, is {}: ${way}`])
     }
@@ -195,13 +195,6 @@ function refuseEmptied(data: unknown): void {
       if (typeof inner === 'object') found.push([data === value ? `"${key}"` : `${place.slice(0, -1)}.${key}"`, inner])
     }
   }
-}
-
-/** How the content of a value whose JSON is `{}` comes into JSON. */
-function findWay(value: unknown): string | undefined {
-  if (value instanceof Promise) return 'await it first'
-  if (value instanceof Map) return 'use Object.fromEntries(map)'
-  return value instanceof Set ? 'use [...set]' : undefined
 }
 
 /** The statuses that Symfony accepts. 201 has the location of a created resource; 300 and 304 do not redirect. */

@@ -68,6 +68,12 @@ export class StaticFiles {
     return versioned === undefined ? undefined : { file: versioned, version }
   }
 
+  /** The URL of a served file that a path names by its place in a directory: `/public/logo.png`. */
+  findUrl(directory: string, place: string): string | undefined {
+    const file = path.join(directory, place)
+    return [...this.#files, ...(this.#publicFiles ?? [])].find(([, served]) => served === file)?.[0]
+  }
+
   #findPublic(requestPath: string): StaticFile | undefined {
     const file = this.#publicFiles?.get(requestPath)
     return file === undefined ? undefined : { file, version: undefined }

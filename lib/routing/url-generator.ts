@@ -175,7 +175,10 @@ function usableForms(pattern: Pattern, { needed }: Values): PatternForm[] {
 /** @throws ROUTE_PARAMETER_MISSING */
 function refuseMissing(name: string, { host, path }: Route, values: Values): void {
   const missing = [path, host].flatMap(pattern => (pattern ? findMissing(pattern, values) : []))
-  if (missing.length > 0) throw new ROUTE_PARAMETER_MISSING([name, missing.map(other => `"${other}"`).join(', ')])
+  if (missing.length === 0) return
+  const advice = ['locale', 'lang', 'language'].find(other => missing.includes(other))
+  const carried = advice && `: only a variable "_locale" is carried on from the page, so name it "_locale", or pass it`
+  throw new ROUTE_PARAMETER_MISSING([name, missing.map(other => `"${other}"`).join(', ') + (carried ?? '')])
 }
 
 function findMissing(pattern: Pattern, values: Values): string[] {

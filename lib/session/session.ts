@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { ARGUMENT_INVALID, checkString } from '../errors/arguments.ts'
+import { wayIntoJson } from '../text/describe-value.ts'
 import { SESSION_VALUE_INVALID } from './errors.ts'
 import type { HandedOutValues } from './handed-out.ts'
 import type { SessionMethod } from './session-methods.ts'
@@ -346,7 +347,10 @@ function copy(value: unknown, place: Place): unknown {
     // Not map(): it would skip holes.
     return Array.from(value, (item, index) => copy(item, { ...place, path: `${place.path}[${index}]`, within }))
   }
-  if (!isPlain(value)) throw refuse(place, `an instance of ${value.constructor?.name ?? 'a class'}`)
+  if (!isPlain(value)) {
+    const way = wayIntoJson(value) ?? (value instanceof Date ? 'use date.toISOString()' : 'use { ...value }')
+    throw refuse(place, `an instance of ${value.constructor?.name ?? 'a class'} (${way})`)
+  }
   const entries = Object.entries(value).filter(([, part]) => part !== undefined)
   // fromEntries() defines properties: a key `__proto__` is data like any other.
   return Object.fromEntries(

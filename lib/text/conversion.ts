@@ -19,6 +19,7 @@ export interface Conversion<value> {
  * type than `convert` gives, such as the text `'5'` for {@link asInteger}.
  */
 export function findStandInMistake(value: unknown, convert: (text: string) => unknown): string | undefined {
+  if (typeof value === 'function') return `is ${describeValue(value)}, which is not called: write its value`
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
   const converted = convert(String(value))
   if (converted === undefined || Number.isNaN(converted) || typeof converted === typeof value) return undefined

@@ -67,3 +67,10 @@ export function readProperty(value: unknown, name: string): unknown {
     return undefined
   }
 }
+
+/** How the content of a value whose JSON is `{}` comes into JSON; `undefined` for other values. */
+export function wayIntoJson(value: unknown): string | undefined {
+  if (value instanceof Promise) return 'await it first'
+  if (value instanceof Map) return 'use Object.fromEntries(map)'
+  return value instanceof Set ? 'use [...set]' : undefined
+}

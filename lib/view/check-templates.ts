@@ -41,7 +41,11 @@ export function checkTemplates(
   const read = createReader(parse)
   const parsed = files.flatMap(({ file, name, replaces }) => {
     try {
-      const uses = read(sources.get(name) ?? '')
+      const source = sources.get(name) ?? ''
+      const foreign = findForeignTag(source)
+      if (foreign !== undefined)
+        mistakes.push({ name, file, ...foreign, text: `${show(file)}: line ${foreign.line}: ${foreign.text}` })
+      const uses = read(source)
       return { file, name, uses, replaces, replaced: replaces === undefined ? [] : read(readTemplate(replaces)) }
     } catch (error) {
       // Handlebars throws errors.
@@ -82,6 +86,28 @@ export function checkTemplates(
   if (mistakes.length === 0) return findGlobals(parsed, globals)
   throw addFrames(new VIEW_TEMPLATE_INVALID([mistakes.map(({ text }) => text).join('\n')]), mistakes)
 }
+
+/** A tag of Twig, Jinja or EJS, which a page would show as text. A page about them has it in an element for code. */
+function findForeignTag(source: string) {
+  const page = source.replace(shownCode, text => text.replace(/[^\n]/g, ' '))
+  const found = /\{%-?\s*(?:for|if|block|extends|include|set|macro|import)\b[^\n]*?%\}|<%[-=_]?\s[^\n]*?%>/.exec(page)
+  if (found === null) return undefined
+  const lines = page.slice(0, found.index).split('\n')
+  const right = 'write {{#each items}} … {{/each}}, {{#if item}} … {{/if}}, {{> partial}} (text is in <code>)'
+  const text = `${found[0]} is of another language, templates are Handlebars: ${right}`
+  return { line: lines.length, column: (lines.at(-1) ?? '').length + 1, text }
+}
+
+const layout =
+  ': a layout is a partial with a block, {{#> layout}} … {{/layout}}, and inserts it by {{> @partial-block}}'
+
+/** How templates of other frameworks name a layout and its parts. */
+const layoutHint: ReadonlyMap<string, string> = new Map(
+  ['extends', 'extend', 'layout', 'block', 'content', 'yield', 'section', 'slot'].map(name => [name, layout]),
+)
+
+const shownCode =
+  /<(code|pre|script|style|textarea)\b[\s\S]*?<\/\1>|\{\{!--[\s\S]*?--\}\}|\{\{![\s\S]*?\}\}|<!--[\s\S]*?-->/gi
 
 interface Mistake extends TemplatePlace {
   /** The message, with the file and the line. */
@@ -185,7 +211,8 @@ function mistakeOf(
       if (dataNames.has(name) || globals.has(name)) return undefined
       return `there is no global "@${name}"${suggestNames(name, globals)}`
     case 'helper':
-      if (!helpers.has(name)) return `there is no helper "${name}"${suggestNames(name, helpers)}`
+      if (!helpers.has(name))
+        return `there is no helper "${name}"${layoutHint.get(name) ?? suggestNames(name, helpers)}`
       return findRefusal(checks.get(name), call)
     case 'section':
       return findRefusal(checks.get(name), call)

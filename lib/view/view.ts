@@ -153,7 +153,7 @@ const builtInChecks: readonly (readonly [string, HelperCheck])[] = blockHelpers.
     if (positional.length === 1) return
     throw new ARGUMENT_INVALID([
       `{{#${name}}}`,
-      'it takes one value, such as the result of a helper: (eq status "open")',
+      'it takes one value, such as the result of a helper: (eq status "open"); a name for each item is "as |item|"',
     ])
   },
 ])

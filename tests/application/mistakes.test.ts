@@ -19,6 +19,7 @@ import {
   HttpError,
   measureSqlite,
   mountNodeHandler,
+  preferredLanguage,
   type Request,
   RequestEvent,
   ResponseEvent,
@@ -114,6 +115,10 @@ const inRegister = [
         ({ routes }) =>
           routes.add(wrong({ name: 'a', path: '/a/:id', requirements: { id: asInteger }, controller: answer })),
         'the requirement for "id" is a pattern, such as /\\d+/',
+      ],
+      'a query in a path': [
+        ({ routes }) => routes.get('a', '/a?q=:q', answer),
+        'leave the query out, and read it by queryValue() or request.query',
       ],
       'the variables of Flask': [({ routes }) => routes.get('a', '/a/<id>', answer), 'write ":id" instead of "<id>"'],
       'an unknown option of a mount': [
@@ -317,6 +322,15 @@ const inRegister = [
       'options for a fallback': [
         () => queryValue('page', asInteger, wrong({ fallback: 1 })),
         'queryValue("page"): the fallback is its third argument itself',
+      ],
+      'a function for a fallback': [
+        () =>
+          queryValue(
+            'from',
+            asDate,
+            wrong(() => new Date()),
+          ),
+        'the fallback is a function, which is not called',
       ],
       'a text for the fallback of a number': [
         () => queryValue('page', asInteger, wrong('1')),
@@ -605,6 +619,10 @@ const inRoutes = [
         },
         'no bundle of the list has the guard "amdin"; the nearest is "admin"',
       ],
+      'a list for the name of a guard': [
+        addRoute({ guard: 'admin, owner' }),
+        'its guard "admin, owner" is no name: a route has one guard',
+      ],
       'a guard of a group that no bundle has': [
         ({ routes }) => routes.group({ guard: 'admin' }, group => void group.get('a', '/a', answer)),
         `no bundle of the list has the guard "admin": a bundle adds it by app.guards.push({ name: 'admin', check })`,
@@ -688,6 +706,10 @@ const inController = [
       'an unknown option of a cookie': [
         () => setCookie(answer().headers, 'cart', '', wrong({ maxage: 1 })),
         '"maxage"; the nearest is "maxAge"',
+      ],
+      'a request for its headers': [
+        request => preferredLanguage(wrong(request), ['en', 'de']),
+        'preferredLanguage(request.headers, languages): it needs the headers of a request',
       ],
       'nothing for the name of a route': [
         request => Reflect.apply(request.redirectTo, request, []),

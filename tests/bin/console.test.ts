@@ -112,7 +112,9 @@ t.test('the log of a command is JSON in production, as that of the server', asyn
 t.test('a mistake in the command line is named, with exit code 64', async t => {
   const cases: [line: string, message: string][] = [
     ['demo:great Ada', "error: unknown command 'demo:great'\n(Did you mean demo:greet?)"],
-    ['nope', "error: unknown command 'nope'"],
+    ['demo:x', '(There are demo:greet, '],
+    ['nope', "error: unknown command 'nope'\n(bin/console lists all commands.)"],
+    ['server:start', '(The server is no command: npm start runs bin/serve.)'],
     ['demo:greet', "error: missing required argument 'name'"],
     [
       'demo:greet Ada quiet',

@@ -255,6 +255,7 @@ t.test('a wrong command line prints the usage', async t => {
 t.test('an unknown command is named, with the nearest or with the console', async t => {
   const directory = t.testdir()
   t.equal(run(directory, 'nwe', 'shop').stderr, 'There is no command "nwe"; the nearest is "new".\n')
+  t.match(run(directory, 'serve').stderr, /: use new, .* An application is started by npm start in its folder/)
   t.equal(
     run(directory, 'profiler:show').stderr,
     'There is no command "profiler:show": use new, profile, view, mcp. Commands such as this are those of bin/console, in the folder of an application.\n',

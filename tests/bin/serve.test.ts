@@ -88,6 +88,7 @@ t.test('a wrong option is named, and the help is shown', async t => {
     ['--port=80 80', '--port must be a number from 0 to 65535, not "80 80".'],
     ['--port=65536', '--port must be a number from 0 to 65535, not "65536".'],
     ['--host=', '--host must not be empty.'],
+    ['--host=http://a', '--host is an address such as 0.0.0.0, not "http://a".'],
     ['--inspect=x', '--inspect must be a number from 0 to 65535, not "x".'],
     ['--edits=x', '--edits must be JSON.'],
     ['--workers=1000', '--workers must be a number from 0 to 128, not "1000".'],

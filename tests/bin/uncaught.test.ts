@@ -40,7 +40,9 @@ t.test('rt-throw-late: in development the log names the request of an uncaught e
     t.equal(await (await slow).text(), 'slow, and whole')
     t.equal(await site.end(), 1)
     const [, named] =
-      /The process ends because of an uncaught exception in the work for GET (\S+)\.\s/.exec(site.stdout) ?? []
+      /The process ends because of an uncaught exception in the work for GET (\S+?)(?:: a promise was rejected, which nothing awaits or catches)?\.\s/.exec(
+        site.stdout,
+      ) ?? []
     t.equal(named, `${url}${target.replace('hunter2', '******')}`)
     const [, token = ''] = /The profile ([\da-f]{6}) has the uncaught exception\./.exec(site.stdout) ?? []
     const storage = new FileProfileStorage({ directory, onProblem: () => undefined })

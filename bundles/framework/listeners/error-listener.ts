@@ -21,7 +21,7 @@ const logPriority = 0
 const rulePriority = -1
 
 /** After all listeners that may have a better answer. */
-const handlePriority = -128
+export const handlePriority = -128
 
 /** The services of the error listener. */
 interface ErrorListenerServices {
@@ -66,7 +66,10 @@ export class ErrorListener {
       const { name } = error
       const message = messageOfError(error)
       // The stack of such an error is always the same, so no place is logged.
-      this.#logger.withRequestId(request.id)[level]('Uncaught {name}: "{message}"', { name, message, exception: error })
+      const log = this.#logger.withRequestId(request.id)
+      log[level]('Uncaught {name}: "{message}"', { name, message, exception: error })
+      const field = this.#isDebug ? findNumber(error, request) : undefined
+      if (field !== undefined) log.warning(numberAdvice, { field })
       return
     }
     this.#logWithPlace(error, request, 'critical')
@@ -108,6 +111,24 @@ export class ErrorListener {
     return after(event.kernel.answer(request, { catchErrors: false }), event, respond)
   }
 }
+
+/** A field that is the text of a number, and that a schema refuses because it is a text. */
+function findNumber({ members }: HttpError, { body, query }: Request): string | undefined {
+  const issues = Array.isArray(members.errors) ? members.errors : []
+  for (const { detail, parameter, pointer } of issues) {
+    const name = parameter ?? String(pointer).slice('#/'.length)
+    const value = parameter === undefined ? body.peek().form?.get(name) : query.get(name)
+    if (typeof value === 'string' && /^-?\d+(?:\.\d+)?$/.test(value) && wantsNumber.test(detail)) return name
+  }
+  return undefined
+}
+
+/** As valibot, zod and ArkType say it. */
+const wantsNumber =
+  /expected (?:number|integer|bigint)\b.* received (?:string|")|must be (?:a number|an integer) \(was (?:a string|")/i
+
+const numberAdvice =
+  'The schema wants a number for "{field}", but fields of forms and queries are texts: convert it, as v.pipe(v.string(), v.transform(Number), v.number()) and z.coerce.number() do.'
 
 function respond(event: ExceptionEvent, response: Response): void {
   // The RemoveCspListener reads this attribute.

@@ -3,25 +3,49 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import { isRetrieval } from '../../../lib/http/conditions.ts'
 import { HTTP_HOST_FOREIGN } from '../../../lib/http/errors.ts'
 import { StaticFileResponses } from '../../../lib/http/file-response.ts'
+import type { Request } from '../../../lib/http/request.ts'
 import { findProblem } from '../../../lib/http/request-checks.ts'
 import { includesHost } from '../../../lib/http/request-target.ts'
 import type { StaticFile, StaticFiles } from '../../../lib/http/static-files.ts'
+import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
 
 /** Before all listeners that rely on the request. */
 const validationPriority = 256
 
 /** Refuses invalid requests, with the reason. */
 export class ValidateRequestListener {
+  /** Until it has warned of a proxy. */
+  #logger: Pick<Logger, 'warning'> | undefined
+
+  /** With a logger, it warns of a proxy: no proxy is trusted. */
+  constructor(logger?: Pick<Logger, 'warning'>) {
+    this.#logger = logger
+  }
+
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(RequestEvent, this, 'onRequest', validationPriority)
   }
 
   onRequest({ isMainRequest, request }: RequestEvent): void {
     if (!isMainRequest) return
+    if (this.#logger !== undefined && request.headers.has('x-forwarded-for')) this.#warnOfProxy(request)
     const problem = findProblem(request)
     if (problem !== undefined) throw problem
   }
+
+  /** A client of the internet may send the header, too, but not from such an address. */
+  #warnOfProxy({ peerAddress }: Request): void {
+    if (!privateAddresses.includes(peerAddress)) return
+    this.#logger?.warning(untrustedProxy, { peer: peerAddress })
+    this.#logger = undefined
+  }
 }
+
+const privateAddresses = new TrustedProxies(['private_ranges'])
+
+const untrustedProxy =
+  'A request from {peer} has X-Forwarded-For, which is not used: its client, scheme and host are those of the connection. If {peer} is a proxy of yours, set TRUSTED_PROXIES={peer}.'
 
 /** After health checks, whose host is an address, and before listeners that may build a URL from the host. */
 const hostPriority = 254

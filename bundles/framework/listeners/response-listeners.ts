@@ -16,6 +16,7 @@ import {
 } from '../../../lib/http/negotiation.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { type Body, contentTypeOf, discard, isBodiless, type Response, weakenEtag } from '../../../lib/http/response.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
 
 /** The default, as that of the ResponseListener. */
 const requestIdPriority = 0
@@ -52,9 +53,16 @@ const responsePriority = 0
 export class ResponseListener {
   readonly #defaults: Headers
 
-  /** The headers of all responses with a body that do not have them. By default there are none. */
-  constructor(defaults: Headers = new Headers()) {
+  readonly #logger: Pick<Logger, 'warning'> | undefined
+  readonly #warned = new Set<string>()
+
+  /**
+   * The headers of all responses with a body that do not have them. By default there are none. With a logger, it warns
+   * of cookies whose time is probably in milliseconds.
+   */
+  constructor(defaults: Headers = new Headers(), logger?: Pick<Logger, 'warning'>) {
     this.#defaults = defaults
+    this.#logger = logger
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -63,6 +71,15 @@ export class ResponseListener {
 
   onResponse(event: ResponseEvent): void {
     event.complete(this.#complete)
+    if (this.#logger !== undefined)
+      for (const cookie of event.response.headers.getAll('set-cookie')) this.#check(cookie)
+  }
+
+  #check(cookie: string): void {
+    const [, name = '', seconds] = /^([^=]+)=.*;\s*max-age=(\d+)/i.exec(cookie) ?? []
+    if (Number(seconds ?? 0) <= longestCookie || this.#warned.has(name) || this.#warned.size > 100) return
+    this.#warned.add(name)
+    this.#logger?.warning(longCookie, { name, seconds, limit: longestCookie })
   }
 
   readonly #complete = (response: Response, request: Request): void => {
@@ -70,6 +87,12 @@ export class ResponseListener {
     completeCacheControl(response)
   }
 }
+
+/** 400 days (RFC 6265bis, section 5.5), in seconds. */
+const longestCookie = 400 * 24 * 60 * 60
+
+const longCookie =
+  'The cookie "{name}" is for {seconds} seconds, but browsers keep one for {limit} (400 days) at most: maxAge is in seconds, not in milliseconds.'
 
 function completeContentType(request: Request, { body, headers, status }: Response, defaults: Headers): void {
   if (isBodiless(status)) {

@@ -9,7 +9,7 @@ import type { KnownAttributes, Request } from '../../../lib/http/request.ts'
 import { knownMethods, refusedMethods } from '../../../lib/http/request-target.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { StaticFiles } from '../../../lib/http/static-files.ts'
-import type { Logger } from '../../../lib/log/logger.ts'
+import type { LogContext, Logger } from '../../../lib/log/logger.ts'
 import { ROUTE_METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND } from '../../../lib/routing/errors.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
@@ -18,9 +18,9 @@ import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 export const routingPriority = 32
 
 /** The services that the router uses. For the files a request without a route has the wrong method. */
-interface RouterServices extends Pick<Application, 'routes' | 'urls'> {
+interface RouterServices extends Pick<Application, 'directory' | 'routes' | 'urls'> {
   readonly debugGate: Pick<DebugGate, 'isDebug'>
-  readonly files: Pick<StaticFiles, 'find'>
+  readonly files: Pick<StaticFiles, 'find' | 'findUrl'>
   readonly logger: Logger
 }
 
@@ -34,7 +34,8 @@ export class RouterListener {
   readonly #urls: Application['urls']
   readonly #logger: Logger
   readonly #isDebug: boolean
-  readonly #files: Pick<StaticFiles, 'find'>
+  readonly #files: Pick<StaticFiles, 'find' | 'findUrl'>
+  readonly #directory: string
   #matcher: RouteMatcher | undefined
   /** The number of routes of the matcher. */
   #size = 0
@@ -42,7 +43,8 @@ export class RouterListener {
   /**
    * Outside of debug mode, errors have no stack and no cause: both are always the same, and scanners cause many.
    */
-  constructor({ debugGate, files, logger, routes, urls }: RouterServices) {
+  constructor({ debugGate, directory, files, logger, routes, urls }: RouterServices) {
+    this.#directory = directory
     this.#routes = routes
     this.#urls = urls
     this.#logger = logger.channel('request')
@@ -106,6 +108,8 @@ export class RouterListener {
   }
 
   #miss(request: Request, path: string): Error {
+    const url = this.#isDebug ? this.#files.findUrl(this.#directory, path) : undefined
+    if (url !== undefined) this.#advise(request, 'The URL of the file {file} is {url}.', { file: path.slice(1), url })
     const referer = request.headers.get('referer')
     const origin = referer ? ` (from "${referer}")` : ''
     return this.#createError(
@@ -116,6 +120,8 @@ export class RouterListener {
 
   #refuse(request: Request, methods: readonly string[]): Error {
     const allow = methods.join(', ')
+    const advice = this.#isDebug ? adviseOnMethod(request, methods) : undefined
+    if (advice !== undefined) this.#advise(request, advice, { allow })
     return this.#createError(
       () => new ROUTE_METHOD_NOT_ALLOWED([]),
       options =>
@@ -126,10 +132,26 @@ export class RouterListener {
     )
   }
 
+  #advise(request: Request, advice: string, context: LogContext): void {
+    this.#logger.withRequestId(request.id).warning(advice, context)
+  }
+
   #createError(createCause: () => Error, create: (options?: HttpErrorOptions) => Error): Error {
     return this.#isDebug ? create({ cause: createCause() }) : withoutStack(create)
   }
 }
+
+/** Why a client sends a method that the routes of the path do not have. */
+function adviseOnMethod({ headers, method }: Request, methods: readonly string[]): string | undefined {
+  if (method === 'OPTIONS' && headers.has('access-control-request-method')) return preflight
+  const isOfForm = (method === 'GET' || method === 'POST') && methods.some(each => /^(?:PUT|PATCH|DELETE)$/.test(each))
+  return isOfForm ? formMethod : undefined
+}
+
+const preflight =
+  'A script of another origin asks whether it may send a request: allow it by the option "cors" of createFrameworkBundle(), or by the default "_cors" of the route.'
+const formMethod =
+  'If a form or a link has sent this: they send GET or POST only. With createFrameworkBundle({ methodOverride: true }) a POST with ?_method={allow} has that method.'
 
 const fileMethods: readonly string[] = ['GET', 'HEAD']
 

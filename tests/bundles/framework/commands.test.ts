@@ -367,7 +367,7 @@ t.test('debug:config lists names in .env files that are not settings', async t =
   const { stdout } = await run('debug:config LOG_', { directory })
   const remark = '.env.local sets APP_HOST, which is not a setting; the nearest is "APP_HOSTS".'
   t.match(stdout, `\n${remark}\n`)
-  t.match(stdout, '.env.local sets SHOE_SIZE, which is not a setting.\n')
+  t.match(stdout, '.env.local sets SHOE_SIZE, which is not a setting: declare it by defineSettings() in a bundle')
   t.notMatch(stdout, /EDITOR_URL|EMPTY/, 'settings of the profiler are known, also without the profiler')
   t.strictSame(JSON.parse((await run('debug:config LOG_ --json', { directory })).stdout).unknown, [
     { name: 'APP_HOST', file: '.env.local' },

@@ -4,6 +4,7 @@ import {
   checkedForm,
   createFrameworkBundle,
   defineSettings,
+  EventStream,
   ExceptionEvent,
   KernelEvent,
   Request,
@@ -89,8 +90,15 @@ const uses: readonly (readonly [use: (request: Request) => unknown, member: stri
   // @ts-expect-error
   [request => request.session.destroy, 'session.destroy', 'await session.invalidate()'],
   // @ts-expect-error
+  [request => request.session.getId, 'session.getId', 'get, set, has, delete, all, clear'],
+  // @ts-expect-error
   [request => request.request, 'request.request', 'the request itself, also in a guard'],
   [() => read(new UploadedFile({ name: 'a', type: '', size: 1, path: 'a' }), 'mimetype'), 'file.mimetype', 'file.type'],
+  [
+    () => read(new UploadedFile({ name: 'a', type: '', size: 1, path: 'a' }), 'length'),
+    'file.length',
+    '(await request.formData()).getAll(name)',
+  ],
   [
     () => read(new Settings({ variables: {} }), 'SHOP_SIZE'),
     'settings.SHOP_SIZE',
@@ -107,6 +115,8 @@ const uses: readonly (readonly [use: (request: Request) => unknown, member: stri
   [async request => (await form(request)).page, 'form.page', 'form.value.page'],
   // @ts-expect-error
   [() => response().cookies, 'response.cookies', 'setCookie(response.headers, name, value)'],
+  // @ts-expect-error
+  [request => new EventStream(request, () => undefined).write, 'stream.write', 'stream.send({ event, data })'],
   // @ts-expect-error
   [() => response().statusCode, 'response.statusCode', 'response.status'],
 ]
@@ -132,6 +142,11 @@ t.test('a member that is set is set, and has no effect, which development says',
   const sets: readonly (readonly [set: (request: Request) => object, name: string, message: RegExp])[] = [
     [() => response(), 'statusCode', /^There is no response\.statusCode .*: use response\.status\.$/],
     [() => response().headers, 'x-shop', /^There is no headers\["x-shop"\] .*: use headers\.set\("x-shop", value\)\.$/],
+    [
+      ({ attributes }) => attributes,
+      'user',
+      /^There is no request\.attributes\.user .*: use request\.attributes\.set\("user", value\)\.$/,
+    ],
     [({ session }) => session, 'cart', /^There is no session\.cart .*: use await session\.set\("cart", value\)\.$/],
   ]
   for (const [make, name, message] of sets) {

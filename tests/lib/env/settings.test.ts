@@ -234,16 +234,38 @@ t.test('all settings are listed, with the values in force and their sources', as
 t.test('unknown variables in .env files are reported with the nearest known name', async t => {
   const warnings: unknown[] = []
   const logger = { warning: (message: string, context: unknown) => warnings.push([message, context]) }
-  const files = { APP_ENV: '.env', APP_HOST: '.env.local', EDITOR_URL: '.env', EMPTY: '.env', SHOE_SIZE: '.env.dev' }
-  const variables = { APP_ENV: 'dev', APP_HOST: 'a.org', EDITOR_URL: 'vscode', EMPTY: '', SHOE_SIZE: '9', PATH: '/bin' }
+  const files = {
+    APP_ENV: '.env',
+    APP_HOST: '.env.local',
+    EDITOR_URL: '.env',
+    EMPTY: '.env',
+    SHOE_SIZE: '.env.dev',
+    PORT: '.env',
+  }
+  const variables = {
+    APP_ENV: 'dev',
+    APP_HOST: 'a.org',
+    EDITOR_URL: 'vscode',
+    EMPTY: '',
+    SHOE_SIZE: '9',
+    PATH: '/bin',
+    PORT: '1',
+    PROFILER: '1',
+  }
   const settings = new Settings({ variables, files })
   settings.declare('kernel', defineSettings({ APP_ENV: { help: 'environment' }, APP_HOSTS: { help: 'hosts' } }))
   settings.allow(defineSettings({ EDITOR_URL: { help: 'editor' } }))
   warnOfUnknownSettings(settings, logger)
+  const undeclared =
+    ': declare it by defineSettings() in a bundle, and read it by settings.of(); process.env does not have it'
+  const profiler =
+    ': the profiler of an application runs with APP_ENV=dev only; production has the access log and traces'
   const message = '{place} sets {name}, but there is no setting of this name{suggestion}.'
   t.strictSame(warnings, [
     [message, { place: 'The file .env.local', name: 'APP_HOST', suggestion: '; the nearest is "APP_HOSTS"' }],
-    [message, { place: 'The file .env.dev', name: 'SHOE_SIZE', suggestion: '' }],
+    [message, { place: 'The file .env.dev', name: 'SHOE_SIZE', suggestion: undeclared }],
+    [message, { place: 'The file .env', name: 'PORT', suggestion: ': use the option --port of bin/serve' }],
+    [message, { place: 'The environment', name: 'PROFILER', suggestion: profiler }],
   ])
 })
 

@@ -236,6 +236,7 @@ t.test('all missing parameters are named at once', async t => {
   missing({ a: 1, d: 2, b: null }, '"b", "c", "e"')
   missing({ a: 1, b: 1, e: undefined }, '"e"')
   t.throws(() => only('/:constructor')({}), { code: 'ROUTE_PARAMETER_MISSING' })
+  t.throws(() => only('/:locale')({}), { message: 'without "locale": only a variable "_locale" is carried on' })
 })
 
 t.test('a value that a request would not give back is an error', async t => {

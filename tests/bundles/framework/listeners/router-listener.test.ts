@@ -13,7 +13,7 @@ const controller = () => new Response()
 
 const noRoutes = new RouteCollection()
 
-const services = { files: new StaticFiles(), routes: noRoutes, urls: new UrlGenerator(noRoutes) }
+const services = { directory: '/app', files: new StaticFiles(), routes: noRoutes, urls: new UrlGenerator(noRoutes) }
 
 function createListener() {
   const routes = new RouteCollection()

@@ -1,0 +1,336 @@
+import {
+  type Application,
+  createFrameworkBundle,
+  createPageCache,
+  EventStream,
+  ExceptionEvent,
+  formBody,
+  queryValues,
+  Response,
+  setCookie,
+} from 'sinfonietta'
+import { createTestKernel, type TestClient } from 'sinfonietta/testing'
+import { t } from 'tap'
+import { until } from '#tests/support/until.ts'
+
+// What may be right in another application is not refused: development logs what is probably meant. Below each
+// mistake are uses that are right, and of which nothing is logged.
+
+const ok = () => Response.text('ok')
+
+/** A schema that gives numbers for numbers only, with the messages of valibot. */
+const age = {
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate: (value: unknown) => {
+      const { age } = value as { age?: unknown }
+      if (typeof age === 'number') return { value: { age } }
+      const message = `Invalid type: Expected number but received "${String(age)}"`
+      return { issues: [{ message, path: ['age'] }] }
+    },
+  },
+} as const
+
+const pages = createPageCache()
+const cached = { _cache: { sMaxAge: 60 } }
+
+const withCookie = (maxAge: number) => () => {
+  const response = ok()
+  setCookie(response.headers, 'theme', 'dark', { maxAge })
+  return response
+}
+
+/** What a bundle registers, the request, and a part of the warning; without one, nothing is logged. */
+type Case = readonly [
+  register: (app: Application) => unknown,
+  send: (client: TestClient) => Promise<unknown>,
+  warning?: string,
+]
+
+const own = 'https://localhost'
+
+const cases: Readonly<Record<string, readonly Case[]>> = {
+  'a cookie whose time is in milliseconds': [
+    [
+      ({ routes }) => routes.get('a', '/a', withCookie(30 * 86_400_000)),
+      client => client.get('/a'),
+      'The cookie "theme" is for 2592000000 seconds',
+    ],
+    [({ routes }) => routes.get('a', '/a', withCookie(400 * 86_400)), client => client.get('/a')],
+    [({ routes }) => routes.get('a', '/a', withCookie(0)), client => client.get('/a')],
+  ],
+  'a listener for errors after the error page': [
+    [
+      ({ dispatcher }) => dispatcher.on(ExceptionEvent, () => undefined, -200),
+      client => client.get('/none'),
+      'is never called at the priority -200: the error page answers at -128',
+    ],
+  ],
+  'the body of a GET request': [
+    [
+      ({ routes }) => routes.get('a', '/a', async request => Response.text(typeof (await request.formData()))),
+      client => client.get('/a?q=1'),
+      'calls request.formData(), but clients send no body with GET: use request.query',
+    ],
+    [
+      ({ routes }) =>
+        routes.add({
+          name: 'a',
+          path: '/a',
+          controller: async request => Response.text(typeof (await request.formData())),
+        }),
+      client => client.get('/a?q=1'),
+    ],
+    [
+      ({ routes }) => {
+        const both = async (request: { formData(): Promise<unknown> }) =>
+          Response.text(typeof (await request.formData()))
+        routes.get('a', '/a', both)
+        routes.post('b', '/a', both)
+      },
+      client => client.get('/a?q=1'),
+    ],
+    [
+      ({ routes }) =>
+        routes.get('a', '/a', async () => {
+          const request = new globalThis.Response('{}')
+          return Response.json(await request.json())
+        }),
+      client => client.get('/a'),
+    ],
+  ],
+  'a route for the path of the health checks': [
+    [
+      ({ routes, signals }) => {
+        routes.get('health', '/_health', ok)
+        signals.on('kernel.booted', () =>
+          signals.emit('server.listening', { url: own, environment: 'dev', worker: 1 } as never),
+        )
+      },
+      client => client.get('/_health'),
+      'The route "health" (/_health) is never reached by GET',
+    ],
+    [
+      ({ routes, signals }) => {
+        routes.post('health', '/_health', ok)
+        routes.get('healthy', '/_healthy', ok)
+        signals.on('kernel.booted', () =>
+          signals.emit('server.listening', { url: own, environment: 'dev', worker: 1 } as never),
+        )
+      },
+      client => client.get('/_healthy'),
+    ],
+  ],
+  'a method that forms do not send': [
+    [({ routes }) => routes.delete('a', '/a', ok), client => client.get('/a'), '?_method=DELETE has that method'],
+    [({ routes }) => routes.put('a', '/a', ok), client => client.post('/a', { form: {} }), '?_method=PUT'],
+    [({ routes }) => routes.post('a', '/a', ok), client => client.get('/a')],
+    [({ routes }) => routes.get('a', '/a', ok), client => client.delete('/a')],
+  ],
+  'a preflight request without CORS': [
+    [
+      ({ routes }) => routes.put('a', '/a', ok),
+      client =>
+        client.request('OPTIONS', '/a', {
+          headers: { origin: 'https://b.test', 'access-control-request-method': 'PUT' },
+        }),
+      'allow it by the option "cors" of createFrameworkBundle()',
+    ],
+    [({ routes }) => routes.put('a', '/a', ok), client => client.request('OPTIONS', '/a')],
+  ],
+  'a file by its place in the application': [
+    [
+      ({ files }) => files.add('shop', `${process.cwd()}/docs/images`),
+      client => client.get('/docs/images/timeline.webp'),
+      'The URL of the file docs/images/timeline.webp is /assets/shop/timeline.webp.',
+    ],
+    [({ files }) => files.add('shop', `${process.cwd()}/docs/images`), client => client.get('/docs/images/none.webp')],
+  ],
+  'a number of a form that the schema does not convert': [
+    [
+      ({ routes }) => routes.post('a', '/a', { form: formBody(age) }, ok),
+      client => client.post('/a', { form: { age: '3' } }),
+      'The schema wants a number for "age", but fields of forms and queries are texts',
+    ],
+    [
+      ({ routes }) => routes.get('a', '/a', { query: queryValues(age) }, ok),
+      client => client.get('/a?age=3'),
+      'wants a number for "age"',
+    ],
+    [
+      ({ routes }) => routes.post('a', '/a', { form: formBody(age) }, ok),
+      client => client.post('/a', { form: { age: 'three' } }),
+    ],
+  ],
+  'a path for a tag of the page cache': [
+    [
+      ({ routes }) => {
+        routes.add({ name: 'a', path: '/a', methods: ['GET'], defaults: cached, controller: ok })
+        routes.post('b', '/b', async () => {
+          await pages.purge('/a')
+          return ok()
+        })
+      },
+      async client => {
+        await client.get('/a')
+        await client.post('/b')
+      },
+      'pages.purge("/a") removes no page: it takes tags',
+    ],
+    [
+      ({ routes }) => {
+        const tagged = () => Response.text('a', { headers: { 'cache-tag': '/a, news' } })
+        routes.add({ name: 'a', path: '/a', methods: ['GET'], defaults: cached, controller: tagged })
+        routes.post('b', '/b', async () => {
+          await pages.purge('/a', 'news')
+          return ok()
+        })
+      },
+      async client => {
+        await client.get('/a')
+        await client.post('/b')
+      },
+    ],
+  ],
+}
+
+for (const [name, rows] of Object.entries(cases)) {
+  t.test(`${name} is explained in the log, right uses are not`, async t => {
+    const offences: string[] = []
+    for (const [index, [register, send, warning]] of rows.entries()) {
+      const bundles = [
+        createFrameworkBundle(),
+        pages,
+        { name: 'shop', register: (app: Application) => void register(app) },
+      ]
+      const { client, close, records } = await createTestKernel({ bundles })
+      await send(client)
+      await close()
+      const said = records
+        .filter(({ level, message }) => level === 'warning' && !message.startsWith('The page cache stores nothing'))
+        .map(({ message }) => message)
+      const isRight = warning === undefined ? said.length === 0 : said.some(message => message.includes(warning))
+      if (!isRight) offences.push(`${index}: ${JSON.stringify(said)}`)
+    }
+    t.strictSame(offences, [])
+  })
+}
+
+t.test('in production a proxy that is not trusted is named once, if its address is a private one', async t => {
+  const variables = { APP_ENV: 'prod', APP_HOSTS: 'localhost' }
+  const forwarded = { headers: { 'x-forwarded-for': '203.0.113.9' } }
+  const warningsOf = async (remoteAddress: string, more: Record<string, string> = {}) => {
+    const bundles = [createFrameworkBundle()]
+    const { close, createClient, records } = await createTestKernel({ bundles, variables: { ...variables, ...more } })
+    const client = createClient({ remoteAddress })
+    for (const init of [{}, forwarded, forwarded]) await client.get('/', init)
+    await close()
+    return records.filter(({ level }) => level === 'warning').map(({ message }) => message)
+  }
+  const [message, ...others] = await warningsOf('10.0.0.2')
+  t.match(message, /^A request from 10\.0\.0\.2 has X-Forwarded-For, .* set TRUSTED_PROXIES=10\.0\.0\.2\.$/)
+  t.strictSame(others, [])
+  t.strictSame(await warningsOf('203.0.113.7'), [], 'a client of the internet')
+  t.strictSame(await warningsOf('10.0.0.2', { TRUSTED_PROXIES: '10.0.0.0/8' }), [])
+})
+
+t.test('work that goes on for a stream that is over is warned of, and the right end of it is not', async t => {
+  const warned: string[] = []
+  const onWarning = ({ message }: Error) => void warned.push(message)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  const timers: NodeJS.Timeout[] = []
+  let sent = 0
+  const tick = (stream: EventStream) =>
+    setInterval(() => {
+      sent++
+      stream.send({ data: 'tick' })
+    }, 1)
+  const { client, close } = await createTestKernel({
+    bundles: [
+      createFrameworkBundle(),
+      {
+        name: 'shop',
+        register({ routes }) {
+          routes.get('wrong', '/wrong', request => new EventStream(request, stream => void timers.push(tick(stream))))
+          routes.get('right', '/right', request => {
+            return new EventStream(request, stream => {
+              const timer = tick(stream)
+              return () => clearInterval(timer)
+            })
+          })
+        },
+      },
+    ],
+  })
+  for (const path of ['/right', '/wrong']) {
+    const stream = await client.open(path)
+    await stream.readUntil('tick')
+    await stream.close()
+  }
+  await until(() => warned.length > 0)
+  for (const timer of timers) clearInterval(timer)
+  await close()
+  t.match(warned, [/^20 events were sent to an EventStream that is over: .* \(\) => clearInterval\(timer\)\.$/])
+  t.ok(sent > 20)
+})
+
+t.test('an interval that outlives its kernel for tests is named, one that is cleared is not', async t => {
+  const warned: string[] = []
+  const onWarning = ({ message }: Error) => void warned.push(message)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  const timers: NodeJS.Timeout[] = []
+  for (const isCleared of [true, false]) {
+    const { close } = await createTestKernel({
+      bundles: [
+        {
+          name: 'shop',
+          register() {
+            timers.push(setInterval(() => undefined, 1000))
+            timers.push(setInterval(() => undefined, 1000).unref())
+            timers.push(setTimeout(() => undefined, 50))
+          },
+          close() {
+            if (isCleared) timers.splice(0).forEach(clearInterval)
+          },
+        },
+      ],
+    })
+    await close()
+  }
+  await until(() => warned.length > 0)
+  timers.forEach(clearInterval)
+  t.match(warned, [/^The interval of tests\/application\/advice\.test\.ts:\d+ still runs after close\(\): clear it/])
+})
+
+t.test('tags of Twig and EJS are refused in a page, and shown in an element for code', async t => {
+  const boot = (page: string) => {
+    const directory = t.testdir({ templates: { shop: { 'page.hbs': page } } })
+    return createTestKernel({ bundles: [createFrameworkBundle(), { name: 'shop', register() {} }], directory })
+  }
+  const foreign = {
+    '<ul>\n{% for item in items %}<li></li>{% endfor %}': 'line 2: {% for item in items %} is of another language',
+    "{{extends 'layout'}}": 'line 1: there is no helper "extends": a layout is a partial with a block',
+    '{{#each items as item}}{{/each}}': 'a name for each item is "as |item|"',
+    '{% extends "base.html" %}': 'line 1: {% extends "base.html" %} is of another language, templates are Handlebars',
+    '<p><%= title %></p>': 'line 1: <%= title %> is of another language',
+  }
+  for (const [page, message] of Object.entries(foreign)) {
+    await t.rejects(boot(page), { code: 'VIEW_TEMPLATE_INVALID', message })
+  }
+  const right = [
+    '<code>{% for item in items %}</code>',
+    '<pre>\n{% if a %}\n</pre>',
+    '<script type="text/template"><%= title %></script>',
+    '<textarea>{% block a %}</textarea>',
+    '<!-- {% for a in b %} -->',
+    '{{!-- {% for a in b %} --}}',
+    '<p>100 {%} and 5 <% 6</p>',
+    '<style>a { width: 10% }</style>',
+    '{{#if a}}{{a}}%{{/if}}',
+    '<a href="?q={%22a%22}">a</a>',
+  ]
+  for (const page of right) await boot(page).then(({ close }) => close())
+})
