@@ -16,7 +16,8 @@ const passedSignals = { SIGINT: true, SIGHUP: true, SIGQUIT: true, SIGTERM: fals
 
 /** The exit code of Node for an option that it does not know. */
 const badOption = 9
-const optionAdvice = 'Options of the program come after its file: sinfonietta profile app.js --port 3000\n'
+const optionAdvice =
+  'If Node.js has refused an option: those of the program come after its file: sinfonietta profile app.js --port 3000\n'
 
 const preload = new URL('../exports/profile.js', import.meta.url).href
 

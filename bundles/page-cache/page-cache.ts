@@ -92,7 +92,7 @@ export class PageCache implements Bundle {
 }
 
 const pathAdvice =
-  'pages.purge("{path}") removes no page: it takes tags, which controllers set as Cache-Tag, and not paths.'
+  'pages.purge("{path}") takes tags, which controllers set as Cache-Tag, and not paths: since the start, none has set a tag that begins with a slash.'
 
 const noPages =
   'The page cache stores nothing: no route or group has a public policy, such as defaults: { _cache: { sMaxAge: 60 } }.'

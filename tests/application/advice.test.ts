@@ -176,7 +176,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         await client.get('/a')
         await client.post('/b')
       },
-      'pages.purge("/a") removes no page: it takes tags',
+      'pages.purge("/a") takes tags',
     ],
     [
       ({ routes }) => {

@@ -11,7 +11,7 @@ t.test('sinfonietta profile names the nearest file, quotes around arguments, and
   t.match(run('ap.js'), { status: 1, stderr: /program "ap\.js" to profile: .*; the nearest is "app\.js"\.\n$/ })
   t.match(run('app.js --port 1'), { status: 1, stderr: /without quotes around them\.\n$/ })
   t.match(run('gone/app.js'), { status: 1, stderr: /program "gone\/app\.js" to profile: [^;]*\.\n$/ })
-  t.match(run('--prt', '1', 'app.js'), { status: 9, stderr: /\nOptions of the program come after its file/ })
+  t.match(run('--prt', '1', 'app.js'), { status: 9, stderr: /\nIf Node.js has refused an option: those of the program/ })
   t.notMatch(run('app.js').stderr, 'Options of the program')
   t.end()
 })
