@@ -34,7 +34,7 @@ export function findObstacle({
   text,
 }: Pick<StoredQuery, 'kind' | 'system' | 'text'>): string | undefined {
   if (kind === 'cache') return 'it is a command of a cache'
-  if (isDocumentStore(system)) return 'it is a command of MongoDB'
+  if (isDocumentStore(system)) return 'it is no statement of SQL'
   if (text.endsWith('…')) return 'its text is too long, and was cut'
   const tokens = [...readTokens(text, system)]
   if (tokens.at(-1)?.text === ';') tokens.pop()

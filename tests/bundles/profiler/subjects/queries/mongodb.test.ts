@@ -82,7 +82,7 @@ t.test('commands have their documents without values, their place, their rows, a
     databaseWork.list(profile).map(({ name }) => name),
     ['insert items'],
   )
-  t.equal(findObstacle({ kind: 'database', system: 'mongodb', text: 'find items {}' }), 'it is a command of MongoDB')
+  t.equal(findObstacle({ kind: 'database', system: 'mongodb', text: 'find items {}' }), 'it is no statement of SQL')
 })
 
 t.test('a transaction is one, and errors are those of the server', async t => {
