@@ -185,7 +185,7 @@ for (const [path, page] of Object.entries({
 ${names.map(name => `  ${JSON.stringify(name)}: async reply => { ${inline(pages[name]?.[1] ?? '')} },`).join('\n')}
 })) app.get('/' + path, async (request, response) => { await page(response); if (!response.headersSent) response.send('done') })
 const server = app.listen(0, '127.0.0.1', async () => {
-  await pool.query('SELECT 1')
+  await Promise.all([pool.query('SELECT 1'), call()])
   process.stdout.write(JSON.stringify([server.address().port]) + '\\n')
 })
 process.stdin.on('end', () => process.exit()).resume()

@@ -1,9 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { t } from 'tap'
 import { connectAgent } from '#tests/support/agent.ts'
+import { copyProgram } from '#tests/support/copy-program.ts'
 import { createWorkspace } from '#tests/support/program-workspace.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
@@ -18,15 +17,6 @@ const server = createServer((message, reply) => {
 server.listen(0, '127.0.0.1', () => process.stdout.write('[' + server.address().port + ']\\n'))
 process.stdin.on('end', () => process.exit()).resume()
 `
-
-/** The program of the package. The hooks of tap cannot load a main file without an ending. */
-function copyProgram(directory: string): string {
-  const root = path.resolve(import.meta.dirname, '../../..')
-  const file = path.join(directory, 'program.mjs')
-  const text = readFileSync(path.join(root, 'bin/sinfonietta'), 'utf8')
-  writeFileSync(file, text.replaceAll("'../", `'${pathToFileURL(root)}/`))
-  return file
-}
 
 t.test('a coding agent reads the profiles of any server, and replays its requests', async t => {
   const { cwd, stop, url, viewer } = await startProfiled(t, application)

@@ -2,16 +2,20 @@ import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { serve } from 'sinfonietta/server'
 import { t } from 'tap'
+import { copyProgram } from '#tests/support/copy-program.ts'
 
 t.test('sinfonietta profile names the nearest file, quotes around arguments, and the place of options', t => {
   const directory = t.testdir({ 'app.js': '' })
-  const program = path.resolve('bin/sinfonietta')
+  const program = copyProgram(directory)
   const run = (...words: string[]) =>
     spawnSync(process.execPath, [program, 'profile', ...words], { cwd: directory, encoding: 'utf8' })
   t.match(run('ap.js'), { status: 1, stderr: /program "ap\.js" to profile: .*; the nearest is "app\.js"\.\n$/ })
   t.match(run('app.js --port 1'), { status: 1, stderr: /without quotes around them\.\n$/ })
   t.match(run('gone/app.js'), { status: 1, stderr: /program "gone\/app\.js" to profile: [^;]*\.\n$/ })
-  t.match(run('--prt', '1', 'app.js'), { status: 9, stderr: /\nIf Node.js has refused an option: those of the program/ })
+  t.match(run('--prt', '1', 'app.js'), {
+    status: 9,
+    stderr: /\nIf Node.js has refused an option: those of the program/,
+  })
   t.notMatch(run('app.js').stderr, 'Options of the program')
   t.end()
 })

@@ -6,6 +6,7 @@ import { networkInterfaces, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Test, t } from 'tap'
+import { copyProgram } from '#tests/support/copy-program.ts'
 import { createSender } from '#tests/support/raw-connection.ts'
 import { type ProcessOptions, runProcess, startProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
@@ -418,11 +419,9 @@ t.test('processes of an application have one list', async t => {
 })
 
 t.test('the program of the package has the command', async t => {
-  // The hooks of tap cannot load a main file without an ending.
-  const text = readFileSync(path.join(root, 'bin/sinfonietta'), 'utf8')
-  const directory = t.testdir({ 'program.mjs': text.replaceAll("'../", `'${pathToFileURL(root)}/`) })
+  const program = copyProgram(t.testdir())
   const run = (...values: string[]) =>
-    runProcess(t, [process.execPath, path.join(directory, 'program.mjs'), ...values], {
+    runProcess(t, [process.execPath, program, ...values], {
       env: { ...environment, PROFILER_PORT: '0' },
     })
   t.match((await run('profile', '--help')).stdout, /sinfonietta profile \[options of node\] <file>/)
