@@ -12,6 +12,7 @@ import { countPrinted } from '../../subjects/console/read.ts'
 import { readOperation, readResponseContent } from '../../subjects/exchange/read.ts'
 import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
+import { countBadMails, readMails } from '../../subjects/mails/read.ts'
 import { readGuard, readRouteLog } from '../../subjects/router/read.ts'
 import { inputNames, type RefusedField, type RefusedInput, readRefused } from '../../subjects/validation/read.ts'
 import { isRepeated, listCalledErrors, nameAnswerer } from '../findings/called-rules.ts'
@@ -205,7 +206,7 @@ export type TroubledProfile = Pick<ShownProfile, 'findings' | 'profile'> & Parti
 
 /**
  * Describes the worst problem of a request that was answered: an error of its operation, an
- * exception that was handled, a failed query or call, a logged error, the worst finding (one in
+ * exception that was handled, a failed query, call or mail, a logged error, the worst finding (one in
  * the panel of the cause comes first), a call that was refused, or a logged warning.
  */
 export function findTrouble(
@@ -223,6 +224,7 @@ export function findTrouble(
   return (
     describeFailedQuery(profile) ??
     describeFailedCall(profile, 500) ??
+    describeFailedMail(profile) ??
     describeFailedSubRequests(children) ??
     describeLogged(profile, 'error') ??
     (found && ['finding: ', toValue(found.title, nameLimit)]) ??
@@ -297,6 +299,19 @@ function describeFailedCall(profile: Profile, least: number): Sentence | undefin
   return [{ text, link }, ...(error === '' ? [] : [': ', toValue(error, messageLimit)]), ...more]
 }
 
+function describeFailedMail(profile: Profile): Sentence | undefined {
+  const { count } = countBadMails(profile)
+  const { error = '', index = 0 } = readMails(profile).mails.find(mail => mail.error !== '') ?? {}
+  // Of a mail that was only counted, the error is not known.
+  if (count === 0 || error === '') return undefined
+  const link = `${profileLink(profile.summary.token, 'mails')}#mail-${index}`
+  return [
+    { text: `${formatCount(count, 'mail')} failed`, link },
+    count === 1 ? ': ' : ', the first: ',
+    toValue(error.replace(/\.$/, ''), messageLimit),
+  ]
+}
+
 /** The program that has answered a call, and why it has failed there; empty if its profile is not stored. */
 function describeCalled(profile: Profile, index: number): Sentence {
   const error = listCalledErrors(profile).find(({ call }) => call.index === index)
@@ -318,12 +333,13 @@ function describeCalled(profile: Profile, index: number): Sentence {
 
 /**
  * What has failed behind a request that has failed: the error of a request that it has made; or, if only its response
- * says why, a query or call. Empty without one.
+ * says why, a query, call or mail. Empty without one.
  */
 export function describeBehind(profile: Profile, { panel }: Reason): Sentence {
   const [error] = listCalledErrors(profile)
   if (error !== undefined) return ['; ', ...describeCalled(profile, error.call.index)]
-  const failed = panel === 'request' ? (describeFailedQuery(profile) ?? describeFailedCall(profile, 400)) : undefined
+  if (panel !== 'request') return []
+  const failed = describeFailedQuery(profile) ?? describeFailedCall(profile, 400) ?? describeFailedMail(profile)
   return failed === undefined ? [] : ['; ', ...failed]
 }
 

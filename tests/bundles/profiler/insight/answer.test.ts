@@ -54,6 +54,11 @@ const router = (outcome: string, allow?: string[]): Profile['data'] => ({
 
 const log = (level: string, message: string) => ({ at: 9, level, channel: 'app', message })
 
+const mail = (error: string | undefined) => ({
+  ...{ start: 1, end: 2, transport: 'SMTP', from: 'a@x', to: ['b@x'], subject: 'Hello', headers: [], attachments: [] },
+  ...(error !== undefined && { error }),
+})
+
 const call = (status: number, more: object = {}) => ({
   ...{ client: 'fetch', method: 'GET', url: `http://x/${status}`, start: 1, end: 2 },
   ...(status > 0 && { status }),
@@ -300,6 +305,9 @@ const problems: [data: Profile['data'], text: string, init?: ProfileInit][] = [
   ],
   [{ queries: { queries: [createQuery({ error: 'x', code: '23505' })] } }, ''],
   [{ queries: { queries: [createQuery({ error: 'x' }), createQuery({ start: 30, end: 31 })] } }, ''],
+  [{ mails: { mails: [mail('connect ECONNREFUSED'), mail(undefined)] } }, '1 mail failed: connect ECONNREFUSED'],
+  [{ mails: { mails: [mail('no'), mail('late')] } }, '2 mails failed, the first: no'],
+  [{ mails: { mails: [mail(undefined)] } }, ''],
   [
     { logger: { records: [log('warning', 'Low'), log('critical', 'No\n stock.')] } },
     '1 error logged: No stock',
