@@ -41,7 +41,12 @@ interface Machine {
 }
 
 /** Settings of all machines of a test. */
-const common = { APP_SECRET: 'only for the time of a test, and long enough', DEBUG_KEY: 'a-key-for-the-time-of-a-test' }
+const common = {
+  APP_SECRET: 'only for the time of a test, and long enough',
+  DEBUG_KEY: 'a-key-for-the-time-of-a-test',
+  TRUSTED_PROXIES: '127.0.0.1',
+  TRUSTED_HEADERS: 'x-forwarded-for',
+}
 
 t.test(
   'two machines behind the nginx of the guide share sessions, also while they are restarted in turn',
@@ -69,8 +74,6 @@ t.test(
       DEBUG_ALLOWED_IPS: '127.0.0.1',
       PROFILER_URL: url,
       SESSION_URL: url,
-      TRUSTED_PROXIES: '127.0.0.1',
-      TRUSTED_HEADERS: 'x-forwarded-for',
     }
     const variables = { ...Object.fromEntries(readSettings(settings)), ...values, ...common }
     const { clients, nginx } = await restartInTurn(t, 'dev', variables)
