@@ -11,6 +11,7 @@ import {
   periodOf,
   readDrains,
   readReceived,
+  subtractPeriods,
   totalOf,
 } from '../../profile/work.ts'
 import type { LoopBlock, SyncCallData } from './data.ts'
@@ -159,17 +160,20 @@ export function listenerTime(node: EventNode, profile: Profile, without: readonl
     ...readReceived(profile.collectors),
     ...readDrains(events),
     ...(memory?.pauses.longest ?? []),
-    ...(memory?.busy ?? []),
     ...without,
   ]
   const own: Period[] = []
+  const known: Period[] = []
   for (const block of readBlocks(profile)) {
     const { away, by, duration, start } = block
     const blocker = findBlocker(block, profile)
     const isOfOther = (by !== '' && by !== token) || (blocker !== undefined && blocker !== node)
     if (blocker === node) own.push({ start, duration })
+    if (!isOfOther) known.push({ start, duration })
     // When the process did not run is not known, but for how long.
     delays.push(isOfOther ? { start, duration } : { start: start + duration - away, duration: away })
   }
+  // Of a busy time, whose work it was is only known of its blocks.
+  delays.push(...subtractPeriods(joinPeriods(memory?.busy ?? []), joinPeriods(known)))
   return ownTime(node, delays, own)
 }

@@ -274,6 +274,25 @@ t.test('the functions of a framework have the time of listeners, and its handler
   t.match(partsOf(waiting, init), { 'Waiting in the handler': 20, Handler: 40 })
 })
 
+t.test('a block of a function is its work, also while the event loop had no pause', async t => {
+  const spans = [
+    ['phase', 'middleware', 0, 570_000],
+    ['function', 'audit', 0, 100, 0],
+    ['function', 'show', 100, 48_000, 0],
+    ['function', 'audit', 48_900, 520_000, 0],
+  ]
+  const block = { start: 50, duration: 510, cpu: 220, by: 'abc123', isOwn: true, isAlone: true, span: 3 }
+  const busy = [{ start: 48.9, duration: 520 }]
+  const memory = { ...usage, wall: 570, cpu: { user: 230, system: 0 }, blocks: [block], busy }
+  const waits = [
+    [100, 48_000, 47_000],
+    [48_900, 520_000, 1000],
+  ]
+  const init = { duration: 570, token: 'abc123', controller: null }
+  const sentence = sentenceOf({ events: { spans, dropped: 0, waits }, memory }, init)
+  t.match(sentence, /middleware audit worked|middleware worked [\d.]+ ms, most of it in audit/)
+})
+
 t.test('the functions of a mounted framework have their time beside listeners and the controller', async t => {
   const spans = [
     [null, 'kernel.request', 0, 10_000],
