@@ -68,7 +68,12 @@ export function createSignals(
       const guarded = (value: unknown) => {
         try {
           const result: unknown = handler(value as SignalMap[typeof name])
-          if (isThenable(result)) watchEnd(name, Promise.resolve(result).catch(report), owners.get(handler))
+          if (!isThenable(result)) return
+          const over = name === 'server.draining' ? watchEnd(owners.get(handler)) : undefined
+          result.then(over, error => {
+            over?.()
+            report(error)
+          })
         } catch (error) {
           report(error)
         }
@@ -92,9 +97,11 @@ export function createSignals(
   }
 }
 
-/** Nothing waits for a handler: says so at the end of the process, if one for the end of the server has not ended. */
-function watchEnd(name: string, work: Promise<unknown>, bundle: string | undefined): void {
-  if (name !== 'server.draining') return
+/**
+ * Nothing waits for a handler. Says so at the end of the process, if one for the end of the server has not ended: the
+ * returned function is called when it has.
+ */
+function watchEnd(bundle: string | undefined): () => void {
   const warn = () => {
     const owner = bundle === undefined ? '' : ` of the bundle "${bundle}"`
     process.stderr.write(
@@ -102,7 +109,7 @@ function watchEnd(name: string, work: Promise<unknown>, bundle: string | undefin
     )
   }
   process.once('exit', warn)
-  void work.finally(() => process.off('exit', warn))
+  return () => void process.off('exit', warn)
 }
 
 /**

@@ -78,6 +78,45 @@ exports.RoutingTable = class RoutingTable {
       'handler.js': 'exports.writeErrorToResponse = (error, request, reply) => reply.writeHead(500).end(error.message)',
     },
   },
+  'moleculer-web': {
+    'package.json': '{ "name": "moleculer-web", "version": "0.10.7", "main": "src/index.js" }',
+    src: {
+      'index.js': `
+exports.methods = {
+  aliasHandler(request, response, alias) {
+    if (request.url.endsWith('fail')) return this.sendError(request, response, new RangeError('broken'))
+    response.end('a user')
+  },
+  sendError(request, response, error) { response.writeHead(500).end(error.message) },
+}`,
+    },
+  },
+  '@orpc': {
+    server: {
+      'package.json':
+        '{ "name": "@orpc/server", "version": "1.9.0", "exports": { "./node": "./dist/adapters/standard/index.mjs" } }',
+      dist: {
+        adapters: {
+          standard: {
+            'index.mjs': `
+const codec = {
+  decode(request, parameters, procedure) {},
+  encodeError(error) { return error.cause.message },
+}
+export class StandardHandler {
+  codec = codec
+  handle(request, options) {
+    function showUser() { throw new RangeError('broken') }
+    this.codec.decode(request, { id: 7 }, { '~orpc': { handler: showUser, route: { path: '/users/{id}' } } })
+    if (!request.url.pathname.endsWith('fail')) return [200, 'a user']
+    try { showUser() } catch (cause) { return [500, this.codec.encodeError({ status: 500, cause })] }
+  }
+}`,
+          },
+        },
+      },
+    },
+  },
   '@adonisjs': {
     'http-server': {
       'package.json':
@@ -136,6 +175,48 @@ import { Server } from '@adonisjs/http-server'
 const app = new Server()
 const server = createServer((request, response) => app.handle(request, response))
 ${report}`,
+}
+
+const routed = {
+  'moleculer-web': [
+    'GET /api/users/:id',
+    'users.show',
+    `
+import { createServer } from 'node:http'
+import web from 'moleculer-web'
+const service = { ...web.methods }
+const alias = { fullPath: '/api/users/:id', action: 'users.show' }
+const server = createServer((request, response) => service.aliasHandler(request, response, alias))
+${report}`,
+  ],
+  '@orpc/server': [
+    'GET /rpc/users/{id}',
+    'showUser',
+    `
+import { createServer } from 'node:http'
+import { StandardHandler } from '@orpc/server/node'
+const handler = new StandardHandler()
+const server = createServer((request, response) => {
+  const [status, text] = handler.handle({ url: new URL(request.url, 'http://localhost') }, { prefix: '/rpc/' })
+  response.writeHead(status).end(text)
+})
+${report}`,
+  ],
+} as const
+
+for (const [name, [route, controller, source]] of Object.entries(routed)) {
+  t.test(`${name}: the route, its function, and an error`, async t => {
+    const cwd = t.testdir({ node_modules: packages, 'package.json': JSON.stringify({ dependencies: { [name]: '*' } }) })
+    const { stop, url, viewer } = await startProfiled(t, source, {}, cwd)
+    for (const [target, exception] of [
+      ['/users/7', null],
+      ['/users/fail', 'RangeError'],
+    ] as const) {
+      await (await fetch(url + target)).text()
+      t.match((await findProfile(viewer, target)).summary, { route, controller, exception })
+    }
+    await stop()
+  })
 }
 
 t.test('LoopBack: the route, and the error of a route', async t => {
