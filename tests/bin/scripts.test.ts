@@ -154,7 +154,8 @@ t.test('a command that a signal ends has a profile with its signal, and its work
     const exited = once(child, 'exit')
     if (signal !== undefined) {
       await until(() => {
-        const texts = existsSync(file) ? readdirSync(file).map(each => readFileSync(path.join(file, each), 'utf8')) : []
+        const names = existsSync(file) ? readdirSync(file).filter(name => name.endsWith('.json')) : []
+        const texts = names.map(name => readFileSync(path.join(file, name), 'utf8'))
         return texts.some(text => text.includes('worked') && text.includes(name))
       })
       child.kill(signal)
