@@ -39,9 +39,9 @@ function watchAdding(target: object | undefined, ...names: readonly string[]): v
 /** Reports a job, or a list of them. That of a flow has its children beside it. */
 function noteJobs(added: unknown): void {
   for (const each of [added].flat()) {
-    const { children = [], id = '', job = [], queueName, timestamp } = Object(each)
+    const { children = [], job = [], queueName } = Object(each)
     if (queueName === undefined) [job, children].forEach(noteJobs)
-    else noteJob({ queue: queueName, id, created: timestamp })
+    else noteJob(keyOf(each as BullJob))
   }
 }
 
@@ -63,13 +63,11 @@ interface BullJob {
 }
 
 function describeJob(given: BullJob) {
-  const { attemptsMade, attemptsStarted = 1, data, id = '', name, opts = {}, queueName, timestamp } = given
+  const { attemptsMade, attemptsStarted = 1, data, name, opts = {}, queueName, timestamp } = given
   const isFirst = attemptsMade === 0 && attemptsStarted === 1
   const { attempts = 1, delay = 0 } = opts
   const job: JobAttempt = {
-    queue: queueName,
-    id,
-    created: timestamp,
+    ...keyOf(given),
     attempt: attemptsMade + 1,
     // By default it is 0, which is one.
     attempts: Math.max(1, attempts),
@@ -78,4 +76,9 @@ function describeJob(given: BullJob) {
     ...(isFirst && timestamp !== undefined && { waited: Math.max(0, readTime() - timestamp - delay) }),
   }
   return { name: `${queueName} ${name}`, input: data, job }
+}
+
+/** The id of a schedule's job has its time, and what has added it may have an earlier `timestamp` than its worker. */
+function keyOf({ id = '', queueName: queue, timestamp }: Pick<BullJob, 'id' | 'queueName' | 'timestamp'>) {
+  return { queue, id, created: id.startsWith('repeat:') ? undefined : timestamp }
 }
