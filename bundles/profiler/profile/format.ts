@@ -37,10 +37,13 @@ export function formatBytes(bytes: number): string {
   return `${formatMeasured(bytes / 1024 ** 3)} GiB`
 }
 
-/** Writes milliseconds for people: `0.042 ms`, `8.2 ms`, `236 ms`, `1.3 s`. */
+/**
+ * Writes milliseconds for people: `0.042 ms`, `8.2 ms`, `236 ms`, `1.3 s`. What was rounded to microseconds before, as in
+ * `server-timing`, gives the same text.
+ */
 export function formatDuration(milliseconds: number): string {
-  const isLong = Math.abs(milliseconds) >= 999.5
-  return isLong ? `${formatMeasured(milliseconds / 1000)} s` : `${formatMeasured(milliseconds)} ms`
+  const time = roundTime(milliseconds)
+  return Math.abs(time) >= 999.5 ? `${formatMeasured(time / 1000)} s` : `${formatMeasured(time)} ms`
 }
 
 /** Writes microseconds as milliseconds or seconds: `0.012 ms`. */
