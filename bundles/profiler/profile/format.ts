@@ -38,8 +38,8 @@ export function formatBytes(bytes: number): string {
 }
 
 /**
- * Writes milliseconds for people: `0.042 ms`, `8.2 ms`, `236 ms`, `1.3 s`. What was rounded to microseconds before, as in
- * `server-timing`, gives the same text.
+ * Writes milliseconds for people: `0.042 ms`, `8.2 ms`, `236 ms`, `1.3 s`. What was rounded to microseconds before, as
+ * in `server-timing`, gives the same text.
  */
 export function formatDuration(milliseconds: number): string {
   const time = roundTime(milliseconds)
