@@ -57,7 +57,7 @@ export const summarySchema = v.object({
   program: laterText,
   /**
    * The folder of the program, in storage of several machines: eight hexadecimal digits of a hash of its path, and the
-   * last two names of that: `1a2b3c4d/work/shop`.
+   * last two names of that: `1a2b3c4d/checkouts/shop`.
    */
   folder: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{8}(?:\/[^/]{1,255}){0,2}$/))),
   /** When the request began, in milliseconds since 1970, in the range of a Date. */
