@@ -25,9 +25,15 @@ import {
 /** The functions that parse stored profiles. */
 export type Parsers = Pick<typeof import('../profile/parse-profile.ts'), 'parseProfile' | 'parseSummary'>
 
-/** Loads them with the first reading: a process that only writes profiles does not need the schemas. */
-export function loadParsers(): Promise<Parsers> {
-  return import('../profile/parse-profile.ts')
+let parsers: Parsers | undefined
+
+/**
+ * Loads them with the first reading: a process that only writes profiles does not need the schemas. Once only: Node
+ * calls `then` for each `import()`, and an application that has replaced it would get the error.
+ */
+export async function loadParsers(): Promise<Parsers> {
+  parsers ??= await import('../profile/parse-profile.ts')
+  return parsers
 }
 
 /** A segment, of this process or of another. */
