@@ -78,6 +78,21 @@ exports.RoutingTable = class RoutingTable {
       'handler.js': 'exports.writeErrorToResponse = (error, request, reply) => reply.writeHead(500).end(error.message)',
     },
   },
+  micro: {
+    'package.json': '{ "name": "micro", "version": "10.0.1", "main": "dist/src/lib/index.js" }',
+    dist: {
+      src: {
+        lib: {
+          'index.js': `
+exports.sendError = (request, response, error) => response.writeHead(500).end(error.message)
+exports.run = (request, response, work) => {
+  try { response.end(work(request)) } catch (error) { exports.sendError(request, response, error) }
+}
+exports.serve = work => (request, response) => exports.run(request, response, work)`,
+        },
+      },
+    },
+  },
   'moleculer-web': {
     'package.json': '{ "name": "moleculer-web", "version": "0.10.7", "main": "src/index.js" }',
     src: {
@@ -178,6 +193,18 @@ ${report}`,
 }
 
 const routed = {
+  micro: [
+    /^GET \/users\/(?:\*|fail)$/,
+    'showUser',
+    `
+import { createServer } from 'node:http'
+import micro from 'micro'
+const server = createServer(micro.serve(function showUser({ url }) {
+  if (url.endsWith('fail')) throw new RangeError('broken')
+  return 'a user'
+}))
+${report}`,
+  ],
   'moleculer-web': [
     'GET /api/users/:id',
     'users.show',
