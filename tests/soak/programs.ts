@@ -4,6 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { defaultLimits } from '#bundles/profiler/store/profile-storage.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { startPostgres } from '#tests/support/start-postgres.ts'
 import { startProcess } from '#tests/support/start-process.ts'
@@ -42,6 +43,9 @@ const writeTime = 1000
  */
 const growthLimit = 6_000_000
 const summarySize = 1_500
+
+/** The part of its limit that a store has at least, when it removes profiles: it removes a segment at once. */
+const fullStore = 0.9
 
 /** Starts and kills the programs; returns complaints. The viewer and its live list go on all the time. */
 export async function soakPrograms(t: Test, { print, seconds, seed }: ProgramOptions): Promise<string[]> {
@@ -177,7 +181,13 @@ process.exitCode = await viewProfiles([], process.env)`
   const isKilledAt = ({ name, time }: Answer) =>
     kills.some(kill => kill.name === name && kill.time >= time - writeTime && kill.time <= time + writeTime)
   const kept = answers.filter(answer => !isKilledAt(answer))
-  const lost = kept.filter(({ token }) => !found.has(token))
+  const oldest = (wanted: string) => answers.find(({ name, token }) => name === wanted && found.has(token))?.time ?? 0
+  const isFull = (wanted: string) =>
+    [...found.values()].filter(name => name === wanted).length > fullStore * defaultLimits.count
+  // A full store removes its oldest profiles.
+  const removedBefore = new Map(names.map(name => [name, isFull(name) ? oldest(name) : 0]))
+  const isRemoved = ({ name, time }: Answer) => time < Number(removedBefore.get(name))
+  const lost = kept.filter(answer => !found.has(answer.token) && !isRemoved(answer))
   if (lost.length > 0)
     complaints.push(`${lost.length} of ${kept.length} answers are not in the list: ${JSON.stringify(lost.slice(0, 5))}`)
   const isReloaded = ({ time }: Answer) => reloads.some(each => each >= time - writeTime && each <= time + writeTime)
