@@ -206,7 +206,7 @@ const example = path.join(packageDirectory, 'docs/examples/database-and-login')
 const tools = ['@types/node', 'typescript']
 
 /** The packages of an application with a login. */
-const loginPackages = ['nodemailer', 'rate-limiter-flexible', 'valibot', '@types/nodemailer']
+const loginPackages = ['i18next', 'nodemailer', 'rate-limiter-flexible', 'valibot', '@types/nodemailer']
 
 /** Lets `npx tap` run the tests: its compiler does not work with TypeScript 7, and Node runs the sources. */
 const taprc = 'test-env:\n  - TAP_TYPE_STRIP_ONLY=1\n'

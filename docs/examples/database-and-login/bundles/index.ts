@@ -4,6 +4,7 @@ import { Database } from './database/database.ts'
 import { createDatabaseBundle } from './database/database-bundle.ts'
 import { createMailsBundle } from './mails/mails-bundle.ts'
 import { Outbox, type SendMail } from './mails/outbox.ts'
+import { textsBundle } from './texts/texts-bundle.ts'
 import { createToolsBundle } from './tools/tools-bundle.ts'
 
 /**
@@ -14,6 +15,7 @@ export function createBundles(_config?: Config, database = new Database(), sendM
   const outbox = new Outbox(database)
   return [
     createFrameworkBundle(),
+    textsBundle,
     createDatabaseBundle(database),
     createMailsBundle(outbox, sendMail),
     createAccountsBundle(database, outbox),

@@ -3,8 +3,9 @@ import { CommandUsageError, exitCodes } from 'sinfonietta/console'
 import * as v from 'valibot'
 import type { Database } from '../database/database.ts'
 import type { Outbox } from '../mails/outbox.ts'
+import { inLanguages } from '../texts/texts-bundle.ts'
 import { Attempts } from './attempts.ts'
-import { addGuards, logIn } from './guards.ts'
+import { addGuards, logIn, redirectAfterLogin } from './guards.ts'
 import { addPasswordReset, email, newPassword } from './password-reset.ts'
 import { Users } from './users.ts'
 
@@ -23,42 +24,51 @@ export function createAccountsBundle(database: Database, outbox: Outbox): Bundle
     register(app) {
       const users = new Users(database)
       const attempts = new Attempts()
-      const { routes, view } = app
+      const { view } = app
       addGuards(app, users)
-      addPasswordReset(app, users, attempts, outbox)
       view.addGlobal('user', request => request.attributes.get('user'))
 
-      const show = async (request: Request, template: string, model: object = {}, status = 200) =>
-        Response.html(view.render(template, { issues: {}, values: {}, ...model }, request), { status })
+      app.routes.group(inLanguages, routes => {
+        addPasswordReset(app, routes, users, attempts, outbox)
+        const show = async (request: Request, template: string, model: object = {}, status = 200) =>
+          Response.html(
+            view.render(
+              template,
+              { issues: {}, values: {}, back: request.query.get('back') ?? undefined, ...model },
+              request,
+            ),
+            { status },
+          )
 
-      routes.get('join', '/join', request => show(request, 'accounts/join'))
-      routes.post('join_send', '/join', { form: checkedForm(newUser) }, async ({ form }, request) => {
-        if (form.issues) return show(request, 'accounts/join', form, 422)
-        const { email, name, password } = form.value
-        const user = await users.add(email, name, password)
-        if (user === undefined) {
-          const issues = { email: ['There is an account with this address. Log in instead.'] }
-          return show(request, 'accounts/join', { ...form, issues }, 422)
-        }
-        await logIn(request, user)
-        return request.redirectTo('home')
-      })
-      routes.get('login', '/login', request => show(request, 'accounts/login'))
-      routes.post('login_send', '/login', { form: checkedForm(credentials) }, async ({ form }, request) => {
-        const email = String(form.values.email)
-        await attempts.count(request, email)
-        const user = form.value && (await users.authenticate(email, form.value.password))
-        if (user === undefined) {
-          const issues = { '': ['The address or the password is wrong.'] }
-          return show(request, 'accounts/login', { ...form, issues }, 422)
-        }
-        await attempts.forget(request, email)
-        await logIn(request, user)
-        return request.redirectTo('home')
-      })
-      routes.post('logout', '/logout', async request => {
-        await request.session.invalidate()
-        return request.redirectTo('home')
+        routes.get('join', '/join', request => show(request, 'accounts/join'))
+        routes.post('join_send', '/join', { form: checkedForm(newUser) }, async ({ form }, request) => {
+          if (form.issues) return show(request, 'accounts/join', form, 422)
+          const { email, name, password } = form.value
+          const user = await users.add(email, name, password)
+          if (user === undefined) {
+            const issues = { email: ['There is an account with this address. Log in instead.'] }
+            return show(request, 'accounts/join', { ...form, issues }, 422)
+          }
+          await logIn(request, user)
+          return redirectAfterLogin(request)
+        })
+        routes.get('login', '/login', request => show(request, 'accounts/login'))
+        routes.post('login_send', '/login', { form: checkedForm(credentials) }, async ({ form }, request) => {
+          const email = String(form.values.email)
+          await attempts.count(request, email)
+          const user = form.value && (await users.authenticate(email, form.value.password))
+          if (user === undefined) {
+            const issues = { '': ['The address or the password is wrong.'] }
+            return show(request, 'accounts/login', { ...form, issues }, 422)
+          }
+          await attempts.forget(request, email)
+          await logIn(request, user)
+          return redirectAfterLogin(request)
+        })
+        routes.post('logout', '/logout', async request => {
+          await request.session.invalidate()
+          return request.redirectTo('home')
+        })
       })
 
       app.commands.push({

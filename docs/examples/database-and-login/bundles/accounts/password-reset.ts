@@ -4,11 +4,13 @@ import {
   HttpError,
   type Request,
   Response,
+  type Routes,
   routeParameter,
   TerminateEvent,
 } from 'sinfonietta'
 import * as v from 'valibot'
 import type { Outbox } from '../mails/outbox.ts'
+import { translate } from '../texts/texts-bundle.ts'
 import type { Attempts } from './attempts.ts'
 import { logIn } from './guards.ts'
 import type { Users } from './users.ts'
@@ -25,8 +27,14 @@ export const newPassword = v.pipe(
 const hour = 3600
 
 /** Users who have forgotten their password get a mail with a link, by which they choose another one. */
-export function addPasswordReset(app: Application, users: Users, attempts: Attempts, outbox: Outbox): void {
-  const { dispatcher, routes, secrets, urls, view } = app
+export function addPasswordReset(
+  app: Application,
+  routes: Routes,
+  users: Users,
+  attempts: Attempts,
+  outbox: Outbox,
+): void {
+  const { dispatcher, secrets, urls, view } = app
   const requested = new WeakMap<Request, string>()
 
   const show = async (request: Request, template: string, model: object = {}, status = 200) =>
@@ -46,8 +54,9 @@ export function addPasswordReset(app: Application, users: Users, attempts: Attem
     if (to === undefined || user === undefined) return
     const token = secrets.sign('password-reset', `${user.id}.${user.passwordVersion}`, hour)
     const url = urls.generate('reset', { token }, { absolute: true, request })
-    const text = `Hello ${user.name},\n\nyou can choose another password here, within an hour:\n\n${url}\n`
-    await outbox.add({ to, subject: 'Your password', text })
+    const hello = translate(request, 'Hello {{name}},', { name: user.name })
+    const text = `${hello}\n\n${translate(request, 'You can choose another password here, within an hour:')}\n\n${url}\n`
+    await outbox.add({ to, subject: translate(request, 'Your password'), text })
   })
 
   const findUser = async (token: string) => {

@@ -1,6 +1,7 @@
 import { createTransport } from 'nodemailer'
 import { asUrl, type Bundle, defineSettings } from 'sinfonietta'
 import { exitCodes } from 'sinfonietta/console'
+import { startTimer } from '../timer.ts'
 import type { Outbox, SendMail } from './outbox.ts'
 
 const mailSettings = defineSettings({
@@ -26,35 +27,17 @@ const interval = 2_000
 
 /** Sends the mails of the outbox: by a timer of the server, or by a command. Tests pass what sends a mail. */
 export function createMailsBundle(outbox: Outbox, givenSender?: SendMail): Bundle {
-  let timer: NodeJS.Timeout | undefined
-  let turn: Promise<unknown> | undefined
-  let failure = ''
+  let stopTimer: (() => Promise<void>) | undefined
   return {
     name: 'mails',
     settings: mailSettings,
-    register({ commands, config, logger, settings, signals }) {
+    register(app) {
+      const { commands, config, secrets, settings } = app
+      outbox.open(secrets)
       const { MAILER_FROM, MAILER_URL } = settings.of(mailSettings)
       if (MAILER_URL === undefined && config.environment === 'prod') throw new Error('In production, set MAILER_URL.')
       const sendMail = givenSender ?? (MAILER_URL === undefined ? print : createSender(MAILER_URL, MAILER_FROM))
-      const sendAll = async () => {
-        try {
-          await outbox.send(sendMail)
-          failure = ''
-        } catch (exception) {
-          // Without a database, each turn fails.
-          if (String(exception) !== failure) logger.error('A mail was not sent.', { exception })
-          failure = String(exception)
-        }
-      }
-      // Not for commands, and not in tests, which send mails by the command.
-      signals.on('kernel.booted', () => {
-        if (config.environment === 'test') return
-        timer = setInterval(() => {
-          turn ??= sendAll().finally(() => {
-            turn = undefined
-          })
-        }, interval)
-      })
+      stopTimer = startTimer(app, interval, () => outbox.send(sendMail))
       commands.push({
         name: 'mails:send',
         description: 'Sends the mails that wait in the outbox',
@@ -66,9 +49,6 @@ export function createMailsBundle(outbox: Outbox, givenSender?: SendMail): Bundl
       })
     },
     /** A mail that is being sent is waited for. */
-    async close() {
-      clearInterval(timer)
-      await turn
-    },
+    close: () => stopTimer?.(),
   }
 }

@@ -1,4 +1,4 @@
-import { profile } from 'sinfonietta'
+import { type Application, profile } from 'sinfonietta'
 import type { Database } from '../database/database.ts'
 
 /** A mail to one address. */
@@ -17,14 +17,20 @@ export type SendMail = (mail: Mail) => Promise<unknown>
  */
 export class Outbox {
   readonly #database: Database
+  #secrets: Application['secrets'] | undefined
 
   constructor(database: Database) {
     this.#database = database
   }
 
+  /** A mail may have a link that lets its reader in, so those who read the table, or a copy of it, cannot read its text. */
+  open(secrets: Application['secrets']): void {
+    this.#secrets = secrets
+  }
+
   async add({ subject, text, to }: Mail): Promise<void> {
     const statement = 'INSERT INTO outbox (recipient, subject, content) VALUES ($1, $2, $3)'
-    await this.#database.query(statement, [to, subject, text])
+    await this.#database.query(statement, [to, subject, this.#opened.encrypt('mail', text)])
   }
 
   /**
@@ -36,15 +42,24 @@ export class Outbox {
     const take = `UPDATE outbox SET attempts = attempts + 1,
         next_attempt = CAST($1 AS bigint) + 60000 * (attempts + 1) * (attempts + 1)
       WHERE next_attempt <= $1 AND id = (SELECT min(id) FROM outbox WHERE next_attempt <= $1 AND attempts < 10)
-      RETURNING id, recipient AS "to", subject, content AS text`
+      RETURNING id, recipient AS "to", subject, content`
     for (let count = 0; ; count++) {
-      const [row] = await this.#database.query<Mail & { id: number }>(take, [Date.now()])
+      const [row] = await this.#database.query<{ id: number; to: string; subject: string; content: string }>(take, [
+        Date.now(),
+      ])
       if (row === undefined) return count
-      const { id, ...mail } = row
+      const { content, id, ...addressed } = row
       await profile('mail', async () => {
-        await sendMail(mail)
+        const text = this.#opened.decrypt('mail', content)
+        if (text === undefined) throw new Error(`The mail ${id} is not readable: APP_SECRET has changed.`)
+        await sendMail({ ...addressed, text })
         await this.#database.query('DELETE FROM outbox WHERE id = $1', [id])
       })
     }
+  }
+
+  get #opened(): Application['secrets'] {
+    if (this.#secrets === undefined) throw new Error('The outbox is not open: its bundle is not in the list.')
+    return this.#secrets
   }
 }

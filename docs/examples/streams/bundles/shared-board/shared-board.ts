@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { setTimeout } from 'node:timers/promises'
-import { Client, Pool } from 'pg'
+import { Pool } from 'pg'
 import type { Logger } from 'sinfonietta'
 import type { Note } from '../board/board.ts'
+import { listen } from './listen.ts'
 
 /** A client that gets notes, and the last one that it has. */
 interface Reader {
@@ -12,22 +11,24 @@ interface Reader {
 
 /** A board in PostgreSQL, for all workers of all machines. */
 export class SharedBoard {
-  readonly #options: { connectionString: string; keepAlive: true }
   readonly #pool: Pool
   readonly #logger: Logger
   readonly #readers = new Set<Reader>()
-  readonly #closing = new AbortController()
-  readonly #listening: Promise<void>
+  readonly #stopListening: () => Promise<void>
   #isReading = false
   /** Whether there may be notes that were not read. */
   #isStale = false
 
   constructor(url: string, logger: Logger) {
-    this.#options = { connectionString: url, keepAlive: true }
-    this.#pool = new Pool(this.#options)
+    this.#pool = new Pool({ connectionString: url, keepAlive: true })
     this.#pool.on('error', () => {})
     this.#logger = logger
-    this.#listening = this.#listen()
+    this.#stopListening = listen(
+      { connectionString: url, application_name: 'shared-board' },
+      'notes',
+      () => this.#wake(),
+      exception => logger.warning('New notes come late: there is no connection.', { exception }),
+    )
   }
 
   /** The notification is sent when the note is stored: in a transaction, by `COMMIT`. */
@@ -47,30 +48,8 @@ export class SharedBoard {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
-    await this.#listening
+    await this.#stopListening()
     await this.#pool.end()
-  }
-
-  /** LISTEN needs a connection of its own. One that has ended is replaced; what was missed is read then. */
-  async #listen(): Promise<void> {
-    const { signal } = this.#closing
-    while (!signal.aborted) {
-      const client = new Client({ ...this.#options, application_name: 'shared-board' })
-      client.on('notification', () => this.#wake())
-      try {
-        await client.connect()
-        await client.query('LISTEN notes')
-        this.#wake()
-        // It rejects when the connection is lost.
-        await once(client, 'end', { signal })
-      } catch (exception) {
-        if (!signal.aborted) this.#logger.warning('New notes come late: there is no connection.', { exception })
-      }
-      client.on('error', () => {})
-      await client.end().catch(() => {})
-      await setTimeout(1_000, undefined, { signal }).catch(() => {})
-    }
   }
 
   /** Lets new notes be read: once for all readers, and once more for what comes meanwhile. */

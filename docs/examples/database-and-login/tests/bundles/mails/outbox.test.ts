@@ -4,10 +4,11 @@ import { type Mail, Outbox } from '../../../bundles/mails/outbox.ts'
 import { boot } from '../../boot.ts'
 
 test('after an error, a transaction has had no effect, and its mail is not sent', async t => {
-  const { close, database, join, sendMails } = await boot()
+  const { app, close, database, join, sendMails } = await boot()
   t.after(close)
   await join('Ada')
   const outbox = new Outbox(database)
+  outbox.open(app.secrets)
   const mail = { to: 'ada@example.org', subject: 'Lost', text: 'Lost' }
   const nameOf = async () => (await database.query<{ name: string }>('SELECT name FROM users'))[0]?.name
   const failing = database.transaction(async () => {
@@ -23,9 +24,10 @@ test('after an error, a transaction has had no effect, and its mail is not sent'
 })
 
 test('several processes send each mail once; one that fails is tried again later', async t => {
-  const { close, database } = await boot()
+  const { app, close, database } = await boot()
   t.after(close)
   const outbox = new Outbox(database)
+  outbox.open(app.secrets)
   for (const subject of ['1', '2', '3']) await outbox.add({ to: 'ada@example.org', subject, text: '' })
   const sent: string[] = []
   let isReady = false
