@@ -98,7 +98,14 @@ t.test('with --login, the files are those of the example, and the database is ch
   t.match(read('.env'), /^DATABASE_URL=postgres:\/\/localhost\/shop$/m)
   t.match(read('AGENTS.md'), 'bin/test tests/bundles/tools/tools-bundle.test.ts')
   const { dependencies, devDependencies } = JSON.parse(read('package.json'))
-  t.strictSame(Object.keys(dependencies), ['valibot', 'i18next', 'nodemailer', 'pg', 'rate-limiter-flexible', 'sinfonietta'])
+  t.strictSame(Object.keys(dependencies), [
+    'valibot',
+    'i18next',
+    'nodemailer',
+    'pg',
+    'rate-limiter-flexible',
+    'sinfonietta',
+  ])
   t.ok('@types/pg' in devDependencies && '@types/nodemailer' in devDependencies)
 
   const sqlite = path.join(directory, 'lite')

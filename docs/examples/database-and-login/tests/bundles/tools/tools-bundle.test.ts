@@ -67,3 +67,30 @@ test('a member gets the list as a table', async t => {
   assert.match(headers.get('content-type') ?? '', /^text\/csv/)
   assert.equal(text.replace('\uFEFF', ''), '"Name","Owner","Borrower"\r\n"\'=1+2;""x""","Ada",""\r\n')
 })
+
+test('a login leads to the page that was wanted, and to no other host', async t => {
+  const { client, close, createClient, join } = await boot()
+  t.after(close)
+  await join('Ada')
+  const form = { email: 'ada@example.org', password: 'a good password' }
+  const wanted = await client.get('/de/tools/new?q=1')
+  assert.equal(wanted.headers.get('location'), '/de/login?back=%2Fde%2Ftools%2Fnew%3Fq%3D1')
+  const login = String(wanted.headers.get('location'))
+  assert.match((await client.post(login, { form: { ...form, password: '' } })).text, /Adresse oder das Passwort/)
+  assert.equal((await client.post(login, { form })).headers.get('location'), 'http://localhost/de/tools/new?q=1')
+
+  // After a form, that is the page with the form.
+  const other = createClient()
+  const sent = await other.post('/tools/1/borrow', { headers: { referer: 'http://localhost/?page=2' } })
+  assert.equal(sent.headers.get('location'), '/login?back=%2F%3Fpage%3D2')
+  const foreign = await other.post('/tools/1/borrow', { headers: { referer: 'http://localhost.example.org/x' } })
+  assert.equal(foreign.headers.get('location'), '/login')
+
+  const hosts = ['//evil.example', '/\\evil.example', 'https://evil.example/', 'evil.example', '/\t/evil.example', '']
+  const targets = new Set<string>()
+  for (const back of hosts) {
+    const { headers } = await client.post(`/login?${new URLSearchParams({ back })}`, { form })
+    targets.add(new URL(String(headers.get('location')), 'http://localhost/').host)
+  }
+  assert.deepEqual([...targets], ['localhost'])
+})
