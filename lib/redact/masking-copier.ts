@@ -261,7 +261,9 @@ export function maskCommandLine(values: readonly string[], masker: TextMasker): 
     const line = isOption ? `${[...copies.slice(0, 2), ...copies.slice(2).slice(-1)].join(' ')} ` : ''
     const masked = masker.text(line + value)
     const copy = masked.startsWith(line) ? masked.slice(line.length) : masker.text(value)
-    copies.push(isNamedBefore(before, value, masker, 'item') ? mask : copy)
+    // `sshpass` is a program here: an option of one letter has its value behind it.
+    const isNamed = !/^-\w$/.test(value) && isNamedBefore(before, value, masker, 'item')
+    copies.push(isNamed ? mask : copy)
   }
   return copies
 }

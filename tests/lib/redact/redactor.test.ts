@@ -428,4 +428,5 @@ t.test('secrets in the arguments of a command line are masked, wherever they sta
   t.strictSame(redactor.commandLine(values), [
     ...['run', '--token', '******', '--api-key=******', '--password', '--port', '80', '--secret', '', 'token', 'x'],
   ])
+  t.strictSame(redactor.commandLine(['sshpass', '-p', 'hunter2000', 'ssh']), ['sshpass', '-p', '******', 'ssh'])
 })
