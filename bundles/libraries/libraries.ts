@@ -9,6 +9,7 @@ import { createPackageFinder, findLoaded, findProject } from '../../lib/find-pac
 import { isAtLeast } from '../../lib/optional-packages.ts'
 import { share } from '../../lib/share.ts'
 import { Callers } from '../../lib/stack/callers.ts'
+import { asyncFunctions } from './async-calls.ts'
 import { nodeConsole } from './console.ts'
 import { openRunner, takeDeclarations } from './declarations.ts'
 import { express } from './express.ts'
@@ -43,7 +44,7 @@ interface LibraryOnDemand {
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
 const rows: readonly (Library | LibraryOnDemand)[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis, memjs],
-  ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions],
+  ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions, asyncFunctions],
   ...[express, fastify],
   { name: 'koa', load: async () => (await import('./koa.ts')).koa },
   { name: 'egg', load: async () => (await import('./koa.ts')).egg },

@@ -13,5 +13,26 @@ interface SyncCall {
 /** Long synchronous calls, when they have ended. Their caller is on the stack below the function `below`. */
 export const syncCalls = new Reports<[call: SyncCall, below: Running]>('synchronous calls')
 
+/** A call of a function of Node whose work is done outside of the event loop: by another thread, or by a process. */
+export interface AsyncCall {
+  /** Such as `crypto.scrypt`. */
+  readonly name: string
+  /** Set by the observer that records the call, and called when its work has ended; not called if the call throws. */
+  end?: (ending: AsyncCallEnd) => void
+}
+
+/** How such a call has ended. Nothing of it is masked. */
+interface AsyncCallEnd {
+  /** The error that its callback gets. */
+  readonly error?: unknown
+  /** The command line of a process. */
+  readonly command?: readonly string[]
+  /** The exit code of a process, or the signal that has ended it. */
+  readonly exit?: unknown
+}
+
+/** Asynchronous calls, when they begin: their caller is on the stack. */
+export const asyncCalls = new Reports<[call: AsyncCall]>('asynchronous calls')
+
 /** Calls of the console, by the names of its methods, before it prints. */
 export const consoleCalls = new Reports<[method: string, values: readonly unknown[]]>('the console')

@@ -1,4 +1,4 @@
-import { toList, toSpan } from '../export/markdown-text.ts'
+import { toList, toSpan, writeCaller, writeRest } from '../export/markdown-text.ts'
 import { linkToPlace } from '../insight/findings/finding.ts'
 import { toPlainText } from '../insight/overview/sentence.ts'
 import type { TimePart } from '../insight/overview/time-parts.ts'
@@ -24,10 +24,11 @@ import {
   type WorkKind,
   withParts,
   workFields,
+  workTime,
 } from '../profile/work.ts'
 import { keyOfListener, summarizeListeners } from '../subjects/events/read.ts'
 import { listUsage, readPauses } from '../subjects/memory/read.ts'
-import { readStopwatch } from '../subjects/time/read.ts'
+import { nameAsyncCall, readAsyncCalls, readStopwatch, type StoredAsyncCall } from '../subjects/time/read.ts'
 import { awaitedWork, workKinds } from '../subjects/work.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 import type { PanelModel, PanelProfile, SubjectView } from './subject-view.ts'
@@ -53,12 +54,16 @@ export const timeView: SubjectView = {
 
   toMarkdown({ profile }, limit) {
     const { measured } = readStopwatch(profile)
-    if (measured.length === 0) return []
     const list = toList(measured, limit, ({ category, duration, name, periods }) => {
       const often = periods.length > 1 ? `, ${periods.length} times` : ''
       return `${toSpan(name)} (${toSpan(category)}) ${formatMicroseconds(duration)}${often}`
     })
-    return ['## Stopwatch', list]
+    const { calls, more } = readAsyncCalls(profile)
+    return [
+      ...(measured.length === 0 ? [] : ['## Stopwatch', list]),
+      ...(calls.length === 0 ? [] : ['## Asynchronous calls', toList(calls, limit, writeAsyncCall)]),
+      ...writeRest(more.ended),
+    ]
   },
 
   toItems: shown => [toTimeItem(shown), ...toSubRequestItem(shown)],
@@ -92,7 +97,31 @@ async function toView(
     trailLink: trailLink(token),
     timelineLink: profileLink(token, 'time'),
     dropped: readStopwatch(profile).dropped,
+    calls: readAsyncCalls(profile).calls.map(call => viewAsyncCall(call, editor)),
+    moreCalls: readAsyncCalls(profile).more.ended,
   }
+}
+
+function viewAsyncCall(call: StoredAsyncCall, editor: EditorLinks) {
+  const { caller, error, exit, index, start } = call
+  const result = error ?? exit
+  return {
+    id: `call-${index}`,
+    lead: formatDuration(start),
+    text: nameAsyncCall(call),
+    ...(result !== undefined && { mark: { text: result, tone: error === undefined ? 'warning' : 'error' } }),
+    caller: editor.viewCaller(caller),
+    facts: [{ text: formatDuration(workTime(call)) }],
+    isPlain: true,
+  }
+}
+
+function writeAsyncCall(call: StoredAsyncCall): string {
+  const { error, exit } = call
+  const result = error ?? exit
+  const ending = result === undefined ? '' : ` (${toSpan(result)})`
+  const where = call.caller.file === undefined ? '' : ` ${writeCaller(call.caller)}`
+  return `${toSpan(nameAsyncCall(call))}${ending} ${formatDuration(workTime(call))}${where}`
 }
 
 /** A parameter of the page without the zoom. */

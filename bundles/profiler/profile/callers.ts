@@ -32,6 +32,7 @@ const lists: readonly (readonly [collector: string, list: string, field: string]
   ['http', 'calls', 'caller'],
   ['logger', 'records', 'site'],
   ['mails', 'mails', 'caller'],
+  ['time', 'asyncCalls', 'caller'],
 ]
 
 /**

@@ -98,7 +98,7 @@ export interface WorkKind {
   /** The name of its panel. */
   readonly panel: string
   /** The name of its colour, and of its lane on the timeline. */
-  readonly category: 'database' | 'cache' | 'http' | 'mail' | 'template'
+  readonly category: 'database' | 'cache' | 'http' | 'mail' | 'async' | 'template'
   /** For people, such as `Database queries`. */
   readonly label: string
   /** One of it, and several, such as `query` and `queries`. */

@@ -3,9 +3,10 @@ import { callWork } from './http/read.ts'
 import { mailWork } from './mails/read.ts'
 import { cacheWork, databaseWork } from './queries/read.ts'
 import { renderWork } from './templates/read.ts'
+import { asyncWork } from './time/read.ts'
 
-/** Work outside of the process: the code that starts it waits for it. */
-export const awaitedWork: readonly WorkKind[] = [databaseWork, cacheWork, callWork, mailWork]
+/** Work outside of the process, or of its main thread: the code that starts it waits for it. */
+export const awaitedWork: readonly WorkKind[] = [databaseWork, cacheWork, callWork, mailWork, asyncWork]
 
 /** Work of the process itself. */
 export const ownWork: readonly WorkKind[] = [renderWork]

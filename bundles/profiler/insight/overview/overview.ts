@@ -23,6 +23,7 @@ import {
 } from '../../profile/work.ts'
 import { listenerTime } from '../../subjects/memory/read.ts'
 import { describeCachedPage, readGuard } from '../../subjects/router/read.ts'
+import { asyncWork, nameAsyncCall, readAsyncCalls } from '../../subjects/time/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
 import { nameAnswerer } from '../findings/called-rules.ts'
@@ -208,7 +209,19 @@ function describeWork(kind: WorkKind, profile: Profile): Description | undefined
   })
   if (kind.count === undefined) return took([], 'templates', nameTemplate(work))
   const count = kind.count(profile)
-  return took([], formatCount(count, ...kind.nouns), describePlace(work, count))
+  const where = describePlace(work, count)
+  const name = kind === asyncWork ? nameOfAll(profile) : undefined
+  if (name === undefined) return took([], formatCount(count, ...kind.nouns), where)
+  const often = count === 1 ? '' : ` in ${formatCount(count, 'call')}`
+  return { subject: [toValue(name, causeNameLimit), ' '], text: `took ${formatDuration(covered)}${often}`, where }
+}
+
+/** The name of an asynchronous call, or the function of all of them; `undefined` if there are others. */
+function nameOfAll(profile: Profile): string | undefined {
+  const { calls, more } = readAsyncCalls(profile)
+  const [first] = calls
+  if (first === undefined || more.ended > 0 || calls.some(({ name }) => name !== first.name)) return undefined
+  return calls.length === 1 ? nameAsyncCall(first) : first.name
 }
 
 /**

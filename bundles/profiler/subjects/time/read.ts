@@ -1,5 +1,7 @@
-import type { Profile } from '../../profile/profile.ts'
-import type { TimeData } from './data.ts'
+import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
+import { oncePerProfile, type Profile } from '../../profile/profile.ts'
+import { createWork, type MoreWork, readMoreWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
+import type { AsyncCallData, TimeData } from './data.ts'
 
 /** The measurements of the stopwatch. */
 interface Stopwatch extends Pick<TimeData, 'measured'> {
@@ -11,4 +13,69 @@ interface Stopwatch extends Pick<TimeData, 'measured'> {
 export function readStopwatch({ collectors }: Profile): Stopwatch {
   const { dropped = 0, measured = [] } = collectors.time ?? {}
   return { measured, dropped: measured.reduce((sum, event) => sum + event.dropped, dropped) }
+}
+
+/** An asynchronous call of a profile. Times are in milliseconds since the request began. */
+export interface StoredAsyncCall extends Omit<AsyncCallData, 'caller'> {
+  readonly index: number
+  readonly caller: CallerPlace
+  /** Milliseconds of it in which the event loop ran no callback. */
+  readonly stopped: number
+}
+
+interface StoredAsyncCalls {
+  /** In the order in which they began. */
+  readonly calls: readonly StoredAsyncCall[]
+  /** The times of those that have no details. */
+  readonly more: MoreWork
+}
+
+/** Reads the asynchronous calls of a profile: empty lists if there were none. */
+export const readAsyncCalls: (profile: Pick<Profile, 'collectors'>) => StoredAsyncCalls = oncePerProfile(collectors => {
+  const { asyncCalls = [], moreAsyncCalls } = collectors.time ?? {}
+  const places = choosePlaces(asyncCalls, () => true)
+  const stops = readStops({ collectors })
+  return {
+    calls: asyncCalls
+      .toSorted((one, other) => one.start - other.start)
+      .map((call, index) => ({
+        ...call,
+        index,
+        caller: places.get(call) ?? {},
+        stopped: stoppedTime(call, stops),
+      })),
+    more: readMoreWork(moreAsyncCalls, stops),
+  }
+})
+
+/** Asynchronous calls as work: the code that makes one waits for another thread, or for a process. */
+export const asyncWork: Required<WorkKind> = {
+  panel: 'time',
+  category: 'async',
+  label: 'Asynchronous calls',
+  nouns: ['asynchronous call', 'asynchronous calls'],
+  list: profile =>
+    readAsyncCalls(profile).calls.map(call => {
+      const { caller, end, error, exit = '', index, start, stopped } = call
+      return createWork({
+        name: nameAsyncCall(call),
+        id: `call-${index}`,
+        start,
+        end,
+        stopped,
+        hasFailed: error !== undefined,
+        note: error ?? exit,
+        caller,
+      })
+    }),
+  more: profile => readAsyncCalls(profile).more,
+  count(profile) {
+    const { calls, more } = readAsyncCalls(profile)
+    return calls.length + more.ended
+  },
+}
+
+/** Names a call by its function, or a process by its command line. */
+export function nameAsyncCall({ command = '', name }: Pick<AsyncCallData, 'command' | 'name'>): string {
+  return command === '' ? name : `${name} ${command}`
 }
