@@ -324,6 +324,7 @@ t.test('the files that a README of a folder names exist', async t => {
   const files = [...layers, 'docs', 'tests'].flatMap(folder =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(file => path.join('/', folder, file)),
   )
+  files.push(...readdirSync('.').map(file => `/${file}`))
   const readmes = files.filter(file => path.basename(file) === 'README.md' && !/^.(?:docs|.*node_modules)\//.test(file))
   const missing = readmes.flatMap(readme =>
     [...readFileSync(`.${readme}`, 'utf8').matchAll(/`([\w./-]+\.(?:ts|md))`/g)]
@@ -407,9 +408,10 @@ t.test('files of tests import one another by their paths from the root', async t
 const homonyms: Readonly<Record<string, string>> = { createCommands: 'each bundle has its commands' }
 
 t.test('tests start their processes in one place', async t => {
-  // A page that does what a finding reports, and programs without a test.
+  // A page that does what a finding reports, the test of the functions themselves, and programs without a test.
   const others = [
     'bundles/profiler/insight/findings/planted/work-pages.ts',
+    'bundles/profiler/subjects/time/async-calls.test.ts',
     'mutants/mutants.ts',
     'soak/restarts.ts',
     'soak/soak.ts',

@@ -2,14 +2,14 @@ import { t } from 'tap'
 import { findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 
 const source = `
-import { exec, fork, spawn } from 'node:child_process'
+import childProcess from 'node:child_process'
 import { scrypt } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 const hash = promisify(scrypt)
-const run = promisify(exec)
+const run = promisify(childProcess.exec)
 let answerLater
 let service
 writeFileSync('service.js', 'process.on("message", () => process.send("answer"))')
@@ -25,7 +25,7 @@ const pages = {
     worker.on('message', resolve)
   }),
   held: () => new Promise(resolve => {
-    spawn('sleep', ['30'])
+    childProcess.spawn('sleep', ['30'])
     setTimeout(resolve, 50)
   }),
   first: () => new Promise(resolve => { answerLater = resolve }),
@@ -34,7 +34,7 @@ const pages = {
     answerLater()
   },
   service: () => new Promise(resolve => {
-    service ??= fork('service.js')
+    service ??= childProcess.fork('service.js')
     service.once('message', resolve)
     service.send(1)
   }),

@@ -13,7 +13,7 @@ import type { RecordedProcess, RecordedSubject, RequestServices, Stop } from '..
 import { type Trace, TracePart } from '../../record/trace.ts'
 import type { AsyncCallData, MeasuredEvent, TimeData } from './data.ts'
 
-/** The measurements of the stopwatch, which each request has itself, and the asynchronous calls of functions of Node. */
+/** The measurements of the stopwatch, which each request has itself, and its asynchronous calls. */
 export const timeSubject: RecordedSubject = {
   createCollectors: ({ redactor }) => [createTimeCollector(redactor)],
   observeLibraries: (process, services) => [observeAsyncCalls(process, services)],
@@ -97,7 +97,10 @@ const periodLimit = 50
 
 const nameLimit = 200
 
-/** Collects the measurements of the stopwatch, and the asynchronous calls. All other times are derived from the event tree by the panels. */
+/**
+ * Collects the measurements of the stopwatch, and the asynchronous calls. All other times are derived from the event
+ * tree by the panels.
+ */
 function createTimeCollector(redactor: Redactor): CollectorOf<'time'> {
   const toText = (text: string) => maskAndCut(text, nameLimit, redactor)
   return {
