@@ -324,8 +324,8 @@ t.test('the files that a README of a folder names exist', async t => {
   const files = [...layers, 'docs', 'tests'].flatMap(folder =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(file => path.join('/', folder, file)),
   )
-  files.push(...readdirSync('.').map(file => `/${file}`))
   const readmes = files.filter(file => path.basename(file) === 'README.md' && !/^.(?:docs|.*node_modules)\//.test(file))
+  files.push(...readdirSync('.').map(file => `/${file}`))
   const missing = readmes.flatMap(readme =>
     [...readFileSync(`.${readme}`, 'utf8').matchAll(/`([\w./-]+\.(?:ts|md))`/g)]
       .filter(([, name]) => !files.some(file => file.endsWith(`/${name}`)))
