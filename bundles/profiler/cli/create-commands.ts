@@ -356,7 +356,7 @@ const columns: readonly Column[] = [
 ]
 
 function toRow(statistics: RouteStatistics): Cell[] {
-  const { count, errorRate, mostQueries, p50, p95, p99, queries, slowest } = describeStatistics(statistics)
+  const { count, errorRate, p50, p95, p99, queries, slowest } = describeStatistics(statistics)
   const { errors, worst } = statistics
   return [
     nameOfWork(statistics) || { text: '(no route)', tone: 'muted' },
@@ -364,7 +364,7 @@ function toRow(statistics: RouteStatistics): Cell[] {
     p50,
     p95,
     p99,
-    queries && `${queries} to ${mostQueries}`,
+    queries,
     { text: errorRate, tone: errors > 0 ? 'error' : 'muted' },
     slowest,
     { text: worst.token, tone: 'strong' },

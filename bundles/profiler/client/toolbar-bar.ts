@@ -78,20 +78,21 @@ export class Bar {
     if (this.#section === undefined) return
     const {
       build = '',
-      exception = '',
       mistake = '',
       sentence = '',
       status = '',
       tone = 'plain',
+      trouble = '',
+      troubleTone = 'error',
     } = this.#section.dataset
     const isFolded = this.#isFolded
     this.#frame.toggleAttribute('data-folded', isFolded)
     this.#host.toggleAttribute('data-folded', isFolded)
     this.#section.hidden = isFolded
     this.#toggle.setAttribute('aria-expanded', String(!isFolded))
-    const purpose = `${isFolded ? 'Show' : 'Hide'} the profiler toolbar (${shortcut})`
-    this.#toggle.title = [...(isFolded ? [mistake, sentence] : []), purpose].filter(line => line !== '').join('\n')
     const label = `${isFolded ? 'Show' : 'Hide'} the profiler toolbar`
+    const lines = [...(isFolded ? [mistake, sentence] : []), `${label} (${shortcut})`]
+    this.#toggle.title = lines.filter(line => line !== '').join('\n')
     this.#toggle.replaceChildren(createElement('span', { class: 'toolbar-title' }, label))
     this.#fit()
     if (!isFolded) return
@@ -99,7 +100,7 @@ export class Bar {
       this.#toggle.append(' ', createElement('span', { class: 'toolbar-mark', 'data-tone': tone }, text))
     }
     mark(status, tone)
-    if (exception !== '') mark(exception, 'error')
+    if (trouble !== '') mark(trouble, troubleTone)
     if (build !== '') mark(build, 'error')
     if (this.#errors > 0) mark(countOf(this.#errors, 'browser error'), 'error')
     if (this.#failures > 0) mark(countOf(this.#failures, 'failed request'), 'error')

@@ -23,6 +23,8 @@ export interface ShownProfile extends StoredProfile {
   readonly sinceEdit?: SinceEdit | undefined
   /** The request that has made it by an HTTP client call. */
   readonly caller?: ProfileSummary | undefined
+  /** The jobs, messages and other units that it has caused, the oldest first. */
+  readonly caused?: readonly ProfileSummary[]
 }
 
 /** Completes a stored profile by its findings, its relatives, and what has changed since the last edit of files. */
@@ -39,7 +41,8 @@ export async function showProfile(
     findCaller(storage, summaries, stored.profile),
   ])
   const profile = withCalled(stored.profile, called)
-  return { ...stored, ...relatives, profile, findings: inspector.inspect(profile), sinceEdit, caller }
+  const { caused } = findLinked(summaries, profile.summary)
+  return { ...stored, ...relatives, caused, profile, findings: inspector.inspect(profile), sinceEdit, caller }
 }
 
 /** The stored profiles that the page of a profile links to, and those in which it searches for others. */

@@ -93,8 +93,10 @@ export function describeStatistics(statistics: RouteStatistics) {
     p95,
     p99,
     percentiles: `p50 ${p50}, p95 ${p95}, p99 ${p99}`,
-    queries: orEmpty(mostQueries, formatNumber(queries)),
-    mostQueries: orEmpty(mostQueries),
+    queries: orEmpty(
+      mostQueries,
+      queries === mostQueries ? undefined : `${formatNumber(queries)} to ${formatNumber(mostQueries)}`,
+    ),
     queryCounts: orEmpty(mostQueries, `queries: median ${formatNumber(queries)}, most ${formatNumber(mostQueries)}`),
     errors: orEmpty(errors),
     errorRate: formatShare(errorRate, 1),

@@ -1,8 +1,7 @@
-import { readEventTree } from '../profile/event-tree.ts'
+import { findSite, readEventTree } from '../profile/event-tree.ts'
 import { findThrowFrame } from '../profile/exceptions.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
-import { keyOfListener, summarizeListeners } from '../subjects/events/read.ts'
 import { readRouteLog } from '../subjects/router/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 
@@ -29,13 +28,10 @@ export function viewAnswer(profile: Profile, editor: EditorLinks): PlaceView | f
 }
 
 function findListener(profile: Profile): string {
-  const tree = readEventTree(profile)
-  const answer = tree.nodes.find(
+  const answer = readEventTree(profile).nodes.find(
     ({ details, parent }) => parent?.name === 'kernel.request' && details.includes('set the response'),
   )
-  if (answer?.parent === undefined) return ''
-  const { name, parent, priority } = answer
-  return summarizeListeners(tree, profile).sites.get(keyOfListener({ event: parent.name, name, priority })) ?? ''
+  return (answer && findSite(answer, profile)) ?? ''
 }
 
 /** Finds the declaration of a route that has the path of the request, but another method or host, for example. */

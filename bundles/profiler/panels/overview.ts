@@ -34,8 +34,9 @@ import { viewFindings } from './findings.ts'
 import { viewVerification } from './parts.ts'
 import type { PanelModel, PanelProfile, SubjectView } from './subject-view.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from './toolbar-items.ts'
+import { viewTrailBefore } from './trail.ts'
 
-/** The most findings, logged errors, and changes. */
+/** The most findings, logged errors, changes, and steps before an exception. */
 const listLimit = 5
 
 /** Where the time went, and what is wrong. */
@@ -60,6 +61,7 @@ export const overviewView: SubjectView = {
       })),
       exception,
       exceptionLink: profileLink(token, 'exception'),
+      trail: exception !== false && viewTrailBefore(profile, editor, listLimit),
       prompt: exception !== false && writeErrorPrompt(profile, token),
       verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
       sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
@@ -270,9 +272,10 @@ function viewUsual(usual: UsualTime, { summary }: Profile): PanelModel {
   return {
     count: usual.count,
     rows: [
-      viewDurations(`Earlier ${unitOf(summary).nouns}`, usual.count === 0 ? undefined : usual),
-      viewDurations('Before the restart', before),
-      viewDurations('Since the restart', before === undefined ? undefined : since),
+      viewDurations(`earlier ${unitOf(summary)[usual.count === 1 ? 'noun' : 'nouns']}`, usual),
+      // If all are on one side of the restart, the first line has their times.
+      viewDurations('before the restart', since && before),
+      viewDurations('since the restart', before && since),
     ].flat(),
     routeLink: summary.route === null ? '' : routeLink({ route: summary.route, program: summary.program }),
     compareLink: lastBefore === undefined ? '' : compareLink(lastBefore.token, summary.token),
@@ -282,7 +285,7 @@ function viewUsual(usual: UsualTime, { summary }: Profile): PanelModel {
 function viewDurations(name: string, durations: Durations | undefined): PanelModel[] {
   if (durations === undefined) return []
   const { count, median, p95 } = durations
-  return [{ name, count, median: formatDuration(median), p95: formatDuration(p95) }]
+  return [{ name: `${formatNumber(count)} ${name}`, median: formatDuration(median), p95: formatDuration(p95) }]
 }
 
 /** The content of the template `profiler/since-edit`. */

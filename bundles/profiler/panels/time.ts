@@ -4,7 +4,7 @@ import { toPlainText } from '../insight/overview/sentence.ts'
 import type { TimePart } from '../insight/overview/time-parts.ts'
 import { describeDuration, toSummaryView } from '../insight/summary-view.ts'
 import { type Category, createRequestSpans } from '../insight/timeline/request-spans.ts'
-import { type EventNode, readEventTree, readHandledTime } from '../profile/event-tree.ts'
+import { findSite, readEventTree, readHandledTime } from '../profile/event-tree.ts'
 import {
   formatCount,
   formatDuration,
@@ -26,7 +26,6 @@ import {
   workFields,
   workTime,
 } from '../profile/work.ts'
-import { keyOfListener, summarizeListeners } from '../subjects/events/read.ts'
 import { listUsage, readPauses } from '../subjects/memory/read.ts'
 import { nameAsyncCall, readAsyncCalls, readStopwatch, type StoredAsyncCall } from '../subjects/time/read.ts'
 import { awaitedWork, workKinds } from '../subjects/work.ts'
@@ -209,14 +208,13 @@ function listPlaces(profile: Profile, editor: EditorLinks): RowPlace[] {
   const { token } = profile.summary
   const linkTo = (panel: string, id: string) => `${profileLink(token, panel)}#${id}`
   const tree = readEventTree(profile)
-  const { sites } = summarizeListeners(tree, profile)
-  const findSite = ({ name, parent, priority }: EventNode) =>
-    sites.get(keyOfListener({ event: parent?.name ?? '', name, priority })) ?? ''
   const definition = () => editor.findDefinition(profile.summary)
   return [
     [profileLink(token, 'time'), definition],
     [linkTo('events', 'controller'), definition],
-    ...tree.nodes.map((node): RowPlace => [linkTo('events', `span-${node.index}`), () => findSite(node)]),
+    ...tree.nodes.map(
+      (node): RowPlace => [linkTo('events', `span-${node.index}`), () => findSite(node, profile) ?? ''],
+    ),
     ...workKinds.flatMap(({ list, panel }) =>
       list(profile)
         .flatMap(withParts)

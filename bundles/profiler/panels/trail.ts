@@ -29,9 +29,6 @@ interface Step {
 /** Characters of a step. The panel of its kind has all of them. */
 const textLimit = 200
 
-/** Steps on the page of an exception. */
-const beforeLimit = 20
-
 /** The link to all steps: a view of Performance. */
 export function trailLink(token: string): string {
   return `${profileLink(token, 'time')}&view=trail`
@@ -44,8 +41,8 @@ export function viewTrail(profile: Profile, editor: EditorLinks): PanelModel | f
   return { title: 'Steps in order', left: '', sample: nameSample(profile), steps: viewSteps(steps, profile, editor) }
 }
 
-/** The view of the steps before an exception, the last ones; if its time is not known, of all steps. */
-export function viewTrailBefore(profile: Profile, editor: EditorLinks): PanelModel | false {
+/** The view of the last `limit` steps before an exception; if its time is not known, of all steps. */
+export function viewTrailBefore(profile: Profile, editor: EditorLinks, limit = 20): PanelModel | false {
   const [thrown] = readExceptions(profile)
   const time = profile.collectors.exception?.at
   const reports = readLogs(profile).logs.filter(log => isReportOf(log, thrown))
@@ -53,13 +50,13 @@ export function viewTrailBefore(profile: Profile, editor: EditorLinks): PanelMod
   const isBefore = ({ anchor, at, panel }: Step) => panel !== 'exception' && !ids.has(anchor) && at <= (time ?? at)
   const before = listSteps(profile).filter(isBefore)
   if (before.length === 0) return false
-  const left = before.length - beforeLimit
+  const left = before.length - limit
   return {
     title: time === undefined ? 'What it did' : 'What happened before',
     left: left > 0 ? formatCount(left, 'earlier step') : '',
     sample: nameSample(profile),
     link: trailLink(profile.summary.token),
-    steps: viewSteps(before.slice(-beforeLimit), profile, editor),
+    steps: viewSteps(before.slice(-limit), profile, editor),
   }
 }
 

@@ -6,7 +6,7 @@ import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatNumber, readHeader, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { unitOf } from '../../profile/units.ts'
+import { nameOfUnit, unitOf } from '../../profile/units.ts'
 import { type CalledRequest, readCalled } from '../../profile/work.ts'
 import { countPrinted } from '../../subjects/console/read.ts'
 import { readOperation, readResponseContent } from '../../subjects/exchange/read.ts'
@@ -18,6 +18,7 @@ import { inputNames, type RefusedField, type RefusedInput, readRefused } from '.
 import { isRepeated, listCalledErrors, nameAnswerer } from '../findings/called-rules.ts'
 import { findUnexpected } from '../findings/work-rules.ts'
 import type { ShownProfile } from '../relatives.ts'
+import { isError } from '../summary-view.ts'
 import { type Sentence, toForeign, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
 
 /** Why a request has failed. */
@@ -201,32 +202,39 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }
 
-/** A profile with its findings, and the summaries of its sub-requests, if it has any. */
-export type TroubledProfile = Pick<ShownProfile, 'findings' | 'profile'> & Partial<Pick<ShownProfile, 'children'>>
+/** A profile with its findings, and the summaries of its sub-requests and of what it has caused, if there are any. */
+export type TroubledProfile = Pick<ShownProfile, 'findings' | 'profile'> &
+  Partial<Pick<ShownProfile, 'caused' | 'children'>>
 
 /**
- * Describes the worst problem of a request that was answered: an error of its operation, an
- * exception that was handled, a failed query, call or mail, a logged error, the worst finding (one in
- * the panel of the cause comes first), a call that was refused, or a logged warning.
+ * Describes what has failed in a request that was answered: its operation, an exception that was handled, a query, a
+ * call, a mail or a sub-request; what it has caused, such as a job; or an error that was logged.
  */
-export function findTrouble(
-  { children = [], findings, profile }: TroubledProfile,
-  cause: string | undefined,
-): Sentence | undefined {
+export function findFailure({ caused = [], children = [], findings, profile }: TroubledProfile): Sentence | undefined {
   const { exception } = profile.summary
   const failed = describeFailedOperation(profile)
   if (failed !== undefined) return failed
   const ofError = findings.find(({ place }) => place?.panel === 'exception')
   if (ofError !== undefined) return ['finding: ', toValue(ofError.title, nameLimit)]
   if (exception !== null) return ['exception: ', toValue(exception, nameLimit)]
-  const serious = findings.filter(({ severity }) => severity !== 'info')
-  const found = serious.find(({ place }) => place?.panel === cause) ?? serious[0]
   return (
     describeFailedQuery(profile) ??
     describeFailedCall(profile, 500) ??
     describeFailedMail(profile) ??
     describeFailedSubRequests(children) ??
-    describeLogged(profile, 'error') ??
+    describeFailedCaused(caused) ??
+    describeLogged(profile, 'error')
+  )
+}
+
+/**
+ * Describes the worst problem of a request in which nothing has failed: the worst finding (one in the panel of the
+ * cause comes first), a call that was refused, refused input, or a logged warning.
+ */
+export function findTrouble({ findings, profile }: TroubledProfile, cause: string | undefined): Sentence | undefined {
+  const serious = findings.filter(({ severity }) => severity !== 'info')
+  const found = serious.find(({ place }) => place?.panel === cause) ?? serious[0]
+  return (
     (found && ['finding: ', toValue(found.title, nameLimit)]) ??
     describeFailedCall(profile, 400) ??
     describeRefusedInput(profile) ??
@@ -363,6 +371,17 @@ function describeFailedSubRequests(children: readonly ProfileSummary[]): Sentenc
   const cause = exception === null ? [] : [' with ', toValue(exception, nameLimit)]
   const name = toValue(controller ?? url, nameLimit)
   return [{ text, link: profileLink(token) }, failed.length > 1 ? ', the first: ' : ': ', name, ...cause]
+}
+
+/** The units that were caused and have failed. Of the attempts of a job, the last one counts. */
+function describeFailedCaused(caused: readonly ProfileSummary[]): Sentence | undefined {
+  const last = new Map(caused.map(unit => [unit.job ?? unit.token, unit]))
+  const [first, ...others] = [...last.values()].filter(isError)
+  if (first === undefined) return undefined
+  const { exception, token } = first
+  const cause = exception === null ? [] : [' with ', toValue(exception, nameLimit)]
+  const more = others.length === 0 ? [] : [`, and ${formatNumber(others.length)} more failed`]
+  return [toValue(nameOfUnit(first), nameLimit), ' ', { text: 'failed', link: profileLink(token) }, ...cause, ...more]
 }
 
 /** Of a page that has failed because of a sub-request, the number of the other ones that have failed. */

@@ -34,6 +34,7 @@ import { nameOfWork } from '../summary-view.ts'
 import {
   describeBehind,
   describeMoreFailed,
+  findFailure,
   findReason,
   findTrouble,
   hasThrown,
@@ -362,9 +363,9 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
 type SentenceProfile = TroubledProfile & Pick<ShownProfile, 'sinceEdit'>
 
 /**
- * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts
- * that took longest, and the worst problem. For a failed request its reason is the only problem. The
- * sentence has at most 240 characters: if it would be longer, the least important parts are left out.
+ * Writes one sentence about a request: how it ended, its time, compared with the usual time, what has failed, the parts
+ * that took longest, and, if nothing has failed, the worst problem. For a failed request its reason is the only
+ * problem. The sentence has at most 240 characters: if it would be longer, the least important parts are left out.
  */
 function writeSentence(
   shown: SentenceProfile,
@@ -379,21 +380,23 @@ function writeSentence(
     return fit([[...failed, ...describeMoreFailed(shown), ...describeBehind(profile, reason)], failed, start])
   }
 
-  const begin = [...start, ...describePace(shown, usual)]
+  const ended = [...start, ...describePace(shown, usual)]
+  const failure = findFailure(shown)
+  const begin = failure === undefined ? ended : [...ended, '; ', ...failure]
   const causes = describeCauses(parts, shown)
   const [first] = causes
-  const problem = findTrouble(shown, first?.part.place.panel)
+  const problem = failure === undefined ? findTrouble(shown, first?.part.place.panel) : undefined
   const end = problem === undefined ? [] : ['; ', ...problem]
-  if (first === undefined) return fit([[...begin, ...end], begin])
+  if (first === undefined) return fit([[...begin, ...end], begin, ended])
   const [, ...others] = causes.map(({ what, where }, index) => [
     isForeign(causes[index - 1]?.where) ? '; here ' : ', ',
     ...what,
     ...where,
   ])
-  const withFirst = [...begin, ': ', ...first.what]
+  const withFirst = [...begin, failure === undefined ? ': ' : '; ', ...first.what]
   const version = (count: number) => [...withFirst, ...first.where, ...others.slice(0, count).flat(), ...end]
   const withPlace = [...withFirst, ...first.where]
-  return fit([version(2), version(1), version(0), withPlace, [...withFirst, ...end], withFirst, begin])
+  return fit([version(2), version(1), version(0), withPlace, [...withFirst, ...end], withFirst, begin, ended])
 }
 
 /** Characters. */

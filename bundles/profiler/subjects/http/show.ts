@@ -38,19 +38,22 @@ export const callsView: SubjectView = {
     const ended = calls.filter(({ end }) => end !== undefined)
     const whole = spanOf(calls)
     const hosts = new Set(calls.map(({ url }) => splitAddress(url).host))
+    const sum = formatDuration(ended.reduce((sum, call) => sum + workTime(call), more.total))
+    const covered = formatDuration(coveredWorkTime([...ended, ...more.periods], readStops(profile)))
     return {
       isEmpty: calls.length === 0,
       count: callWork.count(profile),
       omitted: omitted === 0 ? '' : formatNumber(omitted),
       failed: calls.filter(({ outcome }) => outcome.level === 'error').length + more.failed,
       unfinished: calls.length - ended.length + (more.ended === 0 ? 0 : omitted - more.ended),
-      sum: formatDuration(ended.reduce((sum, call) => sum + workTime(call), more.total)),
-      covered: formatDuration(coveredWorkTime([...ended, ...more.periods], readStops(profile))),
+      sum,
+      covered: covered === sum ? '' : covered,
       from: formatDuration(whole.start),
       until: formatDuration(whole.start + whole.duration),
       calls: calls.map(call => ({
         ...toRow(call, whole, editor),
         isShort: hosts.size === 1,
+        isOpen: calls.length === 1,
         messages: viewMessages(call),
         called: viewCalled(called.find(({ index }) => index === call.index)),
       })),

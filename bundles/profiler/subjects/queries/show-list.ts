@@ -103,7 +103,7 @@ export function listMetrics(kind: Kind, profile: Profile): Row[] {
     ...(isCache ? some('Keys', keys) : some('Statement shapes', shapes.length === 1 ? 0 : shapes.length)),
     ...some('Duplicates', duplicates.length),
     { name: 'Elapsed (overlap removed)', value: formatDuration(covered) },
-    { name: 'Slowest', value: formatDuration(Math.max(slowestOf(queries), more.longest)) },
+    ...(count === 1 ? [] : [{ name: 'Slowest', value: formatDuration(Math.max(slowestOf(queries), more.longest)) }]),
     ...(rows === undefined ? [] : [{ name: `Rows${part}`, value: formatNumber(rows) }]),
     ...(lookups.length === 0 ? [] : [{ name: `Hits · misses${part}`, value: `${hits} · ${lookups.length - hits}` }]),
     ...(isCache ? some('Batches', batches.length) : some('Transactions', transactions)),
@@ -266,7 +266,8 @@ function createList(
         { text: facts.rows === '' ? '' : formatCount(Number(query.rows), 'row'), isMinor: true },
         { text: facts.time, tone: slownessOf(query) },
       ],
-      isOpen: isUnfolded,
+      // A single one is what the page is about.
+      isOpen: isUnfolded || queries.length === 1,
       isUnended: end === undefined,
       late: start < since ? '' : hasClientLeft(profile) ? 'after the client had left' : 'after the response',
       twinIndex: twin,

@@ -31,6 +31,7 @@ import {
   toOption,
   toTarget,
 } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import { listChangeLink, listDataLink, listLink, liveLink, profileLink, routeLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { unitOf } from '../../profile/units.ts'
@@ -313,10 +314,10 @@ function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: Storag
   }
 }
 
-/** The columns that are only shown if they distinguish rows; `hasHosts` is whether the URLs need their host. */
+/** The columns that are only shown if they distinguish rows; `needsHost` says of which rows the URL needs its host. */
 type ShownColumns = ReturnType<typeof selectColumns>
 
-const columns: readonly (readonly [name: string, label: string, needs?: keyof ShownColumns])[] = [
+const columns: readonly (readonly [name: string, label: string, needs?: Exclude<keyof ShownColumns, 'needsHost'>])[] = [
   ['status', 'Status'],
   ['ip', 'IP'],
   ['method', 'Method'],
@@ -356,15 +357,22 @@ const notStored: Badge = { text: 'not stored', tone: 'warning' }
 /** Chooses the columns for the content of a list. `origins` are those of which the store has several. */
 function selectColumns(summaries: readonly ProfileSummary[], origins: readonly { readonly name: string }[] = []) {
   const hasPrograms = origins.some(({ name }) => name === 'program')
-  const requests = summaries.filter(({ url }) => hostOf(url) !== '')
-  // The column of programs is enough where each of them has one host.
-  const owners = requests.map(({ program }) => (hasPrograms ? program : null))
-  const hosts = new Set(requests.map(({ url }, index) => `${owners[index]} ${hostOf(url)}`))
+  // The column of programs is enough for one that has one host.
+  const ownerOf = ({ program }: ProfileSummary) => (hasPrograms ? program : null)
+  const owned = groupBy(summaries, ownerOf)
+  const hostsOf = (owner: string | null) =>
+    new Set(
+      owned
+        .get(owner)
+        ?.map(({ url }) => hostOf(url))
+        .filter(Boolean),
+    )
+  const several = new Set([...owned.keys()].filter(owner => hostsOf(owner).size > 1))
   return {
     hasRoutes: summaries.some(summary => unitOf(summary).isExchange && summary.route !== null),
     hasPrograms,
     hasMachines: origins.some(({ name }) => name === 'machine'),
-    hasHosts: hosts.size > new Set(owners).size,
+    needsHost: (summary: ProfileSummary) => several.has(ownerOf(summary)),
     hasQueries: summaries.some(({ queries }) => queries > 0),
   }
 }
@@ -396,7 +404,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editorOf, facts, 
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
     const handler = viewHandler(summary, facts?.get(summary)?.place, editorOf(summary))
     const findings = toFindings(token, facts?.get(summary)?.badge)
-    const name = shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit)
+    const name = shorten(`${columns.needsHost(summary) ? hostOf(url) : ''}${view.target}`, addressLimit)
     return {
       ...view,
       address: shorten(view.address, addressLimit),

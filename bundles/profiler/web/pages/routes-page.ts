@@ -150,9 +150,8 @@ function createColumns(
 function viewRoute(report: RouteReport, whole: number, [known, editor]: Declared) {
   const { count, distribution, failed, operation, p50, p95, p99, route, total, worst } = report
   const { methods, pattern } = route === null ? { methods: '', pattern: '' } : nameRoute(known, route)
-  const { mostQueries, queries, ...texts } = describeStatistics(report)
   return {
-    ...texts,
+    ...describeStatistics(report),
     name: nameOfWork(report),
     operation: operation ?? '',
     place: route !== null && editor.viewRoute(route),
@@ -167,7 +166,6 @@ function viewRoute(report: RouteReport, whole: number, [known, editor]: Declared
     p95: formatDuration(p95),
     p99: count < leastForP99 ? '–' : formatDuration(p99),
     slowest: formatDuration(worst.duration),
-    queries: queries === mostQueries ? queries : `${queries} to ${mostQueries}`,
     // The latest failed request.
     failedLink: failed[0] === undefined ? '' : profileLink(failed[0].token),
     slowestLink: profileLink(worst.token),
@@ -258,7 +256,7 @@ function nameRoute(routes: RouteCollection, name: string) {
 function viewDetails(details: RouteDetails, program: string | null) {
   const { errors, findings, machines, queries, read, restarts, statistics, stored, summaries } = details
   const { clientErrors, count, p50, p95, p99 } = statistics
-  const { queries: queried, ...texts } = describeStatistics(statistics)
+  const texts = describeStatistics(statistics)
   const sorted = sortDurations(summaries)
   const view = (summary: ProfileSummary) => ({
     ...toSummaryView(summary),
@@ -275,7 +273,7 @@ function viewDetails(details: RouteDetails, program: string | null) {
       ...(count < leastForP99 ? [] : [{ name: 'p99', value: formatDuration(p99) }]),
       { name: '5xx and failures', value: texts.errorRate },
       { name: '4xx', value: formatShare(clientErrors, count) },
-      ...(queried === '' ? [] : [{ name: 'Queries: median, most', value: `${queried}, ${texts.mostQueries}` }]),
+      ...(texts.queries === '' ? [] : [{ name: 'Queries', value: texts.queries }]),
     ],
     histogram: drawHistogram(sorted, { p50, p95 }),
     overTime: drawOverTime(summaries, restarts),

@@ -1,6 +1,7 @@
 import type { SourceProblem } from '../../../../kernel/bundle.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import { toneOf } from '../../insight/findings/finding.ts'
 import { summarizeProfile } from '../../insight/overview/overview.ts'
 import { toPlainText } from '../../insight/overview/sentence.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
@@ -51,6 +52,8 @@ export function toToolbarView(
 ): PanelModel {
   const summary = toSummaryView(shown.profile.summary)
   const overview = summarizeProfile(shown)
+  const { exception } = shown.profile.summary
+  const [finding] = shown.findings.filter(({ severity }) => severity !== 'info')
   const build = toBuildItem(summary, brokenSources(), editor)
   const items = views.flatMap(({ toItems }) => toItems?.({ ...shown, summary, overview, editor }) ?? [])
   return {
@@ -60,7 +63,9 @@ export function toToolbarView(
     tone: summary.tone,
     build: build[0]?.pill ?? '',
     mistake: build[0]?.text ?? '',
-    exception: shown.profile.summary.exception ?? '',
+    // What the folded toolbar says besides the status.
+    trouble: exception ?? finding?.title ?? '',
+    troubleTone: exception === null && finding !== undefined ? toneOf(finding) : 'error',
     method: summary.method,
     target: summary.target,
     home,

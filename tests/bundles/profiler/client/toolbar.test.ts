@@ -300,7 +300,7 @@ t.test('the toolbar is marked while its items do not fit', async t => {
 t.test('the toolbar folds by its button and by keys, and stays so on the next page', async t => {
   const page = openPage(t, '<input id="field">')
   const { bar, find, host } = openBar(page)
-  bar.show(section('data-status="500" data-tone="error" data-exception="TypeError" data-sentence="It failed."'))
+  bar.show(section('data-status="500" data-tone="error" data-trouble="TypeError" data-sentence="It failed."'))
   bar.showFailures(2, 1)
   const toggle = () => find('.toolbar-toggle')
   t.strictSame([toggle()?.textContent, toggle()?.getAttribute('aria-expanded')], ['Hide the profiler toolbar', 'true'])

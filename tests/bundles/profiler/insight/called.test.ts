@@ -140,7 +140,10 @@ t.test('the error of a called program is named with its place, over any number o
     (await show(failing(), stock))?.findings.map(({ rule }) => rule),
     ['called-error'],
   )
-  t.match(await sentenceOf(failing(), stock), /; stock answered 500: TypeError at stock\/list\.js:24: no shelf\.$/)
+  t.match(
+    await sentenceOf(failing(), stock),
+    /took 100 ms; stock answered 500: TypeError at stock\/list\.js:24: no shelf; 1 HTTP client call took 90 ms, in stock\.$/,
+  )
 
   const gate = (status: number, exception = {}) =>
     made('gate', 'aaa001', '/stock/7', {
@@ -179,7 +182,7 @@ t.test('facts of a called request that are missing are not claimed', async t => 
   }
   for (const [name, other] of Object.entries(others)) t.strictSame(await findingsOf(failing(), other), [], name)
   t.strictSame(await findingsOf(failing()), [], 'no profile')
-  t.match(await sentenceOf(failing()), /; HTTP call 1 answered 500\.$/)
+  t.match(await sentenceOf(failing()), /took 100 ms; HTTP call 1 answered 500; 1 HTTP client call /)
   t.match((await findingsOf(failing(), stock))[0], /^stock answered 500 to GET \S+\. Correct/, 'no exception')
 
   const storage = createStorage(failing())

@@ -49,6 +49,7 @@ const sentenceOf = (
   data: Profile['data'],
   init: ProfileInit = {},
   more: {
+    caused?: ProfileSummary[]
     children?: ProfileSummary[]
     earlier?: ProfileSummary[]
     findings?: readonly Finding[]
@@ -423,7 +424,7 @@ t.test('without a line of most queries, none is named; a long sentence loses its
   const long = { ...init, queries: 1, errors: 1, exception: 'AnExceptionWithARatherLongNameThatSaysAll' }
   t.equal(
     sentenceOf(data, { ...long, status: 200 }, { earlier, findings }),
-    `${start}: 1 query took 80 ms (…/folder/folder/folder/folder/list.ts:7); exception: AnExceptionWithARatherLongNameThatSaysA….`,
+    `${start}; exception: AnExceptionWithARatherLongNameThatSaysA…; 1 query took 80 ms (…/folder/folder/folder/folder/list.ts:7).`,
   )
   const controller = `${'long-'.repeat(20)}`
   const shorter = { events, queries: { queries: queriesOf(1, 50), omitted: 0 } }
@@ -761,6 +762,20 @@ t.test('the sentence of any profile is short, and its numbers are those of the p
   t.pass('each of them')
 })
 
+t.test('what a request has caused and has failed is said, of a job by its last attempt', async t => {
+  const unit = (token: string, fields: Partial<ProfileSummary>) =>
+    createSummary({ token, type: 'job', route: 'job mail ship', status: 0, outcome: 'complete', ...fields })
+  const say = (...caused: ProfileSummary[]) => sentenceOf({}, { duration: 9 }, { caused })
+  const failed = { outcome: 'failed', exception: 'RangeError' } as const
+  const first = unit('aaaaaa', { job: 'mail:1', ...failed })
+  t.equal(say(first), 'GET /somewhere took 9.0 ms; job mail ship failed with RangeError.')
+  t.equal(say(first, unit('bbbbbb', { job: 'mail:1' })), 'GET /somewhere took 9.0 ms.', 'the second attempt is done')
+  t.equal(
+    say(first, unit('bbbbbb', { job: 'mail:1', ...failed }), unit('cccccc', { ...failed, exception: null })),
+    'GET /somewhere took 9.0 ms; job mail ship failed with RangeError, and 1 more failed.',
+  )
+})
+
 t.test('the sub-requests of a page are named with their work, and those that have failed', async t => {
   const [status, time] = [200, { duration: 100 }]
   const part = (fields: Partial<ProfileSummary>) =>
@@ -783,8 +798,8 @@ t.test('the sub-requests of a page are named with their work, and those that hav
   t.equal(say([part({ queries: 2 }), part({ queries: 1 })]), `${begin} (with 3 queries)${end}.`)
 
   const failed = part({ status: 500, exception: 'RangeError' })
-  t.match(say([good, failed]), '; 1 sub-request failed: part with RangeError.')
-  t.match(say([failed, good, part({ status: 0 })]), '; 2 sub-requests failed, the first: part with RangeError.')
+  t.match(say([good, failed]), 'took 100 ms; 1 sub-request failed: part with RangeError; 3 sub-requests took')
+  t.match(say([failed, good, part({ status: 0 })]), '; 2 sub-requests failed, the first: part with RangeError; ')
   for (const other of [
     part({ status: 404 }),
     part({ status: 500, controller: 'error_controller' }),

@@ -121,6 +121,14 @@ t.test('a statement is unfolded at its first query, and its values on demand', a
   t.match(html, '<span class="hl-keyword">SELECT</span>')
 })
 
+t.test('a single query is unfolded, and its time is not repeated', async t => {
+  const { show } = await createProfiledKernel(t)
+  const html = await show('database', withQueries([posts]))
+  t.match(html, '<details open')
+  t.strictSame(metricsOf(html), ['Queries1', 'Elapsed (overlap removed)2.0 ms', 'Rows4'])
+  t.notMatch(await show('database', withQueries([posts, author(0)])), '<details open')
+})
+
 t.test('the calls that led to a query unfold to their lines of code', async t => {
   const directory = t.testdir({
     'shop.ts': 'const one = 1\nfor (const id of ids) load(id)\nconst three = 3\nconst four = 4\n',

@@ -549,7 +549,9 @@ t.test('a host is named if the program of a row has several', async t => {
   keep(storage, { token: '000002', program: 'stock', url: 'http://localhost:2/left' })
   t.match(await show(client), 'title="http://localhost:2/left">/left</a>')
   keep(storage, { token: '000003', program: 'stock', url: 'http://localhost:3/left' })
-  t.match(await show(client), 'title="http://localhost:2/left">localhost:2/left</a>')
+  const text = await show(client)
+  t.match(text, 'title="http://localhost:2/left">localhost:2/left</a>')
+  t.match(text, 'title="http://localhost:1/books">/books</a>', 'the other program has one host')
 })
 
 t.test('columns are shown if they distinguish rows; a controller, if its route does not name it', async t => {

@@ -419,6 +419,16 @@ t.test('the slowest rows have their places in the code', async t => {
   })
 })
 
+t.test('a function of another server has its place, with which functions without a name differ', async t => {
+  const spans = [
+    [null, 'handler', 0, 50_000],
+    ['function', 'anonymous', 0, 50_000, 0],
+  ]
+  const events = { spans, dropped: 0, places: [[1, 'shop/pages.js:27']] }
+  const html = plainEquals(await show('time', createProfile({ events }, { duration: 50 })))
+  t.match(html, 'anonymous</a> <code><span class="place" data-at="shop/pages.js:27:1">')
+})
+
 t.test('a slow sub-request and a slow template have their places', async t => {
   const spans = [
     [null, 'kernel.request', 0, 100],

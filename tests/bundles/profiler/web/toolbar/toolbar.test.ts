@@ -105,6 +105,10 @@ t.test('rows of the toolbar have their places in the code', async t => {
       ([, name, at]) => [name, at],
     )
   }
+  const found = (severity: 'info' | 'warning') =>
+    toToolbarView({ ...createShown({}), findings: [{ ...code, severity }] })
+  t.hasStrict(found('warning'), { trouble: 'Demo', troubleTone: 'warning' }, 'the folded toolbar names it')
+  t.hasStrict(found('info'), { trouble: '' })
   const shown = { ...createShown({}), profile, children, findings }
   const defined = /^bundles\/site\/site-bundle\.ts:\d+:\d+$/
   t.match(await show(shown), [
@@ -299,6 +303,7 @@ t.test('the toolbar shows all conspicuous facts', async t => {
   const text = toText(html)
   t.match(text, /no route/)
   t.match(text, /Outcome The client closed/)
+  t.match(html, 'data-trouble="Error" data-trouble-tone="error"')
   t.match(text, /1 error, 1 warning/)
   t.match(text, /warning a warning .*critical a critical/)
   t.match(html, 'href="/_profiler/abc123?panel=logger#log-1"')
