@@ -157,7 +157,7 @@ function fail(error: unknown, directory: string): never {
  */
 async function loadTracing(settings: Settings, bundles: readonly Bundle[], isServed: boolean): Promise<Bundle[]> {
   const isInstrumented = instrumentations.length > 0
-  const isWanted = isInstrumented || endpointSettings.some(name => settings.textOf(name) !== undefined)
+  const isWanted = isInstrumented || tracingSettings.some(name => settings.textOf(name) !== undefined)
   if (!isWanted || bundles.some(({ name }) => name === 'opentelemetry')) return []
   if (isServed || isInstrumented) {
     const { createOpenTelemetryBundle } = await import('../../bundles/opentelemetry/opentelemetry-bundle.ts')
@@ -167,7 +167,7 @@ async function loadTracing(settings: Settings, bundles: readonly Bundle[], isSer
   return [{ name: 'opentelemetry', settings: openTelemetrySettings, register() {} }]
 }
 
-const endpointSettings = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
+const tracingSettings = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_TRACES_EXPORTER']
 
 /**
  * Compiles and boots the application in a directory, with the log of a server.

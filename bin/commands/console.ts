@@ -197,7 +197,10 @@ export async function runCommandLine(
   ]
   const program = createProgram(terminal, environment)
   const word = line[0] ?? ''
-  if (!commands.some(({ name }) => name === word)) program.showHelpAfterError(describeCommands(commands, word))
+  const named = commands.find(({ name }) => name === word)
+  program.showHelpAfterError(
+    named === undefined ? describeCommands(commands, word) : describeWords(named, line.slice(1)),
+  )
   // A word such as "debug" is an area: the help lists its commands.
   const area = commands.filter(({ name }) => name.startsWith(`${word}:`))
   const known = area.length > 0 ? area : commands
@@ -227,7 +230,17 @@ export async function runCommandLine(
 function describeCommands(commands: readonly ConsoleCommand[], word: string): string {
   if (/^(?:serve|start|dev|run)\b|^server:/.test(word)) return '(The server is no command: npm start runs bin/serve.)'
   const area = commands.filter(({ name }) => name.startsWith(word.replace(/:.*/, ':'))).map(({ name }) => name)
+  if (area.length === 0 && /^(?:profiler|make):|^mcp$/.test(word)) return `(${word} needs APP_ENV=dev and debug.)`
   return area.length > 0 && word.includes(':') ? `(There are ${area.join(', ')}.)` : '(bin/console lists all commands.)'
+}
+
+/** How words such as `status:5xx` are written as options. */
+function describeWords({ options = [] }: ConsoleCommand, words: readonly string[]): string | undefined {
+  const written = words.flatMap(word => {
+    const [, name = '', value] = /^([\w-]+)[:=](.+)$/.exec(word) ?? []
+    return options.some(option => option.name === name) ? `--${name} ${value}` : []
+  })
+  return written.length > 0 ? `(Write ${written.join(' ')}.)` : undefined
 }
 
 /** Resolves with the exit code of a command. @throws ARGUMENT_INVALID for a result that is none */

@@ -1,6 +1,8 @@
 /// <reference types="node" preserve="true" />
 // For everything that a bundle is made of: routes, controllers, listeners, views, sessions, errors.
 
+import '../profiling/preloaded.ts'
+
 export type { ExceptionRule } from '../../bundles/framework/exception-rules.ts'
 export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 export type { FrameworkOptions } from '../../bundles/framework/options.ts'

@@ -3,13 +3,13 @@ import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { toTap } from '../../bundles/maker/import-order.ts'
-import { profilerSettings } from '../../bundles/profiler/settings.ts'
+import { profilerSettings, programSettings } from '../../bundles/profiler/settings.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../../kernel/contracts/console-command.ts'
 import type { OutputStream } from '../../lib/console/output.ts'
 import { packageDirectory, packageName, version } from '../../lib/package.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
 import { quoteForShell } from '../../lib/text/escapes.ts'
-import { suggestNames } from '../../lib/text/mistakes.ts'
+import { describeUsage, suggestNames } from '../../lib/text/mistakes.ts'
 
 /** Streams and working directory of the program `sinfonietta`: those of the process, or those of a test. */
 interface ProgramContext {
@@ -18,12 +18,8 @@ interface ProgramContext {
   readonly stderr: OutputStream
 }
 
-/** The variables of `profile` that are no settings of the profiler's pages. */
+/** The settings of a kernel that `profile` reads. */
 const variables: readonly (readonly [name: string, help: string])[] = [
-  ['PROFILER_PORT=8200', 'the port of their pages; by default 8100, or a free one'],
-  ['PROFILER_SAME_PORT=1', 'shows the pages also at /_profiler/ of the program itself'],
-  ['PROFILER_TOOLBAR=1', 'adds the toolbar to HTML pages of the program, with PROFILER_SAME_PORT'],
-  ['PROFILER_IN_PRODUCTION=1', 'makes profiles also if NODE_ENV is production'],
   [
     'DEBUG_ALLOWED_IPS',
     'addresses of other clients whose responses name their profiles, and who see the pages at the same port',
@@ -34,8 +30,8 @@ const variables: readonly (readonly [name: string, help: string])[] = [
 ]
 
 function describeVariables(): string {
-  const settings = Object.entries(profilerSettings.definitions).map(([name, { help }]) => [name, help] as const)
-  const all = [...variables, ...settings]
+  const definitions = { ...programSettings.definitions, ...profilerSettings.definitions }
+  const all = [...Object.entries(definitions).map(([name, { help }]) => [name, help] as const), ...variables]
   const width = Math.max(...all.map(([name]) => name.length))
   return all.map(([name, help]) => `  ${name.padEnd(width)}  ${help}`).join('\n')
 }
@@ -79,9 +75,17 @@ const options = {
   tests: { type: 'string' },
 } as const
 
-const commands = ['new', 'profile', 'view', 'mcp']
+/** The commands, and what each needs. */
+const usages: Readonly<Record<string, string>> = {
+  new: 'new takes one folder: sinfonietta new my-site',
+  profile: 'profile needs a file or a program: sinfonietta profile app.js',
+  view: 'view takes folders, or one URL of Redis: sinfonietta view ../shop',
+  mcp: 'mcp takes at most one folder: sinfonietta mcp ../shop',
+}
+const commands = Object.keys(usages)
 
 function describeUnknown(command: string): string {
+  if (existsSync(command)) return `"${command}" is no command. To profile a program: sinfonietta profile ${command}`
   const console = command.includes(':')
     ? ' Commands such as this are those of bin/console, in the folder of an application.'
     : /^(?:serve|server|start|dev|run|build)$/.test(command)
@@ -103,7 +107,10 @@ export function runSinfonietta(
     }
     const [command, folder, ...others] = positionals
     if (command !== undefined && !commands.includes(command)) throw new CommandUsageError(describeUnknown(command))
-    if (command !== 'new' || folder === undefined || others.length > 0) throw new CommandUsageError(help.trimEnd())
+    if (command !== 'new' || folder === undefined || others.length > 0) {
+      const mistake = command === undefined ? '' : `${usages[command]}\n\n`
+      throw new CommandUsageError(mistake + help.trimEnd())
+    }
     const kind = chooseKind(values)
     const target = path.resolve(directory, folder)
     const files = createApplication(target, findPackage(packageDirectory, target), kind)
@@ -148,7 +155,7 @@ function parseCommandLine(commandLine: readonly string[]) {
     const args = commandLine.map((word, index) => (word === '--database' && isAlone(index) ? `${word}=sqlite` : word))
     return parseArgs({ args, options, allowPositionals: true })
   } catch (error) {
-    throw new CommandUsageError(`${readProperty(error, 'message')}\n\n${help.trimEnd()}`)
+    throw new CommandUsageError(`${describeUsage(error, help)}\n\n${help.trimEnd()}`)
   }
 }
 

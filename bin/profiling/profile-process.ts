@@ -1,7 +1,7 @@
 import module from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { isMainThread } from 'node:worker_threads'
-import { countThreads, isRefused, nameThread, refusal } from './profile-refusal.ts'
+import { countThreads, describeRefusal, isRefused, nameThread } from './profile-refusal.ts'
 
 /** Records the requests of this process. The profiler takes a part of a second to load, so that it is imported last. */
 async function profile(): Promise<void> {
@@ -11,7 +11,7 @@ async function profile(): Promise<void> {
     return
   }
   if (isRefused(process.env)) {
-    process.stderr.write(`${refusal}\n`)
+    process.stderr.write(`${describeRefusal(process.env)}\n`)
     return
   }
   countThreads()

@@ -1,12 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
+import { asFlag } from '../../lib/text/conversion.ts'
 
-export const refusal =
-  'Nothing is profiled: NODE_ENV is production. PROFILER_IN_PRODUCTION=1 allows it, and stores what requests contain.'
+export function describeRefusal({ NODE_ENV }: NodeJS.ProcessEnv): string {
+  return `Nothing is profiled: NODE_ENV is ${NODE_ENV}. PROFILER_IN_PRODUCTION=1 allows it, and stores what requests contain.`
+}
 
 /** Whether the requests of a process must not be recorded. */
 export function isRefused({ NODE_ENV, PROFILER_IN_PRODUCTION }: NodeJS.ProcessEnv): boolean {
-  return NODE_ENV === 'production' && PROFILER_IN_PRODUCTION !== '1'
+  return /^prod(?:uction)?\s*$/i.test(NODE_ENV ?? '') && asFlag.convert(PROFILER_IN_PRODUCTION ?? '') !== true
 }
 
 /** Leads to the number of threads that have answered a request, which all threads of a profiled process share. */

@@ -5,7 +5,7 @@ import { libraries, openFrameworks, openLibraries } from '../../bundles/librarie
 import { observeLoads } from '../../bundles/libraries/library.ts'
 import { home } from '../../bundles/profiler/profile/links.ts'
 import { ServerRecorder } from '../../bundles/profiler/server-recorder.ts'
-import { profilerSettings } from '../../bundles/profiler/settings.ts'
+import { programSettings } from '../../bundles/profiler/settings.ts'
 import { warnBy } from '../../bundles/profiler/store/base-profile-storage.ts'
 import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
 import type { ProfileStorage } from '../../bundles/profiler/store/profile-storage.ts'
@@ -21,11 +21,12 @@ import type { Logger } from '../../lib/log/logger.ts'
 import { startInterval, stopTimer } from '../../lib/own-globals.ts'
 import { processStart } from '../../lib/process-start.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
+import { asRedisUrl } from '../../lib/text/conversion.ts'
 import { nearestNames, quoteNearest } from '../../lib/text/mistakes.ts'
 import { addProgram, type Program, readSecret } from '../application/program-list.ts'
 import { findEdits } from './find-edits.ts'
 import { findFolder, keepSecret } from './profile-folder.ts'
-import { isRefused, refusal } from './profile-refusal.ts'
+import { describeRefusal, isRefused } from './profile-refusal.ts'
 import type { ViewerServices } from './profile-viewer.ts'
 import { recordCommand } from './record-command.ts'
 import { storeEndedCommands } from './running-commands.ts'
@@ -56,7 +57,7 @@ export async function profileProcess(
   directory: string = process.cwd(),
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
-  const { hasToolbar, parent, port, services, sharesPort, storage } = await prepareProfiler(directory, env)
+  const { hasToolbar, parent, port, services, settings, sharesPort, storage } = await prepareProfiler(directory, env)
   const { logger, recorder } = services
   storage.check?.().catch(error => logger.warning('Profiles cannot be stored.', { exception: error }))
   await openLibraries(directory)
@@ -68,16 +69,16 @@ export async function profileProcess(
   if (storage.isShared) await (await import('../../lib/redis/redis-connection.ts')).loadRedis()
   void storeEndedCommands(services.files, storage)
   const answer = answerLate(async () => (await import('./profile-viewer.ts')).bootViewer(services), logger)
-  if (parent === undefined) warnOfUnknownVariables(env, logger)
+  if (parent === undefined) warnOfUnknownVariables(env, settings, logger)
   // The application listens on PORT.
-  const freePort = env.PORT === String(defaultPort) ? '0' : undefined
+  const freePort = env.PORT === String(defaultPort) ? 0 : undefined
   const viewer = parent ?? (await listenFor(answer, port ?? freePort, true))
   recorder.start({
     viewer,
     onFirst() {
       // The application may have set variables while it started.
       services.redactor.declare([])
-      if (isRefused(env)) logger.warning(refusal)
+      if (isRefused(env)) logger.warning(describeRefusal(env))
       return !isRefused(env)
     },
     ...(sharesPort && { answerOwn: answer }),
@@ -101,21 +102,20 @@ export async function storeEndedCommand(directory: string, pid: number, signal: 
   await storage.close()
 }
 
-const ownVariables = [
-  'PROFILER_ALONE',
-  'PROFILER_PORT',
-  'PROFILER_SAME_PORT',
-  'PROFILER_TOOLBAR',
-  'PROFILER_IN_PRODUCTION',
-]
-
-/** Warns of variables with nearly the name of an option: they have no effect. */
-function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
-  const known = [...ownVariables, ...Object.keys(profilerSettings.definitions)]
-  for (const name of Object.keys(env)) {
-    if (!name.startsWith('PROFILER_') || known.includes(name)) continue
-    const suggestion = quoteNearest(nearestNames(name, known, 2))
-    if (suggestion !== '') logger.warning('The variable {name} has no effect{suggestion}.', { name, suggestion })
+/**
+ * Warns of variables that have no effect: those of the profiler, and others with one mistake in the name of a setting
+ * that is not set, if their value fits. The application has variables of its own, and Kubernetes those of its services.
+ */
+function warnOfUnknownVariables(env: NodeJS.ProcessEnv, settings: Settings, logger: Logger): void {
+  const known = settings.list().flatMap(({ name }) => (ownSettings.test(name) ? name : []))
+  const unset = known.filter(name => env[name] === undefined)
+  for (const [name, text = ''] of Object.entries(env)) {
+    if (known.includes(name) || /_(?:SERVICE|PORT)_/.test(name) || text.startsWith('tcp:')) continue
+    const isOurs = name.startsWith('PROFILER_')
+    const nearest = nearestNames(name, unset, isOurs ? 2 : 1).filter(each => isOurs || settings.accepts(each, text))
+    const suggestion = quoteNearest(nearest) || ': "sinfonietta profile --help" lists the variables'
+    if (isOurs || nearest.length > 0)
+      logger.warning('The variable {name} has no effect on the profiler{suggestion}.', { name, suggestion })
   }
 }
 
@@ -124,15 +124,7 @@ function warnOfUnknownVariables(env: NodeJS.ProcessEnv, logger: Logger): void {
  * yet. For a viewer of another program, `files` is the folder with its files, and it is not added to the list.
  */
 export async function prepareProfiler(directory: string, env: NodeJS.ProcessEnv, shown?: Program) {
-  const {
-    PROFILER_PORT: port,
-    PROFILER_ALONE: _,
-    PROFILER_IN_PRODUCTION: __,
-    PROFILER_SAME_PORT,
-    PROFILER_TOOLBAR,
-    ...picked
-  } = pickSettings(env)
-  const { [viewerVariable]: parent, [secretVariable]: known, ...own } = picked
+  const { [viewerVariable]: parent, [secretVariable]: known, ...own } = pickSettings(env)
   // The terminal belongs to the application: the pages of the viewer are not listed there.
   const fixed = { APP_ENV: 'dev', APP_SECRET: randomBytes(32).toString('hex'), ACCESS_LOG: '0' }
   // The application may have another setting of this name.
@@ -140,12 +132,15 @@ export async function prepareProfiler(directory: string, env: NodeJS.ProcessEnv,
   const variables = { ...own, ...(hosts && { APP_HOSTS: hosts }), ...fixed }
   const settings = new Settings({ variables })
   const config = readConfig(settings)
+  settings.declare('profile', programSettings)
   // The object itself: the application may set variables while it starts.
   const redactor = new Redactor(env)
   const logger = createLogger({ level: 'warning', format: 'readable', stream: process.stderr, redactor })
   const files = shown?.files ?? findFolder(directory)
-  const storage: ProfileStorage = env.PROFILER_URL
-    ? await openRedis(env.PROFILER_URL, logger)
+  // With a wrong URL, the recorder lists the mistakes of all settings.
+  const url = asRedisUrl.convert(env.PROFILER_URL ?? '')
+  const storage: ProfileStorage = url
+    ? await openRedis(url, logger)
     : new FileProfileStorage({ directory: path.join(files, 'profiler'), onProblem: warnBy(logger) })
   const recorder = new ServerRecorder({
     settings,
@@ -158,12 +153,13 @@ export async function prepareProfiler(directory: string, env: NodeJS.ProcessEnv,
     replaySecret: known ?? (shown === undefined ? keepSecret(files) : (readSecret(files) ?? '')),
     findEdits: () => findEdits(directory, path.join(files, 'edits.json'), processStart()),
   })
-  const isAlone = env.PROFILER_ALONE === '1' || storage.isShared === true
+  const { PROFILER_ALONE, PROFILER_PORT, PROFILER_SAME_PORT, PROFILER_TOOLBAR } = settings.of(programSettings)
+  const isAlone = PROFILER_ALONE || storage.isShared === true
   const isListed =
     !isAlone && (shown !== undefined || listProgram({ directory, files }, recorder.profiler.origin.program))
   const services: ViewerServices = { recorder, variables, directory, files, isListed, logger, redactor }
-  const hasToolbar = PROFILER_TOOLBAR === '1'
-  return { services, storage, parent, port, hasToolbar, sharesPort: hasToolbar || PROFILER_SAME_PORT === '1' }
+  const sharesPort = PROFILER_TOOLBAR || PROFILER_SAME_PORT
+  return { services, settings, storage, parent, port: PROFILER_PORT, hasToolbar: PROFILER_TOOLBAR, sharesPort }
 }
 
 /** Opens the store of several machines. @throws REDIS_URL_INVALID */
@@ -235,7 +231,7 @@ function takeOver(listenOn: (port: number) => Promise<unknown>): void {
  * Listens on the wanted port; without one on the usual port, or on a free one. In the background,
  * the process may end while it listens.
  */
-export async function listenFor(answer: Answer, port: string | undefined, isInBackground: boolean): Promise<string> {
+export async function listenFor(answer: Answer, port: number | undefined, isInBackground: boolean): Promise<string> {
   const listenOn = async (port: number) => {
     const server = await createServer(answer, undefined)
     if (isInBackground) server.unref().on('connection', socket => socket.unref())
@@ -247,11 +243,10 @@ export async function listenFor(answer: Answer, port: string | undefined, isInBa
       return listenOn(0)
     })
   }
-  if (!/^\d+$/.test(port) || Number(port) > 65_535) {
-    throw new CommandUsageError(`PROFILER_PORT must be a number from 0 to 65535, not "${port}".`)
-  }
-  return listenOn(Number(port)).catch(error => {
+  return listenOn(port).catch(error => {
     if (!(error instanceof SERVER_PORT_TAKEN)) throw error
-    throw new CommandUsageError(`Port ${port}, which PROFILER_PORT names, is taken by another program.`)
+    throw new CommandUsageError(
+      `Port ${port}, which PROFILER_PORT names, is taken by another program: name another port, or 0 for a free one.`,
+    )
   })
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { isatty } from 'node:tty'
@@ -17,7 +17,10 @@ const passedSignals = { SIGINT: true, SIGHUP: true, SIGQUIT: true, SIGTERM: fals
 /** The exit code of Node for an option that it does not know. */
 const badOption = 9
 const optionAdvice =
-  'If Node.js has refused an option: those of the program come after its file: sinfonietta profile app.js --port 3000\n'
+  'If Node.js has refused an option: those of the program come after its file: sinfonietta profile app.js --port 3000, ' +
+  'and those of the profiler are variables: PROFILER_TOOLBAR=1 sinfonietta profile app.js\n'
+const typeScriptAdvice = `Node.js ${process.versions.node} does not run TypeScript: compile the file, use a loader \
+(sinfonietta profile --import tsx app.ts), or Node.js 22.18 or later.\n`
 
 const preload = new URL('../exports/profile.js', import.meta.url).href
 
@@ -41,6 +44,12 @@ export function runProfiled(commandLine: readonly string[]): ChildProcess {
   child.on('exit', async (code, signal) => {
     process.exitCode = code ?? 1
     if (code === badOption && first.startsWith('-')) process.stderr.write(optionAdvice)
+    if (
+      code === 1 &&
+      /\.[cm]?tsx?$/.test(first) &&
+      !(Reflect.get(process.features, 'typescript') || process.env.NODE_OPTIONS)
+    )
+      process.stderr.write(typeScriptAdvice)
     if (signal === null) return
     await storeCommand(child.pid, signal)
     for (const each of Object.keys(passedSignals)) process.removeAllListeners(each)
@@ -80,6 +89,8 @@ function startProgram(program: string, parameters: readonly string[]): ChildProc
 /** The end of a sentence about a file that does not exist. */
 function adviseOnProgram(program: string): string {
   if (isModule(program.replace(/ .*/, ''))) return '; its arguments are words of their own, without quotes around them'
+  if (statSync(program, { throwIfNoEntry: false })?.isDirectory())
+    return '; this is a folder without an index.js: name the file that node starts'
   const folder = path.dirname(path.resolve(program))
   return suggestNames(path.basename(program), existsSync(folder) ? readdirSync(folder) : [])
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { home } from '../../bundles/profiler/profile/links.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../../kernel/contracts/console-command.ts'
@@ -34,9 +34,13 @@ export async function viewProfiles(folders: readonly string[], env: NodeJS.Proce
   }
 }
 
-/** The files of an application of ours, or those of another program. */
-function findProgram(folder: string): Program {
+/** The files of an application of ours, or those of another program. @throws CommandUsageError without a folder */
+export function findProgram(folder: string): Program {
   const directory = path.resolve(folder)
+  if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
+    const right = 'name that of a program, or for view a Redis such as redis://127.0.0.1:6379'
+    throw new CommandUsageError(`"${folder}" is no folder: ${right}.`)
+  }
   const own = path.join(directory, 'var')
   return { directory, files: existsSync(path.join(own, 'profiler')) ? own : findFolder(directory) }
 }

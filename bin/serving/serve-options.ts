@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 import type { TlsIdentity } from '../../kernel/server/http-server.ts'
 import type { SignalMap } from '../../lib/signals.ts'
+import { describeUsage } from '../../lib/text/mistakes.ts'
 
 /** The text of `--help`. */
 export const help = `Usage: bin/serve [options]
@@ -98,7 +99,7 @@ function readValues(commandLine: readonly string[]) {
       },
     })
   } catch (error) {
-    throw new UsageError((error as Error).message, error)
+    throw new UsageError(describeUsage(error, help), error)
   }
 }
 

@@ -80,7 +80,7 @@ export function createOpenTelemetryBundle(): Bundle {
 /** Without an endpoint, the profiler still reads the spans of instrumentations. */
 function isWanted({ config, settings }: Foundation): boolean {
   const values = settings.of(openTelemetrySettings)
-  if (values.OTEL_SDK_DISABLED) return false
+  if (values.OTEL_SDK_DISABLED || values.OTEL_TRACES_EXPORTER === 'none') return false
   return findEndpoint(values) !== undefined || (instrumentations.length > 0 && isDebugOn(config))
 }
 

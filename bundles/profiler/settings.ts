@@ -2,6 +2,7 @@ import { type BundleSettings, defineSettings, type Settings } from '../../lib/en
 import { nameProgram } from '../../lib/find-package.ts'
 import {
   asFlag,
+  asIntegerFrom,
   asListOf,
   asMilliseconds,
   asOneOf,
@@ -168,6 +169,40 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     help: 'keeps only profiles of requests that take more milliseconds, and of errors with PROFILER_ONLY_ERRORS',
     schema: asMilliseconds,
     default: undefined,
+  },
+})
+
+/** The settings of `sinfonietta profile`, beside those of the profiler. */
+interface ProgramSettings {
+  readonly PROFILER_PORT: number | undefined
+  readonly PROFILER_ALONE: boolean
+  readonly PROFILER_SAME_PORT: boolean
+  readonly PROFILER_TOOLBAR: boolean
+  readonly PROFILER_IN_PRODUCTION: boolean
+}
+
+/** See {@link ProgramSettings}. */
+export const programSettings: BundleSettings<ProgramSettings> = defineSettings({
+  PROFILER_PORT: {
+    help: 'the port of their pages; by default 8100, or a free one',
+    schema: asIntegerFrom(0, 65_535),
+    default: undefined,
+  },
+  PROFILER_ALONE: { help: '1 keeps the program out of the list of programs', schema: asFlag, default: false },
+  PROFILER_SAME_PORT: {
+    help: '1 shows the pages also at /_profiler/ of the program itself',
+    schema: asFlag,
+    default: false,
+  },
+  PROFILER_TOOLBAR: {
+    help: '1 adds the toolbar to HTML pages of the program, with PROFILER_SAME_PORT',
+    schema: asFlag,
+    default: false,
+  },
+  PROFILER_IN_PRODUCTION: {
+    help: '1 makes profiles also if NODE_ENV is production',
+    schema: asFlag,
+    default: false,
   },
 })
 

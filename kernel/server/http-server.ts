@@ -39,8 +39,23 @@ export async function createServer(
   try {
     return marked(https.createServer({ ...options, handshakeTimeout: timeouts.headersTimeout, ...identity }, listener))
   } catch (error) {
-    throw new SERVER_TLS_INVALID([(error as Error).message], { cause: error })
+    throw new SERVER_TLS_INVALID([await findTlsMistake(identity, (error as Error).message)], { cause: error })
   }
+}
+
+/** Which of the two files is none of its kind, or else what TLS says. */
+async function findTlsMistake({ cert, key }: TlsIdentity, message: string): Promise<string> {
+  const { createPrivateKey, X509Certificate } = await import('node:crypto')
+  const isPem = (read: () => unknown) => {
+    try {
+      return read() !== undefined
+    } catch {
+      return false
+    }
+  }
+  if (!isPem(() => new X509Certificate(cert))) return 'the certificate (--tls-cert) is no PEM of a certificate'
+  if (!isPem(() => createPrivateKey(key))) return 'the key (--tls-key) is no PEM of a private key without a passphrase'
+  return message
 }
 
 const kernelServers = new WeakSet<object>()

@@ -8,7 +8,7 @@ import {
   trustableHeaders,
 } from '../http/trusted-proxies.ts'
 import { type LogLevel, logLevels } from '../log/logger.ts'
-import { asFlag, asListOf, asOneOf, type Conversion } from '../text/conversion.ts'
+import { asFlag, asListOf, asOneOf, asText, type Conversion } from '../text/conversion.ts'
 import { type Environment, environmentOf, environments } from './dotenv.ts'
 import { CONFIG_INVALID } from './errors.ts'
 import { type BundleSettings, defineSettings, kernelName, type Settings } from './settings.ts'
@@ -89,6 +89,12 @@ export function describeDisagreement(settings: Settings): string | undefined {
 const none: readonly never[] = Object.freeze([])
 const asEnvironment = asOneOf(...environments)
 
+const asNodeEnv: Conversion<string> = {
+  expected: 'a name that libraries know, such as production or development',
+  // On Windows, `set NODE_ENV=production && node …` ends the value with a blank.
+  convert: text => (text !== 'production' && /^(?:prod|production|live)$|\s/i.test(text) ? undefined : text),
+}
+
 /** The values of the kernel's own settings. */
 interface KernelSettings {
   readonly NODE_ENV: string | undefined
@@ -121,7 +127,12 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
   const { environment, isProduction, isSecretOwn, advice } = conditions
   return defineSettings(
     {
-      NODE_ENV: { help: 'production turns debug off; without APP_ENV, it also chooses prod', default: undefined },
+      NODE_ENV: {
+        help: 'production turns debug off; without APP_ENV, it also chooses prod',
+        // Otherwise a server in production would show debug output, without a word.
+        schema: environment === 'dev' ? asNodeEnv : asText,
+        default: undefined,
+      },
       APP_ENV: {
         help: 'the environment: dev is for your own machine, prod for all others',
         schema: asEnvironment,

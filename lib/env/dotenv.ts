@@ -9,6 +9,8 @@ interface DotenvResult {
   readonly variables: Readonly<Record<string, string>>
   /** The file of each variable that comes from a file; all others are regular environment variables. */
   readonly files: Readonly<Record<string, string>>
+  /** What has no effect in the files, each as the end of a sentence about a file. */
+  readonly doubts: readonly string[]
 }
 
 /**
@@ -27,8 +29,9 @@ export function readDotenv(
   const regular = definedOf(environment === undefined ? processEnv : { ...processEnv, APP_ENV: environment })
   const values: Record<string, string> = {}
   const files: Record<string, string> = {}
+  const doubts: string[] = []
   const read = (name: string) => {
-    const variables = readFile(path.join(directory, name))
+    const variables = readFile(path.join(directory, name), doubt => doubts.push(`${name} ${doubt}`))
     Object.assign(values, variables)
     for (const key of Object.keys(variables)) if (!Object.hasOwn(regular, key)) files[key] = name
   }
@@ -42,7 +45,7 @@ export function readDotenv(
     read(`.env.${name}`)
     read(`.env.${name}.local`)
   }
-  return { variables: { ...values, ...regular }, files }
+  return { variables: { ...values, ...regular }, files, doubts }
 }
 
 /** The name of the environment: `APP_ENV`, or without it `prod` if `NODE_ENV` is `production`, and else `dev`. */
@@ -102,7 +105,9 @@ function definedOf(variables: Readonly<Record<string, string | undefined>>): Rec
   return Object.fromEntries(pairs)
 }
 
-function readFile(file: string): NodeJS.Dict<string> {
+type Doubt = (doubt: string) => unknown
+
+function readFile(file: string, report: Doubt): NodeJS.Dict<string> {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
@@ -111,24 +116,34 @@ function readFile(file: string): NodeJS.Dict<string> {
     if (code === 'ENOENT') return {}
     throw new CONFIG_FILE_UNREADABLE([file, code], { cause: error })
   }
-  return parseFile(text.replace(/^\uFEFF/, ''), file)
+  return parseFile(text.replace(/^\uFEFF/, ''), file, report)
 }
 
 /**
  * Parses one statement at a time: with more text `parseEnv` skips parts that it does not understand, and joins or drops
  * lines without an error.
  */
-function parseFile(content: string, file: string): NodeJS.Dict<string> {
+function parseFile(content: string, file: string, report: Doubt): NodeJS.Dict<string> {
   const statement =
     /[ \t]*((?:export )?[A-Za-z_]\w*[ \t]*=[ \t]*(?:"[^"]*"|'[^']*'|`[^`]*`|[^\s"'`#][^\r\n]*)?[ \t]*)?(?:#[^\r\n]*)?(?:\r?\n|$)/y
   const variables: NodeJS.Dict<string> = {}
   while (statement.lastIndex < content.length) {
     const start = statement.lastIndex
     const match = statement.exec(content)
-    if (match === null) throw new CONFIG_FILE_MALFORMED([file, content.slice(0, start).split('\n').length])
-    if (match[1] !== undefined) Object.assign(variables, parseEnv(match[1]))
+    const line = () => content.slice(0, start).split('\n').length
+    if (match === null) throw new CONFIG_FILE_MALFORMED([file, line()])
+    const [, text = ''] = match
+    for (const [name, value = ''] of Object.entries(parseEnv(text))) {
+      if ((variables[name] ?? value) !== value) report(`sets ${name} again at line ${line()}: only this value counts`)
+      if (/\$\{\w+\}/.test(value) && !/=\s*'/.test(text)) report(describeExpansion(name, line()))
+      variables[name] = value
+    }
   }
   return variables
+}
+
+function describeExpansion(name: string, line: number): string {
+  return `has a variable in ${name} at line ${line}, which is not expanded: write its value, or single quotes around the text`
 }
 
 /** The environments that an application runs in. */

@@ -21,7 +21,7 @@ export const CONFIG_FILE_UNREADABLE: CodedErrorClass<[file: string, reason: stri
 export const CONFIG_FILE_MALFORMED: CodedErrorClass<[file: string, line: number]> = defineError(
   'CONFIG_FILE_MALFORMED',
   500,
-  'The file "%s" is malformed at line %s: expected NAME=value, with quotes closed on both sides.',
+  'The file "%s" is malformed at line %s: expected NAME=value, a name of letters, digits and "_", and quotes closed on both sides.',
 )
 
 /** A bundle declares a setting whose name is not in capital letters. Rename it, as in `LIBRARY_PAGE_SIZE`. */

@@ -14,6 +14,8 @@ interface SettingSources {
   readonly variables: Readonly<Record<string, string | undefined>>
   /** The names of `.env` files, by the variables that come from them. All other variables are of the process. */
   readonly files?: Readonly<Record<string, string>>
+  /** What has no effect in the files, each as the end of a sentence about a file. */
+  readonly doubts?: readonly string[]
 }
 
 /** A declared setting, for people. */
@@ -44,10 +46,12 @@ export class Settings {
   readonly #values = new Map<BundleSettings, DeclaredValues>()
   readonly #mistakes: string[] = []
   readonly #allowed = new Set<string>()
+  readonly doubts: readonly string[]
 
-  constructor({ variables, files = {} }: SettingSources) {
+  constructor({ variables, files = {}, doubts = [] }: SettingSources) {
     this.#variables = variables
     this.#files = files
+    this.doubts = doubts
   }
 
   /**
@@ -120,12 +124,19 @@ export class Settings {
     return Object.keys(this.#variables).flatMap(name => {
       if (known.has(name) || this.textOf(name) === undefined) return []
       const file = this.#files[name]
-      if (file !== undefined) return { name, file, suggestion: suggestNames(name, known) || adviseOnUnknown(name) }
+      if (file !== undefined)
+        return { name, file, suggestion: suggestNames(name.toUpperCase(), known) || adviseOnUnknown(name) }
       if (name === 'PROFILER' && /^(?:1|true|on)$/.test(this.textOf(name) ?? ''))
         return { name, file, suggestion: profilerAdvice }
       const nearest = name.includes('_') ? nearestNames(name, unset, 1) : []
       return nearest.length === 0 ? [] : { name, file, suggestion: quoteNearest(nearest) }
     })
+  }
+
+  /** Whether a text could be the value of a declared setting: a variable of another program may have a similar name. */
+  accepts(name: string, text: string): boolean {
+    const { isSecret = false, setting } = this.#declared.get(name) ?? {}
+    return setting?.schema !== undefined && readSetting(setting, text, isSecret).mistakes === undefined
   }
 
   /** The text of a variable; `undefined` if it is missing or empty. */
@@ -193,6 +204,7 @@ function adviseOnUnknown(name: string): string {
 
 /** Warns of variables that are not settings: a mistyped name would have no effect, without an error. */
 export function warnOfUnknownSettings(settings: Settings, logger: Pick<Logger, 'warning'>): void {
+  for (const doubt of settings.doubts) logger.warning('The file {doubt}.', { doubt })
   for (const { file, name, suggestion } of settings.listUnknown()) {
     const place = file === undefined ? 'The environment' : `The file ${file}`
     const message = '{place} sets {name}, but there is no setting of this name{suggestion}.'

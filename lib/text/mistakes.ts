@@ -1,4 +1,4 @@
-import { describeValue, isKeyed, isPlainObject } from './describe-value.ts'
+import { describeValue, isKeyed, isPlainObject, readProperty } from './describe-value.ts'
 
 /**
  * The keys of all properties of a type, with what their values must be; `true` for any value. The
@@ -135,6 +135,21 @@ export function suggestNames(mistyped: string, names: Iterable<string>): string 
 export function quoteNearest(names: readonly string[]): string {
   if (names.length === 0) return ''
   return `; the nearest ${names.length > 1 ? 'are' : 'is'} ${names.map(name => `"${name}"`).join(', ')}`
+}
+
+/**
+ * What `parseArgs` of Node refuses in a command line, with the options of the help that begin like an unknown one or
+ * are similar, or the variable that it stands for.
+ */
+export function describeUsage(error: unknown, help: string): string {
+  const message = String(readProperty(error, 'message'))
+  const [, option = '', name = ''] = /^Unknown option '(-+([^']*))'/.exec(message) ?? []
+  if (option === '') return `${message.replace(/ This command does not take.*/, '')}.`.replace('..', '.')
+  const known = Array.from(help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm), ([, each = '']) => each)
+  const begun = known.filter(each => each.startsWith(`--${name}`))
+  const variable = `PROFILER_${name.toUpperCase().replaceAll('-', '_')}`
+  const right = help.includes(` ${variable} `) ? `: set the variable ${variable}` : suggestNames(option, known)
+  return `There is no option ${option}${begun.length > 0 ? quoteNearest(begun) : right}.`
 }
 
 /**

@@ -109,6 +109,13 @@ t.test('the log of a command is JSON in production, as that of the server', asyn
   t.match(JSON.parse(stderr), { level: 'warning', channel: 'app', message: 'Of interest.' })
 })
 
+t.test('without debug, a command of the profiler says what it needs', async t => {
+  const env = { APP_ENV: 'prod', APP_SECRET: 'one that is long enough for production, for once' }
+  const { code, stderr } = await run('profiler:list', { env })
+  t.equal(code, 64)
+  t.match(stderr, "error: unknown command 'profiler:list'\n(profiler:list needs APP_ENV=dev and debug.)")
+})
+
 t.test('a mistake in the command line is named, with exit code 64', async t => {
   const cases: [line: string, message: string][] = [
     ['demo:great Ada', "error: unknown command 'demo:great'\n(Did you mean demo:greet?)"],
@@ -119,6 +126,10 @@ t.test('a mistake in the command line is named, with exit code 64', async t => {
     [
       'demo:greet Ada quiet',
       "command-argument value 'quiet' is invalid for argument 'tone'. Allowed choices are loud, low.",
+    ],
+    [
+      'demo:greet Ada loud times=5 language:en',
+      "error: too many arguments for 'demo:greet'. Expected 2 arguments but got 4.\n(Write --times 5 --language en.)",
     ],
     ['demo:greet Ada loud more', "error: too many arguments for 'demo:greet'. Expected 2 arguments but got 3."],
     ['demo:greet Ada --tmies 3', "error: unknown option '--tmies'\n(Did you mean --times?)"],

@@ -20,6 +20,86 @@ t.test('sinfonietta profile names the nearest file, quotes around arguments, and
   t.end()
 })
 
+t.test('sinfonietta names a folder, a program without a command, and words that a command does not take', t => {
+  const directory = t.testdir({ 'app.js': '', 'app.ts': 'const a: number = 1', folder: {} })
+  const program = copyProgram(directory)
+  const offences = Object.entries({
+    'profile folder': 'this is a folder without an index.js: name the file that node starts.\n',
+    'app.js': '"app.js" is no command. To profile a program: sinfonietta profile app.js\n',
+    'view gone': '"gone" is no folder: name that of a program',
+    'view http://127.0.0.1:8100/_profiler/': 'or for view a Redis such as redis://127.0.0.1:6379.\n',
+    'view --port 9000': 'There is no option --port: set the variable PROFILER_PORT.\n',
+    'mcp gone': '"gone" is no folder: name that of a program',
+    'mcp --in-production': 'There is no option --in-production: set the variable PROFILER_IN_PRODUCTION.\n',
+    'mcp one two': 'mcp takes at most one folder: sinfonietta mcp ../shop\n',
+    'new My shop': 'new takes one folder: sinfonietta new my-site\n',
+    new: 'new takes one folder: sinfonietta new my-site\n',
+    profile: 'profile needs a file or a program: sinfonietta profile app.js\n',
+    'new shop --lgin': 'There is no option --lgin; the nearest is "--login".\n',
+    // Later versions run it.
+    ...(process.version < 'v22' && { 'profile app.ts': 'does not run TypeScript: compile the file, use a loader' }),
+  }).flatMap(([line, message]) => {
+    const { stderr } = spawnSync(process.execPath, [program, ...line.split(' ')], { cwd: directory, encoding: 'utf8' })
+    return stderr.includes(message) ? [] : [`${line}: ${stderr}`]
+  })
+  t.strictSame(offences, [])
+  t.end()
+})
+
+t.test('the package that is preloaded in a wrong way names the right one', t => {
+  const directory = t.testdir({
+    'app.js': '',
+    'app.cjs': "require('sinfonietta/profile')",
+    node_modules: { sinfonietta: t.fixture('symlink', process.cwd()) },
+  })
+  const run = (words: readonly string[], NODE_OPTIONS = '') =>
+    spawnSync(process.execPath, words, { cwd: directory, encoding: 'utf8', env: { ...process.env, NODE_OPTIONS } })
+  const right = 'write --import sinfonietta/profile instead of --import sinfonietta.\n'
+  for (const words of [['--import', 'sinfonietta'], ['--import=sinfonietta'], ['-r', 'sinfonietta']])
+    t.match(run([...words, 'app.js']), { status: 0, stderr: right })
+  t.match(run(['app.js'], '--import sinfonietta'), { status: 0, stderr: right })
+  const required = 'sinfonietta/profile cannot be required: write node --import sinfonietta/profile app.js'
+  t.match(run(['--require', 'sinfonietta/profile', 'app.js']), { status: 1, stderr: required })
+  t.match(run(['app.cjs']), { status: 1, stderr: required })
+  t.notMatch(run(['--import', 'sinfonietta/profile', 'app.js']).stderr, 'write --import')
+  t.end()
+})
+
+t.test('variables that the profiler does not read are named, those of the application are not', t => {
+  const directory = t.testdir({ 'app.js': '', node_modules: {} })
+  const program = copyProgram(directory)
+  const { NODE_ENV: _, ...environment } = process.env
+  const linesOf = (variables: Readonly<Record<string, string>>) => {
+    const env = { ...environment, PROFILER_PORT: '0', ...variables }
+    const run = spawnSync(process.execPath, [program, 'profile', 'app.js'], { cwd: directory, encoding: 'utf8', env })
+    return run.stderr.replace(/^[\d:.]+ /gm, '').replace(/^Profiler: .*\n/m, '')
+  }
+  const warning = (name: string, right: string) =>
+    `WARNING  app  The variable ${name} has no effect on the profiler${right}.\n`
+  t.equal(
+    linesOf({ PROFILE_SAMPLE: '0.5', DEBUG_ALLOWED_IP: '10.0.0.1', PROFILER_TOOLBARS: '1', PROFILER_ENABLED: '0' }),
+    [
+      warning('PROFILE_SAMPLE', '; the nearest is "PROFILER_SAMPLE"'),
+      warning('DEBUG_ALLOWED_IP', '; the nearest is "DEBUG_ALLOWED_IPS"'),
+      warning('PROFILER_TOOLBARS', '; the nearest is "PROFILER_TOOLBAR"'),
+      warning('PROFILER_ENABLED', ': "sinfonietta profile --help" lists the variables'),
+    ].join(''),
+  )
+  const own = { PROFILE_URL: 'http://profile:3000', PROFILE_NAME: 'work', EDITOR: 'vim', DEBUG: '*', DEBUG_LEVEL: '2' }
+  t.equal(linesOf({ ...own, PROFILER_ALONE: 'true', PROFILER_TOOLBAR: 'yes', PROFILER_SAMPLE: '0.5' }), '')
+  t.equal(
+    linesOf({ PROFILER_PORT: 'abc', PROFILER_TOOLBAR: 'maybe', PROFILER_URL: '127.0.0.1:6379' }),
+    `Nothing is profiled: The configuration has mistakes:
+  PROFILER_PORT "abc" is not an integer from 0 to 65535.
+  PROFILER_TOOLBAR "maybe" is not a flag: 1, true, yes, on, or 0, false, no, off.
+  PROFILER_URL is not a URL such as redis://host:6379.
+`,
+  )
+  t.match(linesOf({ NODE_ENV: 'prod' }), /^Nothing is profiled: NODE_ENV is prod\./)
+  t.equal(linesOf({ NODE_ENV: 'production', PROFILER_IN_PRODUCTION: 'true' }), '')
+  t.end()
+})
+
 t.test('the port of a program of its own is no option of serve()', async t => {
   const withPort = { bundles: [], port: 3000 }
   await t.rejects(serve(withPort), {

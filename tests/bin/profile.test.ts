@@ -328,8 +328,10 @@ t.test('a port that cannot be used is named with its variable', async t => {
   t.strictSame(
     [await run(`${port}`), await run('8x')],
     [
-      refusal(`Port ${port}, which PROFILER_PORT names, is taken by another program.`),
-      refusal('PROFILER_PORT must be a number from 0 to 65535, not "8x".'),
+      refusal(
+        `Port ${port}, which PROFILER_PORT names, is taken by another program: name another port, or 0 for a free one.`,
+      ),
+      refusal('The configuration has mistakes:\n  PROFILER_PORT "8x" is not an integer from 0 to 65535.'),
     ],
   )
 })
@@ -343,11 +345,11 @@ t.test('a variable with nearly the name of an option is named', async t => {
     return stderr.split('\n').flatMap(line => /The variable .*/.exec(line)?.[0] ?? [])
   }
   t.strictSame(await run({ PROFILER_SAMPL: '0', PROFILER_TOOLBR: '1' }), [
-    'The variable PROFILER_SAMPL has no effect; the nearest is "PROFILER_SAMPLE".',
-    'The variable PROFILER_TOOLBR has no effect; the nearest is "PROFILER_TOOLBAR".',
+    'The variable PROFILER_SAMPL has no effect on the profiler; the nearest is "PROFILER_SAMPLE".',
+    'The variable PROFILER_TOOLBR has no effect on the profiler; the nearest is "PROFILER_TOOLBAR".',
   ])
   t.strictSame(
-    await run({ PROFILER_SERVICE_HOST: '10.0.0.1', PROFILER_PORT_80_TCP_ADDR: '10.0.0.1', MY_PROFILER: '1' }),
+    await run({ PROFILER_SERVICE_HOST: '10.0.0.1', PROFILER_API_PORT: 'tcp://10.0.0.1', MY_PROFILER: '1' }),
     [],
   )
 })

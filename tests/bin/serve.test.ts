@@ -84,7 +84,7 @@ t.test('help is shown', async t => {
 
 t.test('a wrong option is named, and the help is shown', async t => {
   const cases: [option: string, message: string][] = [
-    ['--prot=1', "Unknown option '--prot'"],
+    ['--prot=1', 'There is no option --prot; the nearest is "--port".'],
     ['--port=80 80', '--port must be a number from 0 to 65535, not "80 80".'],
     ['--port=65536', '--port must be a number from 0 to 65535, not "65536".'],
     ['--host=', '--host must not be empty.'],
@@ -139,7 +139,7 @@ t.test('TLS needs a certificate and its key', async t => {
   t.match(missing.output, '--tls-cert cannot be read: ENOENT')
   const wrong = await fail(t, [`--tls-cert=${folder}/key.pem`, `--tls-key=${folder}/cert.pem`])
   t.equal(wrong.code, 64)
-  t.match(wrong.output, /^The certificate and the key are not a pair that TLS can use: .+\n$/)
+  t.match(wrong.output, /TLS can use: the certificate \(--tls-cert\) is no PEM of a certificate\.\n$/)
 })
 
 t.test('an address on which the server cannot listen is reported in one line', async t => {

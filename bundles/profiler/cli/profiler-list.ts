@@ -16,8 +16,10 @@ import {
   defaultLimit,
   type ListRequest,
   marks,
+  methodHint,
   parseCountRange,
   parseListRequest,
+  parseMethod,
   parseMilliseconds,
   parseMoment,
   parseStatus,
@@ -270,6 +272,7 @@ export function parseSearch({ options }: Pick<CommandInput, 'options'>): ListReq
   })
   const moment = 'a date such as 2026-11-20, or seconds since 1970'
   for (const name of ['from', 'until']) check(name, options[name], text => parseMoment(text, 'first'), moment)
+  check('method', options.method, parseMethod, methodHint)
   check('queries', options.queries, parseCountRange, rangeHint)
   check('status', options.status, parseStatus, statusHint)
   check('slower', options.slower, parseMilliseconds, 'milliseconds such as 250')

@@ -1,3 +1,5 @@
+import { knownMethods } from '../../../lib/http/request-target.ts'
+import { nearestNames } from '../../../lib/text/mistakes.ts'
 import { toReadableUrl } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { unitTypes } from '../profile/units.ts'
@@ -130,6 +132,7 @@ function readFilters(parameters: Parameters, mistakes: string[]): ProfileFilter[
     if (name !== undefined) filters.push({ field, test: 'among', value: new Set([name]) })
   }
   contain('method', method?.toUpperCase())
+  if (method !== undefined && parseMethod(method) === undefined) mistakes.push(explain('method', method, methodHint))
   filters.push(...readRange('status_code', 'status', parseStatus, statusHint, parameters, mistakes))
   if (url?.startsWith('!') && url.length > 1) filters.push({ field: 'url', test: 'lacks', value: url.slice(1) })
   else if (url !== '!') contain('url', url)
@@ -195,6 +198,16 @@ function readRange(
     const value = found?.[index]
     return value === undefined ? [] : [{ field, test, value }]
   })
+}
+
+/** What {@link parseMethod} expects. */
+export const methodHint = 'a method such as GET, or a part of one'
+
+/** A method, or a part of one, in capitals; `undefined` for a mistyped one. Servers may have methods of their own. */
+export function parseMethod(text: string): string | undefined {
+  const wanted = text.toUpperCase()
+  const isKnown = knownMethods.some(method => method.includes(wanted))
+  return isKnown || nearestNames(wanted, knownMethods, 1).length === 0 ? wanted : undefined
 }
 
 /** The sentence about a filter that cannot be read. */

@@ -101,7 +101,8 @@ t.test('traces go to the path of OTLP below the endpoint, or to the URL for trac
   )
   const count = receiver.exports.length
   await pathOf({ OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_SDK_DISABLED: 'true' })
-  t.equal(receiver.exports.length, count, 'OTEL_SDK_DISABLED turns tracing off')
+  await pathOf({ OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_TRACES_EXPORTER: 'none' })
+  t.equal(receiver.exports.length, count, 'OTEL_SDK_DISABLED and the exporter "none" turn tracing off')
 })
 
 t.test('a back end that is gone costs its spans and one warning', async t => {
@@ -294,6 +295,9 @@ t.test('a wrong setting stops the start, without the secret', async t => {
   const { message } = error as Error
   for (const name of Object.keys(wrong)) t.match(message, `  ${name} `)
   t.notMatch(message, 'no-name')
+  const without = 'OTEL_TRACES_EXPORTER is otlp without an endpoint: set OTEL_EXPORTER_OTLP_ENDPOINT'
+  await t.rejects(boot(t, { OTEL_TRACES_EXPORTER: 'otlp' }), { message: without })
+  await boot(t, { OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: '1' })
 })
 
 t.test('an application without a package.json is an unknown service; work before the start has no span', async t => {

@@ -84,7 +84,7 @@ t.test('dotenv', async t => {
   })
 
   t.test('files may be missing', async t => {
-    t.same(readDotenv(path.join(t.testdir({}), 'none'), { A: '1' }), { variables: { A: '1' }, files: {} })
+    t.same(readDotenv(path.join(t.testdir({}), 'none'), { A: '1' }), { variables: { A: '1' }, files: {}, doubts: [] })
   })
 
   t.test('a file that cannot be read is named', async t => {
@@ -102,6 +102,19 @@ t.test('dotenv', async t => {
     const expected = { A: '1', B: 'two\nlines', C: '#', D: 'a=b', E: '', F: '"', G: "it's" }
     t.same(readDotenv(t.testdir({ '.env': content }), {}).variables, expected)
   })
+
+  t.test(
+    'a second value of a variable and a variable in a value are named with their lines, and not shown',
+    async t => {
+      const content = `A=1\nB=\${A}2\n\nA=3\nC='\${A}'\nD=$1\nA=3\nE=\nE=\nF=a\${b`
+      const { doubts, variables } = readDotenv(t.testdir({ '.env': content, '.env.local': 'A=4' }), {})
+      t.match(variables, { A: '4', B: `\${A}2`, C: `\${A}` })
+      t.strictSame(doubts, [
+        '.env has a variable in B at line 2, which is not expanded: write its value, or single quotes around the text',
+        '.env sets A again at line 4: only this value counts',
+      ])
+    },
+  )
 
   t.test('a malformed file is named with the line, and never shown', async t => {
     const malformed: [content: string, line: number][] = [
@@ -241,6 +254,15 @@ t.test('config', async t => {
         Object.isFrozen(config.trustedHeaders) &&
         Object.isFrozen(config.debugAllowedIps),
     )
+  })
+
+  t.test('a NODE_ENV that means production, and that no library knows, is refused in development', async t => {
+    for (const NODE_ENV of ['prod', 'Production', 'LIVE', 'production ']) {
+      t.throws(() => parseConfig({ NODE_ENV, APP_ENV: 'dev' }), { message: `NODE_ENV "${NODE_ENV}" is not a name` })
+      t.doesNotThrow(() => parseConfig({ NODE_ENV, APP_ENV: 'prod', APP_SECRET }))
+    }
+    for (const NODE_ENV of ['development', 'test', 'staging', 'preprod'])
+      t.hasStrict(parseConfig({ NODE_ENV }), { environment: 'dev' }, NODE_ENV)
   })
 
   t.test('debug is on in dev and test, off in prod, as APP_DEBUG says, never if NODE_ENV is production', async t => {

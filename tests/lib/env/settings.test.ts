@@ -241,6 +241,7 @@ t.test('unknown variables in .env files are reported with the nearest known name
     EMPTY: '.env',
     SHOE_SIZE: '.env.dev',
     PORT: '.env',
+    app_env: '.env',
   }
   const variables = {
     APP_ENV: 'dev',
@@ -248,11 +249,12 @@ t.test('unknown variables in .env files are reported with the nearest known name
     EDITOR_URL: 'vscode',
     EMPTY: '',
     SHOE_SIZE: '9',
+    app_env: 'dev',
     PATH: '/bin',
     PORT: '1',
     PROFILER: '1',
   }
-  const settings = new Settings({ variables, files })
+  const settings = new Settings({ variables, files, doubts: ['.env sets A again'] })
   settings.declare('kernel', defineSettings({ APP_ENV: { help: 'environment' }, APP_HOSTS: { help: 'hosts' } }))
   settings.allow(defineSettings({ EDITOR_URL: { help: 'editor' } }))
   warnOfUnknownSettings(settings, logger)
@@ -262,8 +264,10 @@ t.test('unknown variables in .env files are reported with the nearest known name
     ': the profiler of an application runs with APP_ENV=dev only; production has the access log and traces'
   const message = '{place} sets {name}, but there is no setting of this name{suggestion}.'
   t.strictSame(warnings, [
+    ['The file {doubt}.', { doubt: '.env sets A again' }],
     [message, { place: 'The file .env.local', name: 'APP_HOST', suggestion: '; the nearest is "APP_HOSTS"' }],
     [message, { place: 'The file .env.dev', name: 'SHOE_SIZE', suggestion: undeclared }],
+    [message, { place: 'The file .env', name: 'app_env', suggestion: '; the nearest is "APP_ENV"' }],
     [message, { place: 'The file .env', name: 'PORT', suggestion: ': use the option --port of bin/serve' }],
     [message, { place: 'The environment', name: 'PROFILER', suggestion: profiler }],
   ])

@@ -107,7 +107,7 @@ t.test('a filter that cannot be read finds nothing, and is noted', async t => {
   keep(storage, { token: 'aaaaaa' })
   const mistakes = [
     ...['start=yesterday', 'end=2026-02-30', 'status_code=abc', 'status_code=4040', 'slower=fast', 'only=nonsense'],
-    ...['queries=many', 'only=main,nonsense', 'status_code=x&url=some'],
+    ...['queries=many', 'method=GTE', 'method=pots', 'only=main,nonsense', 'status_code=x&url=some'],
   ]
   const found: string[] = []
   for (const query of mistakes) {
@@ -122,6 +122,10 @@ t.test('a filter that cannot be read finds nothing, and is noted', async t => {
   t.match(
     (await client.get('/_profiler/search.md?start=x')).text,
     /^# No results found\n\n- .*start “x” cannot be read/,
+  )
+  t.strictSame(
+    ['get', 'OS', 'PROPFIND', 'MKCOL', 'SUBSCRIBE'].flatMap(method => parse(`method=${method}`).notes),
+    [],
   )
   t.strictSame(parse('status_code=abc&slower=x&only=slow,y').notes, [
     'The filter status “abc” cannot be read: expected a status such as 404, a part of one such as 40, a class such as 4xx, or a range such as 500..599.',
