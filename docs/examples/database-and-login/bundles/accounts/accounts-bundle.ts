@@ -46,6 +46,7 @@ export function createAccountsBundle(database: Database, outbox: Outbox): Bundle
           const { email, name, password } = form.value
           const user = await users.add(email, name, password)
           if (user === undefined) {
+            await attempts.count(request, email)
             const issues = { email: ['There is an account with this address. Log in instead.'] }
             return show(request, 'accounts/join', { ...form, issues }, 422)
           }

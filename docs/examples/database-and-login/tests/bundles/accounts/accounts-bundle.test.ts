@@ -31,12 +31,16 @@ test('a form with mistakes is shown again, without the password', async t => {
 })
 
 test('after ten attempts, a client has to wait', async t => {
-  const { client, close } = await boot()
+  const { client, close, join } = await boot()
   t.after(close)
   const form = { email: 'Ada', password: '' }
   const statuses: number[] = []
   for (let attempt = 1; attempt <= 11; attempt++) statuses.push((await client.post('/login', { form })).status)
   assert.deepEqual(statuses, [...Array(10).fill(422), 429])
+  // Nor can the client go on to try addresses.
+  await join('Eve')
+  const known = { email: 'eve@example.org', name: 'Ada', password: 'a good password' }
+  assert.equal((await client.post('/join', { form: known })).status, 429)
 })
 
 test('a mail leads to another password, once, and ends all sessions', async t => {
