@@ -37,7 +37,18 @@ function patchAll(): () => void {
 /** Observes the functions that have a synchronous form, too: such as `scrypt`, beside `scryptSync`. */
 function patchCrypto(): (() => void)[] {
   const names = Object.keys(crypto).filter(key => `${key}Sync` in crypto)
-  return names.map(name => observeMethod(crypto, name, (_, args) => void followCallback(`crypto.${name}`, args)))
+  return followCallbacks('crypto', crypto, Object.fromEntries(names.map(name => [name, name])))
+}
+
+/** Reports the calls of functions that take a callback, by the names that they have for people. */
+export function followCallbacks(
+  prefix: string,
+  module: object,
+  names: Readonly<Record<string, string>>,
+): (() => void)[] {
+  return Object.entries(names).map(([key, name]) =>
+    observeMethod(module, key, (_, args) => void followCallback(`${prefix}.${name}`, args)),
+  )
 }
 
 /** Without a callback, the call is synchronous, or it throws. */

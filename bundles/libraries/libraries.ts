@@ -77,6 +77,7 @@ const rows: readonly (Library | LibraryOnDemand)[] = [
   { name: 'amqplib', load: async () => (await import('./amqplib.ts')).amqplib },
   { name: 'kafkajs', load: async () => (await import('./kafkajs.ts')).kafkajs },
   { name: 'mqtt', load: async () => (await import('./mqtt.ts')).mqtt },
+  { name: 'bcrypt', load: async () => (await import('./bcrypt.ts')).bcrypt },
   nodemailer,
 ]
 

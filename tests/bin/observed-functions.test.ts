@@ -8,7 +8,7 @@ const { NODE_ENV: _, NODE_OPTIONS: __, PROFILER_VIEWER: ___, ...environment } = 
 
 /** Modules with observed functions. */
 const modules = [
-  ...['fs', 'child_process', 'http', 'https', 'http2', 'console'].map(name => `node:${name}`),
+  ...['fs', 'child_process', 'crypto', 'http', 'https', 'http2', 'console'].map(name => `node:${name}`),
   ...['pg', 'pg-pool', 'mysql2', 'mongodb', 'postgres', 'redis', 'ioredis', 'reflect-metadata'],
   ...['express', 'express4', 'fastify', 'koa', '@koa/router', 'hono', '@nestjs/core'],
   ...[
