@@ -88,7 +88,8 @@ function startProgram(program: string, parameters: readonly string[]): ChildProc
 
 /** The end of a sentence about a file that does not exist. */
 function adviseOnProgram(program: string): string {
-  if (isModule(program.replace(/ .*/, ''))) return '; its arguments are words of their own, without quotes around them'
+  if (isModule(program.replace(/ .*/, '')) || /^(?:node|npm|npx) /.test(program))
+    return '; its arguments are words of their own, without quotes around them'
   if (statSync(program, { throwIfNoEntry: false })?.isDirectory())
     return '; this is a folder without an index.js: name the file that node starts'
   const folder = path.dirname(path.resolve(program))

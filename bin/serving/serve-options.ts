@@ -60,7 +60,9 @@ export function parseOptions(
   if (values.help) return 'help'
   // With an empty host Node would listen on every address.
   if (values.host === '') throw new UsageError('--host must not be empty.')
-  if (/[/\s]/.test(values.host)) throw new UsageError(`--host is an address such as 0.0.0.0, not "${values.host}".`)
+  if (/[/\s]|^[^:]*:\d*$/.test(values.host)) {
+    throw new UsageError(`--host is an address such as 0.0.0.0 without a port, not "${values.host}".`)
+  }
   return {
     host: values.host,
     port:

@@ -116,6 +116,8 @@ function readFile(file: string, report: Doubt): NodeJS.Dict<string> {
     if (code === 'ENOENT') return {}
     throw new CONFIG_FILE_UNREADABLE([file, code], { cause: error })
   }
+  // A shell of Windows writes UTF-16 by default.
+  if (text.includes('\0')) throw new CONFIG_FILE_UNREADABLE([file, 'it is UTF-16, and must be UTF-8'])
   return parseFile(text.replace(/^\uFEFF/, ''), file, report)
 }
 

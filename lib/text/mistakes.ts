@@ -144,7 +144,8 @@ export function quoteNearest(names: readonly string[]): string {
 export function describeUsage(error: unknown, help: string): string {
   const message = String(readProperty(error, 'message'))
   const [, option = '', name = ''] = /^Unknown option '(-+([^']*))'/.exec(message) ?? []
-  if (option === '') return `${message.replace(/ This command does not take.*/, '')}.`.replace('..', '.')
+  // Node adds advice on its syntax.
+  if (option === '') return `${message.split(/\.\s/)[0]?.replace(/\.$/, '')}.`
   const known = Array.from(help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm), ([, each = '']) => each)
   const begun = known.filter(each => each.startsWith(`--${name}`))
   const variable = `PROFILER_${name.toUpperCase().replaceAll('-', '_')}`

@@ -11,6 +11,7 @@ t.test('sinfonietta profile names the nearest file, quotes around arguments, and
     spawnSync(process.execPath, [program, 'profile', ...words], { cwd: directory, encoding: 'utf8' })
   t.match(run('ap.js'), { status: 1, stderr: /program "ap\.js" to profile: .*; the nearest is "app\.js"\.\n$/ })
   t.match(run('app.js --port 1'), { status: 1, stderr: /without quotes around them\.\n$/ })
+  t.match(run('node app.js'), { status: 1, stderr: /without quotes around them\.\n$/ })
   t.match(run('gone/app.js'), { status: 1, stderr: /program "gone\/app\.js" to profile: [^;]*\.\n$/ })
   t.match(run('--prt', '1', 'app.js'), {
     status: 9,
@@ -54,10 +55,11 @@ t.test('the package that is preloaded in a wrong way names the right one', t => 
   })
   const run = (words: readonly string[], NODE_OPTIONS = '') =>
     spawnSync(process.execPath, words, { cwd: directory, encoding: 'utf8', env: { ...process.env, NODE_OPTIONS } })
-  const right = 'write --import sinfonietta/profile instead of --import sinfonietta.\n'
+  const right = /write --import sinfonietta\/profile instead of (?:-r|--import)[= ]sinfonietta\.\n/
   for (const words of [['--import', 'sinfonietta'], ['--import=sinfonietta'], ['-r', 'sinfonietta']])
     t.match(run([...words, 'app.js']), { status: 0, stderr: right })
   t.match(run(['app.js'], '--import sinfonietta'), { status: 0, stderr: right })
+  t.match(run(['--import=sinfonietta/profiler', 'app.js']).stderr, 'instead of --import=sinfonietta/profiler.\n')
   const required = 'sinfonietta/profile cannot be required: write node --import sinfonietta/profile app.js'
   t.match(run(['--require', 'sinfonietta/profile', 'app.js']), { status: 1, stderr: required })
   t.match(run(['app.cjs']), { status: 1, stderr: required })

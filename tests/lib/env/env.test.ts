@@ -94,6 +94,8 @@ t.test('dotenv', async t => {
       code: 'CONFIG_FILE_UNREADABLE',
       message: `The file "${file}" cannot be read: EISDIR.`,
     })
+    const wide = t.testdir({ '.env': Buffer.from('\uFEFFA=1', 'utf16le') })
+    t.throws(() => readDotenv(wide, {}), { message: 'cannot be read: it is UTF-16, and must be UTF-8.' })
   })
 
   t.test('a .env file may contain comments, quotes and export', async t => {
