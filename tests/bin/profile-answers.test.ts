@@ -103,3 +103,51 @@ for (const [name, source] of Object.entries(servers)) {
     await stop()
   })
 }
+
+/** Servers with a route below a path. They pass their address to `ready`. */
+const routed: Readonly<Record<string, string>> = {
+  express: `
+    import express from 'express'
+    const router = express.Router().get('/orders/:id', (request, response) => response.json({}))
+    const server = express().use('/api', router).listen(0, '127.0.0.1', () => ready(server.address()))`,
+  fastify: `
+    import Fastify from 'fastify'
+    const app = Fastify()
+    app.register(async api => void api.get('/orders/:id', async () => ({})), { prefix: '/api' })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    ready(app.server.address())`,
+  koa: `
+    import Koa from 'koa'
+    import Router from '@koa/router'
+    const router = new Router({ prefix: '/api' }).get('/orders/:id', context => { context.body = {} })
+    const server = new Koa().use(router.routes()).listen(0, '127.0.0.1', () => ready(server.address()))`,
+  hono: `
+    import { serve } from '@hono/node-server'
+    import { Hono } from 'hono'
+    const app = new Hono().route('/api', new Hono().get('/orders/:id', context => context.json({})))
+    serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ready)`,
+}
+
+for (const [name, source] of Object.entries(routed)) {
+  t.test(`${name}: a 404 names the nearest route that a request has met, or none`, async t => {
+    const program = `
+      const ready = ({ port }) => console.log(JSON.stringify([port]))
+      process.stdin.on('end', () => process.exit()).resume()
+      ${source}`
+    const dependencies = { [name]: '*', '@koa/router': '*' }
+    const folder = t.testdir({ node_modules: {}, 'package.json': JSON.stringify({ dependencies }) })
+    const { stop, url, viewer } = await startProfiled(t, program, {}, folder)
+    const say = async (path: string, method = 'GET') => {
+      await (await fetch(url + path, { method })).text()
+      return ((await findProfile(viewer, path)) as ProfileData & { readonly overview: { readonly sentence: string } })
+        .overview.sentence
+    }
+    const met = 'the nearest route seen so far is GET /api/orders/:id'
+    t.notMatch(await say('/api/order/5'), 'nearest', 'before the first request')
+    t.notMatch(await say('/api/orders/7'), 'nearest')
+    t.match(await say('/api/order/7'), met)
+    t.match(await say('/api/orders/8', 'DELETE'), met)
+    t.notMatch(await say('/favicon.ico'), 'nearest', 'no route is similar')
+    await stop()
+  })
+}

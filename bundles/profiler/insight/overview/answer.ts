@@ -13,7 +13,7 @@ import { readOperation, readResponseContent } from '../../subjects/exchange/read
 import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
 import { countBadMails, readMails } from '../../subjects/mails/read.ts'
-import { readGuard, readRouteLog } from '../../subjects/router/read.ts'
+import { readGuard, readRouteLog, readSeenRoute } from '../../subjects/router/read.ts'
 import { inputNames, type RefusedField, type RefusedInput, readRefused } from '../../subjects/validation/read.ts'
 import { isRepeated, listCalledErrors, nameAnswerer } from '../findings/called-rules.ts'
 import { findUnexpected } from '../findings/work-rules.ts'
@@ -45,7 +45,7 @@ export function findReason(profile: Profile): Reason | undefined {
   if (hasThrown(profile)) return describeException(profile, words)
   const message = readOperation(profile)?.errors[0]?.message
   const said = message === undefined ? readSaid(profile).detail : [toValue(message, messageLimit)]
-  const known = words ?? withGuard(profile, said ?? [])
+  const known = words ?? withGuard(profile, [...(said ?? []), ...describeSeen(profile, said !== undefined)])
   return known && { words: known, details: known, panel: words === undefined ? 'request' : 'router' }
 }
 
@@ -99,6 +99,14 @@ function describeRouting(profile: Profile): Sentence | undefined {
   const methods = (allow.length > 0 ? allow : declared).join(', ')
   if (methods !== '') return ['the path takes ', toValue(methods, messageLimit)]
   return nearest && ['no route matches, the nearest is ', toValue(nearest.path, messageLimit)]
+}
+
+/** The nearest route of another framework, whose routes are known when a request has met them. */
+function describeSeen(profile: Profile, hasLead: boolean): Sentence {
+  const nearest = readSeenRoute(profile)
+  return nearest === undefined
+    ? []
+    : [`${hasLead ? '; ' : ''}the nearest route seen so far is `, toValue(nearest, messageLimit)]
 }
 
 /** The last input that a schema has refused. The statuses are those with which refused inputs are answered. */

@@ -12,6 +12,8 @@ export interface FoundRouteData {
   readonly parameters?: unknown
   /** The pattern of a route of another server, such as `/users/:id`. */
   readonly pattern?: string | undefined
+  /** Of a 404 of another server without a route: the nearest of the routes that earlier requests met. */
+  readonly nearest?: string | undefined
   /** The guard that has answered or refused the request. */
   readonly guard?: string | undefined
   /** The page cache has answered the request. */
@@ -75,6 +77,8 @@ export const routerSchema: Schema<RouterData> = v.variant('outcome', [
     parameters: v.optional(v.unknown()),
     /** The pattern of a route of another server; without its framework, the path with `*` in the place of numbers. */
     pattern: maybe(text),
+    /** Of a 404 of another server: the nearest of the routes that earlier requests met, such as `GET /users/:id`. */
+    nearest: maybe(text),
     guard: maybe(text),
     /** The page of the page cache that was sent, with its age in seconds. */
     cached: maybe(v.object({ age: count, isStale: flag })),

@@ -23,6 +23,11 @@ export function readGuard({ collectors: { router } }: Profile): string | undefin
   return router?.outcome === 'match' ? router.guard : undefined
 }
 
+/** Reads the nearest route that another server has used before; `undefined` unless it has answered 404 without a route. */
+export function readSeenRoute({ collectors: { router } }: Profile): string | undefined {
+  return router?.outcome === 'match' ? router.nearest : undefined
+}
+
 /** Describes the page of the page cache that was sent: `stored 12 s ago`; empty if the controller has answered. */
 export function describeCachedPage({ collectors: { router } }: Profile): string {
   if (router?.outcome !== 'match' || router.cached === undefined) return ''

@@ -3,7 +3,7 @@ import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../../kernel/e
 import { describeCachePolicy } from '../../../../lib/http/cache-policy.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { NearestRoutes } from '../../../../lib/routing/nearest-routes.ts'
-import type { Route } from '../../../../lib/routing/route.ts'
+import { Route, type RouteMethod } from '../../../../lib/routing/route.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { shownRoutes } from '../../profile/links.ts'
 import type { CollectorOf } from '../../record/collect.ts'
@@ -25,6 +25,7 @@ function createRouterCollector({
   redactor,
   routes,
 }: Pick<RecordedApplication, 'redactor' | 'routes'>): CollectorOf<'router'> {
+  const seen = new SeenRoutes()
   let nearestRoutes: NearestRoutes | undefined
   const describeMissed = (outcome: MissingRouteData['outcome'], trace: Trace): MissingRouteData => {
     // When the first profile is written, all bundles have added their routes.
@@ -42,7 +43,7 @@ function createRouterCollector({
     collect(trace) {
       const { request, thrown } = trace
       const route = request.attributes.get('_route')
-      if (typeof route === 'string') return describeFound(route, trace, redactor)
+      if (typeof route === 'string') return describeFound(route, trace, redactor, seen)
       for (const error of thrown) {
         const code = readProperty(error, 'code')
         if (code === KERNEL_NO_ROUTE.code) return describeMissed('not-found', trace)
@@ -57,11 +58,42 @@ function createRouterCollector({
   }
 }
 
-function describeFound(route: string, trace: Trace, redactor: Redactor): RouterData {
+/** The routes of another framework that answer requests of this process. It does not say which ones it has. */
+class SeenRoutes {
+  readonly #routes = new Map<string, Route | undefined>()
+
+  /** Notes the route of a request; of one that was answered with 404 without a route, returns the nearest one. */
+  meet({ request, response }: Trace, name: string, pattern: string, hasRoute: boolean): string | undefined {
+    const isMissing = response?.status === 404
+    if (hasRoute && !isMissing && this.#routes.size < seenLimit && !this.#routes.has(name))
+      this.#routes.set(name, createRoute(name, request.method, pattern))
+    if (hasRoute || !isMissing) return undefined
+    const known = [...this.#routes.values()].filter(route => route !== undefined)
+    const [near] = new NearestRoutes(known).findSimilar(request, 1)
+    return near === undefined || near.reason === 'match' ? undefined : near.name
+  }
+}
+
+const seenLimit = 500
+
+/** Most frameworks write patterns as path-to-regexp does; `undefined` for others. */
+function createRoute(name: string, method: string, path: string): Route | undefined {
+  try {
+    return new Route({ name, path, methods: [method as RouteMethod], controller: undefined })
+  } catch {
+    return undefined
+  }
+}
+
+function describeFound(route: string, trace: Trace, redactor: Redactor, seen: SeenRoutes): RouterData {
   const { attributes } = trace.request
   const parameters = redactor.value('', attributes.get('_route_params'))
   const pattern = attributes.get('_route_pattern')
-  if (pattern !== undefined) return { outcome: 'match', route, parameters, pattern: redactor.text(pattern) }
+  if (pattern !== undefined) {
+    const near = seen.meet(trace, route, pattern, middlewarePart.find(trace)?.route?.pattern === pattern)
+    const nearest = near && { nearest: redactor.text(near) }
+    return { outcome: 'match', route, parameters, pattern: redactor.text(pattern), ...nearest }
+  }
   const guard = attributes.get('_guard')
   if (guard !== undefined || attributes.get('_controller') !== redirectController) {
     const inner = middlewarePart.find(trace)?.route
