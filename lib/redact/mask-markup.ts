@@ -15,7 +15,7 @@ const escaped = /&(?:#|amp|quot|lt|gt|apos)/i
 export function maskMarkup(markup: string, masker: MarkupMasker): string {
   // First: in a text, the semicolon of `&#39;` would end a value.
   const plain = markup.replace(escapedPart, part => {
-    const text = escaped.test(part) ? part.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(\w{2,4}));/gi, decode) : part
+    const text = escaped.test(part) ? decodeCharacters(part) : part
     const masked = text === part ? part : masker.text(text)
     return masked === text ? part : masked.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
   })
@@ -23,6 +23,11 @@ export function maskMarkup(markup: string, masker: MarkupMasker): string {
 }
 
 const characters = new Map(Object.entries({ amp: '&', quot: '"', apos: "'", lt: '<', gt: '>' }))
+
+/** Decodes escaped characters of HTML and XML: those by number, and the five that both have. */
+export function decodeCharacters(text: string): string {
+  return text.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(\w{2,4}));/gi, decode)
+}
 
 function decode(all: string, hex?: string, decimal?: string, name = ''): string {
   const point = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)

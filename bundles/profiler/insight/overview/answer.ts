@@ -19,6 +19,7 @@ import { isRepeated, listCalledErrors, nameAnswerer } from '../findings/called-r
 import { findUnexpected } from '../findings/work-rules.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { isError } from '../summary-view.ts'
+import { readRefusingPage } from './refusing-page.ts'
 import { type Sentence, toForeign, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
 
 /** Why a request has failed. */
@@ -142,8 +143,8 @@ function describeRefused(all: readonly RefusedField[], input: string, omitted = 
 const problemType = /^application\/problem\+json\b/i
 
 /**
- * What the body of the response says: a problem (RFC 9457), or JSON with the names that libraries give to their
- * errors. What they mean there is not certain, so these are quoted.
+ * What the body of the response says: a problem (RFC 9457), JSON with the names that libraries give to their
+ * errors, or a page with a refused form. What they mean there is not certain, so these are quoted.
  */
 function readSaid(profile: Profile): { readonly refusal?: Omit<Reason, 'details'>; readonly detail?: Sentence } {
   // A stream that broke off says nothing of it.
@@ -153,11 +154,13 @@ function readSaid(profile: Profile): { readonly refusal?: Omit<Reason, 'details'
   const body = fieldsOf(value)
   const error = fieldsOf(body.error)
   const lists = [body.errors, body.violations, ...(isProblem ? [] : [body, error].flatMap(listsOf))]
-  const words = describeRefused(lists.map(listRefused).find(({ length }) => length > 0) ?? [], 'the input')
+  const form = type.startsWith('text/html') && profile.summary.status < 500 ? readRefusingPage(page) : undefined
+  const refused = [...lists.map(listRefused), form?.fields ?? []]
+  const words = describeRefused(refused.find(({ length }) => length > 0) ?? [], 'the input')
   const quote = (said: Sentence): Sentence => (isProblem ? said : ['the response says ', ...said])
   const texts = isProblem
     ? [body.detail]
-    : [body.message, body.error, error.message, body.detail, findPlain(page)].flat()
+    : [body.message, body.error, error.message, body.detail, findPlain(page), form?.alert].flat()
   const status = statusText(profile.summary.status).toLowerCase()
   const isNew = (text: unknown) =>
     typeof text === 'string' && !['', mask, status].includes(text.toLowerCase().replace(/^\d{3} /, ''))

@@ -105,6 +105,34 @@ const quoted: readonly (readonly [claim: string, status: number, json: object, t
   ['a list', 500, ['a'], ''],
 ]
 
+/** Pages with a form, and what of them is quoted. */
+const forms: readonly (readonly [claim: string, html: string, text: string])[] = [
+  [
+    'a field and its message',
+    `<input name=email aria-invalid="true" aria-describedby=e1><p id='e1'>Enter an <b>e&#45;mail</b> &amp; wait.</p>
+     <select name="qty" aria-invalid=true></select>`,
+    'email: Enter an e-mail & wait, and 1 more',
+  ],
+  [
+    'a hint beside the message',
+    '<p id="h">As on the card</p><p id="x-error">is too long</p><input aria-invalid="true" aria-describedby="h x-error" name="x">',
+    'x is too long',
+  ],
+  [
+    'a hint and another one',
+    '<p id="h">a</p><p id="i">b</p><input aria-invalid="true" aria-describedby="h i" name="x">',
+    'x is refused',
+  ],
+  ['a field that is right', '<input name="x" aria-invalid="false" aria-describedby="h"><p id="h">a</p>', ''],
+  ['an alert', '<div class="alert alert-danger" role="alert"><h2>Sold</h2></div>', 'Sold'],
+  ['an alert of another kind', '<div class="alert alert-info" role="alert">We use cookies</div>', ''],
+  ['a hidden alert', '<div role="alert" hidden>Sold</div>', ''],
+  ['two alerts: which one is the reason is not known', '<p role="alert">a</p><p role="alert">b</p>', ''],
+  ['a text of the class', '<p class="form error">Sold</p>', 'Sold'],
+  ['markup in scripts, comments and styles', '<script>"<p role=alert>a</p>"</script><!-- <p class="error">b</p> -->', ''],
+  ['a tag without an end', '<p role="alert">a', ''],
+]
+
 /** What is recorded, its status, and what the reason is; empty without one. */
 const reasons: [claim: string, status: number, data: Profile['data'], reason: string, init?: ProfileInit][] = [
   ['the first field and the count of the others', 422, refusedBy(three), 'email must be an address, and 2 more'],
@@ -204,6 +232,13 @@ const reasons: [claim: string, status: number, data: Profile['data'], reason: st
     problem(body, 'application/json'),
     text && `the response says ${text}`,
   ]),
+  ...forms.map(([claim, html, text]): (typeof reasons)[number] => [
+    `a page: ${claim}`,
+    422,
+    page(`<!doctype html><title>Order</title>${html}`),
+    text && `the response says ${text}`,
+  ]),
+  ['a page of a server that has failed', 500, page('<p class="error">Something went wrong</p>'), ''],
   ['a text', 403, page('Staff only.\n'), 'the response says Staff only'],
   ['a text that is the status', 404, page('404 Not Found'), ''],
   [
