@@ -63,6 +63,7 @@ t.test('a script has one profile, with its calls, its lines and its end', async 
     'open.mjs': { source: `${source}\nglobalThis.setInterval(() => {}, 50)\nprocess.exit(0)`, exit: 0 },
     'never.mjs': { source: `${source}\nawait new Promise(() => {})`, exit: 13 },
     'text.mjs': { source: `${source}\nthrow 'no shelf'`, exit: 1 },
+    'quits.mjs': { source: `${source}\nfunction quit() { process.exit(2) }\nquit()`, exit: 2 },
     'rejected.mjs': { source: `${source}\nPromise.reject(5)`, exit: 1 },
   })
   const end = (name: string) => profiles.get(`command command ${name}`)
@@ -73,9 +74,10 @@ t.test('a script has one profile, with its calls, its lines and its end', async 
     ['code.mjs', /^The command code\.mjs failed with exit code 3 after /],
     ['never.mjs', /^The command never\.mjs failed with exit code 13 after /],
     ['text.mjs', /^The command text\.mjs failed after .*: Thrown value: no shelf\.$/],
+    ['quits.mjs', /^The command quits\.mjs failed with exit code 2 at quits\.mjs:9 after /],
     ['rejected.mjs', /^The command rejected\.mjs failed after .*: The promise rejected with the reason "5"\.$/],
   ]
-  t.equal(profiles.size, 8)
+  t.equal(profiles.size, 9)
   for (const [name, pattern] of sentences) {
     const { data, overview, summary } = end(name) ?? {}
     t.match(overview?.sentence, pattern)
@@ -191,7 +193,7 @@ t.test('a command that a signal ends has a profile with its signal, and its work
       "process.on('SIGINT', () => process.exit(130))",
       'SIGINT',
       130,
-      /failed with exit code 130 after /,
+      /failed with exit code 130 at own\.mjs:7 after /,
     ],
     'graceful.mjs': ['profile', "process.on('SIGTERM', () => process.exit())", 'SIGTERM', 0, /took /],
     'self.mjs': ['import', kill('SIGTERM'), undefined, 'SIGTERM', /was ended by SIGTERM after \d/],
@@ -209,14 +211,14 @@ t.test('a command that a signal ends has a profile with its signal, and its work
       `process.on('SIGUSR2', () => process.exit(4)); process.kill(process.pid, 'SIGUSR2'); process.kill(process.pid, 0)`,
       undefined,
       4,
-      /failed with exit code 4 after /,
+      /failed with exit code 4 at heard\.mjs:7 after /,
     ],
     'counts.mjs': [
       'import',
       "process.exit(['SIGINT', 'SIGTERM', 'SIGHUP'].reduce((sum, name) => sum + process.listenerCount(name), process.kill.length))",
       undefined,
       2,
-      /failed with exit code 2 after /,
+      /failed with exit code 2 at counts\.mjs:7 after /,
     ],
   }
   const found: unknown[] = []

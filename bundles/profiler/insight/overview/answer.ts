@@ -1,14 +1,13 @@
 import { statusText } from '../../../../lib/http/response.ts'
 import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
-import { formatTree } from '../../../../lib/redact/value-tree.ts'
 import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatNumber, readHeader, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { nameOfUnit, unitOf } from '../../profile/units.ts'
 import { type CalledRequest, readCalled } from '../../profile/work.ts'
-import { countPrinted } from '../../subjects/console/read.ts'
+import { countPrinted, writeValues } from '../../subjects/console/read.ts'
 import { readOperation, readResponseContent } from '../../subjects/exchange/read.ts'
 import { readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
@@ -421,7 +420,7 @@ function describeLogged(profile: Profile, level: 'error' | 'warning'): Sentence 
           countPrinted(profile, consoleMethods[level]),
           'console',
           `dump-${entry}`,
-          entries[entry]?.values.map(value => (value.kind === 'text' ? value.text : formatTree(value))).join(' '),
+          writeValues(entries[entry]?.values ?? [], consoleMethods[level]),
         ]
   if (count === 0) return undefined
   const call = `console.${consoleMethods[level]}`
@@ -429,5 +428,8 @@ function describeLogged(profile: Profile, level: 'error' | 'warning'): Sentence 
   const text = panel === 'console' ? printed : `${formatCount(count, level)} logged`
   const link = message === '' ? profileLink(token, panel) : `${profileLink(token, panel)}#${anchor}`
   const said = toOneLine(message).replace(/\.$/, '')
-  return [{ text, link }, ...(said === '' ? [] : [count > 1 ? ', the first: ' : ': ', toValue(said, messageLimit)])]
+  const { file, line } = (panel === 'console' ? entries[entry]?.site : log?.caller) ?? {}
+  const at = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
+  const quoted = said === '' ? [] : [': ', toValue(said, messageLimit)]
+  return [{ text, link }, ...(count > 1 && said !== '' ? [', the first'] : []), ...(count === 1 || said !== '' ? at : []), ...quoted]
 }

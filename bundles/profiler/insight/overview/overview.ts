@@ -439,7 +439,7 @@ function describeEnding(profile: Profile): Sentence {
     return [isLate ? ` took ${time}, and ended the process later` : ` ended with the process after ${time}`]
   if (outcome === 'stream-failed') return [` broke off after ${time}`]
   if (outcome === 'aborted') return [` took ${time} and was aborted by the client`]
-  if (outcome === 'failed') return [` failed${describeFailure(profile)} after ${time}`]
+  if (outcome === 'failed') return [` failed${describeFailure(profile)}`, ...describeExit(profile), ` after ${time}`]
   if (outcome === 'unfinished') return [` was not complete after ${time}`]
   if (!unitOf(profile.summary).isExchange) return [` took ${time}`]
   if (status === 0) return [` had no response after ${time}`]
@@ -470,6 +470,12 @@ function describeFailure(profile: Profile): string {
     : attempt === attempts
       ? ` in all ${attempts} attempts, the last`
       : ` in attempt ${attempt} of ${attempts},`
+}
+
+/** Where a command has ended itself. One that has thrown names that line. */
+function describeExit(profile: Profile): Sentence {
+  const { file, line } = profile.collectors.unit?.exit ?? {}
+  return file === undefined || hasThrown(profile) ? [] : [' at ', toPlaceValue(file, line)]
 }
 
 /** A request is slower than usual, or, after an edit, faster than before it. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { codePlace } from '../../profile/code.ts'
 import { amount, check, maybe, text, texts, treeSchema } from '../../profile/schema.ts'
 
 /** What is recorded of work that is no request, beside what it has done. */
@@ -38,6 +39,8 @@ export const unitSchema = v.object({
   ),
   /** Of a command. */
   exitCode: maybe(check.count),
+  /** Of a command that has failed: the line of the application that has called `process.exit`. */
+  exit: maybe(codePlace),
   /** Of a command: the signal that has ended it. */
   signal: maybe(text),
   /** Of a command: whether the profile ends before it did. */

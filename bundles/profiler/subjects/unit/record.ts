@@ -17,6 +17,7 @@ import type { CopyBounds } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { describeTree, type ValueTree } from '../../../../lib/redact/value-tree.ts'
 import { roundTime } from '../../profile/format.ts'
+import { Callers } from '../../../../lib/stack/callers.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
@@ -28,8 +29,8 @@ import type { UnitData } from './data.ts'
 /** Work that is no request: what it was given, how it has ended, and what has caused it. */
 export const unitSubject: RecordedSubject = {
   createCollectors: () => [unitCollector],
-  observeProcess({ context, redactor }, { findTrace, onBegin, profiler }) {
-    const recorder = new UnitRecorder({ context, findTrace, profiler, redactor })
+  observeProcess({ context, directory, redactor }, { findTrace, onBegin, profiler }) {
+    const recorder = new UnitRecorder({ callers: new Callers(directory), context, findTrace, profiler, redactor })
     onBegin(recorder.noteBegin)
     return [observeUnits(recorder)]
   },
@@ -92,6 +93,7 @@ const sameLimit = 200
 
 /** The services that record work. */
 interface UnitServices {
+  readonly callers: Callers
   readonly profiler: Profiler
   readonly context: RequestContext
   readonly findTrace: FindTrace
@@ -254,6 +256,9 @@ class UnitRecorder {
     else if (result !== undefined) data.result = this.#describe(result)
     Object.assign(data, describeEnd(ending))
     const hasFailed = failed !== undefined || (exitCode ?? 0) !== 0
+    // The process ends below this call, or below none of the application.
+    const { callers: _, ...exit } = (hasFailed && exitCode !== undefined && this.#services.callers.find()) || {}
+    if (exit.file !== undefined) data.exit = exit
     trace.events.finish()
     profiler.finish(trace)
     profiler.end(trace, hasFailed ? 'failed' : 'complete')

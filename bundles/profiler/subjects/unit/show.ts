@@ -1,7 +1,7 @@
 import { formatTree } from '../../../../lib/redact/value-tree.ts'
 import { toBlock } from '../../export/markdown-text.ts'
 import type { SubjectView } from '../../panels/subject-view.ts'
-import { formatBytes, formatDuration, formatNumber, TreeViewer } from '../../profile/format.ts'
+import { formatBytes, formatDuration, formatNumber, formatPlace, TreeViewer } from '../../profile/format.ts'
 import { unitOf } from '../../profile/units.ts'
 import type { UnitData } from './data.ts'
 
@@ -39,6 +39,7 @@ export const unitView: SubjectView = {
 
 /** The facts of work as pairs. Those that are not known are left out. */
 function listFacts({
+  exit,
   exitCode,
   isCut,
   job,
@@ -57,6 +58,7 @@ function listFacts({
     ['Connection', message?.connection ?? ''],
     ['Size', message?.bytes === undefined ? '' : formatBytes(message.bytes)],
     ['Exit code', exitCode === undefined ? '' : String(exitCode)],
+    ['Ended at', exit === undefined ? '' : formatPlace(exit)],
     ['Signal', signal ?? ''],
     [
       'End',
