@@ -168,15 +168,18 @@ function moveFocus(event: KeyboardEvent, rows: readonly HTMLElement[], focused: 
   return row
 }
 
-/** `j` and `k` move the focus from item to item of a panel, and Enter unfolds one, as any summary. */
+/** What gets the focus of an item: its line, or the link of a line without details. */
+const itemTarget = ':is(summary, .item-text a)'
+
+/** `j` and `k` move the focus from item to item of a panel, and Enter unfolds or opens one, as any summary or link. */
 export function enableItems(): void {
   document.addEventListener('keydown', event => {
     if (event.key !== 'j' && event.key !== 'k') return
-    const items = [...document.querySelectorAll<HTMLElement>('.item:has(> details)')]
+    const items = [...document.querySelectorAll<HTMLElement>(`.item:has(${itemTarget})`)]
     moveFocus(
       event,
       items.filter(item => item.checkVisibility()),
-      '.line',
+      itemTarget,
     )
   })
 }

@@ -68,7 +68,7 @@ export const overviewView: SubjectView = {
       previous: viewPrevious(await findPrevious(profile), shown),
       parts: shownParts,
       longest: Math.max(0, ...shownParts.map(({ width }) => Number(width))),
-      linked: viewLinked(shown),
+      ...viewLinked(shown),
       noun: unitOf(profile.summary).noun,
       nouns: unitOf(profile.summary).nouns,
       isExchange: unitOf(profile.summary).isExchange,
@@ -109,19 +109,18 @@ export const overviewView: SubjectView = {
 const linkedLimit = 25
 
 /**
- * The profiles that lead to this one, and those to which it leads; without sub-requests. Of many,
+ * The profiles that lead to this one, which say why it ran, and those to which it leads; without sub-requests. Of many,
  * those with errors come first.
  */
-function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel[] {
+function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel {
   const { attempts, caused, causes } = findLinked(profile)
   const least = readCalls(profile).omitted === 0 ? '' : 'at least '
-  const groups = [
+  const origins = [
     { title: 'Called by', units: caller === undefined ? [] : [caller] },
-    {
-      title: 'Has called',
-      units: readCalled(profile).map(({ summary }) => summary),
-    },
     { title: 'Caused by', units: causes },
+  ]
+  const others = [
+    { title: 'Has called', units: readCalled(profile).map(({ summary }) => summary) },
     { title: 'Has caused', units: caused },
     { title: 'Other attempts', units: attempts },
   ]
@@ -129,17 +128,16 @@ function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel[]
     ...toSummaryView(unit),
     program: unit.program === profile.summary.program ? '' : unit.program,
   })
-  return groups.flatMap(({ title, units }) => {
-    const { length } = units
-    if (length === 0) return []
-    if (length <= linkedLimit) return { title, units: units.map(view) }
-    const first = units.toSorted((a, b) => Number(isError(b)) - Number(isError(a))).slice(0, linkedLimit)
-    return {
-      title,
-      shown: `${linkedLimit} of ${title === 'Has called' ? least : ''}${formatNumber(length)}`,
-      units: first.map(view),
-    }
-  })
+  const viewGroups = (groups: typeof others) =>
+    groups.flatMap(({ title, units }): PanelModel[] => {
+      const { length } = units
+      if (length === 0) return []
+      if (length <= linkedLimit) return [{ title, units: units.map(view) }]
+      const first = units.toSorted((a, b) => Number(isError(b)) - Number(isError(a))).slice(0, linkedLimit)
+      const shown = `${linkedLimit} of ${title === 'Has called' ? least : ''}${formatNumber(length)}`
+      return [{ title, shown, units: first.map(view) }]
+    })
+  return { origins: viewGroups(origins), linked: viewGroups(others) }
 }
 
 /** The view of a part of the sentence: a place of the code, or the controller; `false` for other parts. */

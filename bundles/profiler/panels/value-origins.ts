@@ -151,7 +151,9 @@ export function createAttributeRows(pairs: Pairs, origins: ChangeOrigins, isSubR
   const others = isSubRequest
     ? viewOther('the caller of the sub-request')
     : { ...viewOther(''), how: 'there from the start' }
-  const isComplete = origins.isComplete && rows.length <= attributeLimit
+  // Where nothing is known to set attributes, they are those of the profiler.
+  const isComplete =
+    origins.isComplete && rows.length <= attributeLimit && (isSubRequest || origins.attributes.size > 0)
   return withIds(
     'attribute',
     rows.map(row => {

@@ -431,5 +431,10 @@ function describeLogged(profile: Profile, level: 'error' | 'warning'): Sentence 
   const { file, line } = (panel === 'console' ? entries[entry]?.site : log?.caller) ?? {}
   const at = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
   const quoted = said === '' ? [] : [': ', toValue(said, messageLimit)]
-  return [{ text, link }, ...(count > 1 && said !== '' ? [', the first'] : []), ...(count === 1 || said !== '' ? at : []), ...quoted]
+  return [
+    { text, link },
+    ...(count > 1 && said !== '' ? [', the first'] : []),
+    ...(count === 1 || said !== '' ? at : []),
+    ...quoted,
+  ]
 }

@@ -14,7 +14,9 @@ interface RefusingPage {
 export function readRefusingPage(html: string): RefusingPage {
   // What stands in these elements is no text of the page.
   const [first = '', ...others] = html.split(/<(?:!--|script|style|template)/i)
-  const parts = others.map(part => part.slice((/-->|<\/(?:script|style|template)/i.exec(part)?.index ?? part.length) + 1))
+  const parts = others.map(part =>
+    part.slice((/-->|<\/(?:script|style|template)/i.exec(part)?.index ?? part.length) + 1),
+  )
   const elements = listElements([first, ...parts].join(' '))
   const byId = new Map(elements.map(element => [element.attributes.get('id'), element]))
   const fields = elements
@@ -34,7 +36,6 @@ export function readRefusingPage(html: string): RefusingPage {
 
 interface PageElement {
   readonly attributes: ReadonlyMap<string, string>
-  /** Up to the next end tag of its name. */
   readonly text: string
 }
 
@@ -56,8 +57,9 @@ function listElements(html: string): PageElement[] {
     )
     const behind = html.slice(index + tag.length, index + tag.length + textLimit)
     const end = behind.toLowerCase().indexOf(`</${name.toLowerCase()}`)
-    const text = end === -1 ? '' : toOneLine(decodeCharacters(behind.slice(0, end).replace(/<[^>]*>/g, ' ')))
-    return { attributes, text }
+    // Without its end tag, which HTML allows, its own text is known.
+    const content = end === -1 ? /^[^<]*/.exec(behind)?.[0] : behind.slice(0, end)
+    return { attributes, text: toOneLine(decodeCharacters(content?.replace(/<[^>]*>/g, ' ') ?? '')) }
   })
 }
 

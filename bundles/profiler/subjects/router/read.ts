@@ -23,7 +23,7 @@ export function readGuard({ collectors: { router } }: Profile): string | undefin
   return router?.outcome === 'match' ? router.guard : undefined
 }
 
-/** Reads the nearest route that another server has used before; `undefined` unless it has answered 404 without a route. */
+/** Reads the nearest route that another server has used before; only of a 404 without a route. */
 export function readSeenRoute({ collectors: { router } }: Profile): string | undefined {
   return router?.outcome === 'match' ? router.nearest : undefined
 }

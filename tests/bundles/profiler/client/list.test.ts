@@ -350,6 +350,22 @@ t.test('without a compare bar, and without a stream, the list is still filtered'
   t.equal(requests.length, 1)
 })
 
+t.test('j and k move from item to item of a panel, also where a line is a link', async t => {
+  const page = openPage(
+    t,
+    `<ol class="items"><li class="item"><details><summary>One</summary><a href="#place">place</a></details></li>
+    <li class="item"><div class="line">Two</div></li>
+    <li class="item"><div class="line"><span class="item-text"><a href="#step">Three</a></span></div></li></ol>`,
+  )
+  await runScript()
+  const path: (string | null | undefined)[] = []
+  for (const key of ['j', 'j', 'j', 'k']) {
+    page.press(key)
+    path.push(document.activeElement?.textContent)
+  }
+  t.strictSame(path, ['One', 'Three', 'Three', 'One'])
+})
+
 t.test('the bars of the histogram have their times in the zone of the browser', async t => {
   openPage(
     t,

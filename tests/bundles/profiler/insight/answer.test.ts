@@ -124,13 +124,18 @@ const forms: readonly (readonly [claim: string, html: string, text: string])[] =
     'x is refused',
   ],
   ['a field that is right', '<input name="x" aria-invalid="false" aria-describedby="h"><p id="h">a</p>', ''],
+  ['a field without a text', '<input name="x" aria-invalid="true" aria-describedby="y">', 'x is refused'],
   ['an alert', '<div class="alert alert-danger" role="alert"><h2>Sold</h2></div>', 'Sold'],
   ['an alert of another kind', '<div class="alert alert-info" role="alert">We use cookies</div>', ''],
   ['a hidden alert', '<div role="alert" hidden>Sold</div>', ''],
   ['two alerts: which one is the reason is not known', '<p role="alert">a</p><p role="alert">b</p>', ''],
   ['a text of the class', '<p class="form error">Sold</p>', 'Sold'],
-  ['markup in scripts, comments and styles', '<script>"<p role=alert>a</p>"</script><!-- <p class="error">b</p> -->', ''],
-  ['a tag without an end', '<p role="alert">a', ''],
+  [
+    'markup in scripts, comments and styles',
+    '<script>"<p role=alert>a</p>"</script><!-- <p class="error">b</p> -->',
+    '',
+  ],
+  ['a tag without an end', '<p role="alert">No stock<div>Cart</div>', 'No stock'],
 ]
 
 /** What is recorded, its status, and what the reason is; empty without one. */

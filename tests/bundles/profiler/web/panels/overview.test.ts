@@ -234,3 +234,14 @@ t.test('the message of an exception is not repeated', async t => {
   const handled = textOf(await show({ exception: data.exception }, { errors: 2 }))
   t.match(handled, /Exception TypeError\s+It broke/, 'a sentence without the message')
 })
+
+t.test('what has caused the work stands before its times, what it has caused behind them', async t => {
+  const { show } = await createProfiledKernel(t)
+  const profile = createProfile({}, { type: 'job', route: 'job ship', url: '', method: '' })
+  const linked = (route: string) => createProfile({}, { url: `http://localhost/${route}` }).summary
+  const findLinked = () => ({ attempts: [], caused: [linked('mail')], causes: [linked('order')] })
+  t.match(
+    textOf(await show('overview', { profile, findLinked })),
+    /Caused by.*\/order.*Where the time went.*Has caused.*\/mail/s,
+  )
+})
