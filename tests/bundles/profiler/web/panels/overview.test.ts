@@ -237,7 +237,9 @@ t.test('the message of an exception is not repeated', async t => {
 
 t.test('what has caused the work stands before its times, what it has caused behind them', async t => {
   const { show } = await createProfiledKernel(t)
-  const profile = createProfile({}, { type: 'job', route: 'job ship', url: '', method: '' })
+  const queries = { queries: [createQuery({ start: 10, end: 80 })], omitted: 0 }
+  const init = { type: 'job', route: 'job ship', url: '', method: '', queries: 1, duration: 100 } as const
+  const profile = createProfile({ queries }, init)
   const linked = (route: string) => createProfile({}, { url: `http://localhost/${route}` }).summary
   const findLinked = () => ({ attempts: [], caused: [linked('mail')], causes: [linked('order')] })
   t.match(
