@@ -4,7 +4,7 @@ import { readExceptions } from '../profile/exceptions.ts'
 import { formatCount, formatDuration, formatNumber, shorten, toOneLine } from '../profile/format.ts'
 import { profileLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
-import { workTime } from '../profile/work.ts'
+import { formatWorkTime } from '../profile/work.ts'
 import { consoleLevels, writeValues } from '../subjects/console/read.ts'
 import { isReportOf, readLogs } from '../subjects/logs/read.ts'
 import { workKinds } from '../subjects/work.ts'
@@ -88,7 +88,7 @@ function listSteps(profile: Profile): Step[] {
       panel,
       anchor: work.id,
       caller: work.caller,
-      time: work.end === undefined ? 'not finished' : formatDuration(workTime(work)),
+      time: formatWorkTime(work) || 'not finished',
     })),
   )
   const logs = readLogs(profile).logs.map(({ at, caller, index, level, message }) => ({

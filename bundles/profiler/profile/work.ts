@@ -1,6 +1,6 @@
 import { describeUnseen, type UnseenLibrary } from '../../../kernel/contracts/unseen-libraries.ts'
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
-import { formatNumber } from './format.ts'
+import { formatDuration, formatNumber } from './format.ts'
 import { oncePerProfile, type Profile, type ProfileSummary, summaryCounts } from './profile.ts'
 import type { MoreWorkData } from './schema.ts'
 
@@ -200,6 +200,16 @@ export function stoppedTime(work: WorkTimes, stops: readonly Period[]): number {
  */
 export function workTime({ end, start, stopped = 0 }: WorkTimes): number {
   return end === undefined ? 0 : Math.max(0, end - start - stopped)
+}
+
+/**
+ * Writes the own time of a piece of work; empty while it is not over. If the event loop ran no callback for most of the
+ * period, the work may have ended at any moment of it: the text is the most that it can have taken.
+ */
+export function formatWorkTime(work: WorkTimes): string {
+  const { end, start, stopped = 0 } = work
+  if (end === undefined) return ''
+  return stopped > workTime(work) ? `≤ ${formatDuration(end - start)}` : formatDuration(workTime(work))
 }
 
 /** From the start of a piece of work to its end; empty while it is not over. */

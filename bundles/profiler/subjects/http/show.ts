@@ -12,6 +12,7 @@ import {
   type CalledRequest,
   countFor,
   coveredWorkTime,
+  formatWorkTime,
   type Period,
   periodOf,
   readCalled,
@@ -94,11 +95,11 @@ function rankOf(call: StoredCall): number {
 
 /** The facts of a call that the panel and Markdown show. Those that are not known are empty. */
 function describe(call: StoredCall) {
-  const { bytes, end, error, index, isCounted, outcome, twin } = call
+  const { bytes, error, index, isCounted, outcome, twin } = call
   return {
     number: index + 1,
     outcome: outcome.text,
-    time: end === undefined ? '' : formatDuration(workTime(call)),
+    time: formatWorkTime(call),
     phases: phasesOf(call).map(({ duration, name }) => ({ name, time: formatDuration(duration) })),
     bytes: bytes === undefined ? '' : `${isCounted ? '≈ ' : ''}${formatBytes(bytes)}`,
     error,

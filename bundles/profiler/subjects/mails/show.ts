@@ -7,7 +7,7 @@ import { cutText, item, itemRowLimit, limitRows, row } from '../../panels/toolba
 import { writeContent } from '../../profile/content.ts'
 import { formatCount, formatDuration, formatNumber, formatSize, formatText } from '../../profile/format.ts'
 import { mailLink, profileLink } from '../../profile/links.ts'
-import { countFor, workTime } from '../../profile/work.ts'
+import { countFor, formatWorkTime } from '../../profile/work.ts'
 import { countBadMails, mailWork, readMails, type StoredMail } from './read.ts'
 
 /** The mails: what each one looked like, and how its sending ended. */
@@ -114,7 +114,7 @@ function listNotes({ html, isKept, text, unread = [] }: StoredMail): string[] {
 
 /** The line of a mail in a list. */
 export function toMailRow(mail: StoredMail) {
-  const { attachments, end, error, outcome, subject, to } = mail
+  const { attachments, error, outcome, subject, to } = mail
   return {
     subject: subject || '(no subject)',
     to: to.join(', '),
@@ -123,7 +123,7 @@ export function toMailRow(mail: StoredMail) {
     mark: { text: outcome.text, tone: outcome.level },
     facts: [
       { text: attachments.length === 0 ? '' : formatCount(attachments.length, 'file'), isMinor: true },
-      { text: end === undefined ? '' : formatDuration(workTime(mail)) },
+      { text: formatWorkTime(mail) },
     ],
   }
 }
@@ -156,7 +156,7 @@ function viewAttachment({ name, size, type }: StoredMail['attachments'][number])
 
 function writeMail(mail: StoredMail): string {
   const { attachments, caller, end, index, outcome, subject, to } = mail
-  const time = end === undefined ? '' : `, ${formatDuration(workTime(mail))}`
+  const time = end === undefined ? '' : `, ${formatWorkTime(mail)}`
   const files = attachments.map(attachment => {
     const { facts, name } = viewAttachment(attachment)
     return `${toSpan(name)}${facts === '' ? '' : ` (${toSpan(facts)})`}`

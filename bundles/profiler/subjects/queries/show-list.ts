@@ -10,7 +10,7 @@ import { formatCount, formatDuration, formatNumber, formatValue, type Row } from
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { hasClientLeft, type Period, periodOf, workTime } from '../../profile/work.ts'
+import { formatWorkTime, hasClientLeft, type Period, periodOf, workTime } from '../../profile/work.ts'
 import {
   controlOperations,
   countQueries,
@@ -125,13 +125,13 @@ export function countOmitted(kind: Kind, profile: Profile): number {
 
 /** The facts of a query, which the panel, Markdown and the error page show. Those that are not known are empty. */
 export function toQueryFacts(query: StoredQuery) {
-  const { batch, code = '', end, error, index, namespace, parameters = [], rows } = query
-  const { server, start, stopped, system, transaction, twin } = query
+  const { batch, code = '', error, index, namespace, parameters = [], rows } = query
+  const { server, start, system, transaction, twin } = query
   return {
     number: index + 1,
     connection: connectionOf({ namespace, server, system }),
     start: formatDuration(start),
-    time: end === undefined ? '' : formatDuration(workTime({ end, start, stopped })),
+    time: formatWorkTime(query),
     rows: rows === undefined ? '' : formatNumber(rows),
     // A parameter without a value is damaged.
     parameters: parameters.map(([name, value]) => ({ name, value: value === undefined ? '' : formatValue(value) })),

@@ -12,7 +12,7 @@ import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
 import { formatDuration } from '#bundles/profiler/profile/format.ts'
-import { coveredWorkTime, readReceived, readStops, workTime } from '#bundles/profiler/profile/work.ts'
+import { coveredWorkTime, formatWorkTime, readReceived, readStops, workTime } from '#bundles/profiler/profile/work.ts'
 import { readCalls } from '#bundles/profiler/subjects/http/read.ts'
 import { readQueries, readWaits } from '#bundles/profiler/subjects/queries/read.ts'
 import { Response } from '#lib/http/response.ts'
@@ -52,6 +52,16 @@ const events = {
     [null, 'kernel.terminate', 461_000, 100],
   ],
 }
+
+t.test('the time of work whose end a blocked event loop hides is shown as a limit', t => {
+  t.strictSame(
+    [{ end: 430, stopped: 419 }, { end: 430, stopped: 420 }, { end: 430, stopped: 100 }, { end: 430 }, {}].map(work =>
+      formatWorkTime({ start: 10, end: undefined, ...work }),
+    ),
+    ['≤ 420 ms', '≤ 420 ms', '320 ms', '420 ms', ''],
+  )
+  t.end()
+})
 
 t.test('a query, a call and a wait that a blocked event loop makes long have no finding of their own', t => {
   const [start, end] = [10, 430]
