@@ -16,6 +16,7 @@ import {
 } from '../lib/schema/standard-schema.ts'
 import { asText, type Conversion, findStandInMistake } from '../lib/text/conversion.ts'
 import { describeValue, isKeyed, isPlainObject } from '../lib/text/describe-value.ts'
+import { nearestNames, quoteNearest } from '../lib/text/mistakes.ts'
 import { createNamedByKey, isController, listSources, noteBody, noteParameter } from './controller.ts'
 import {
   KERNEL_ARGUMENT_MISSING,
@@ -75,10 +76,15 @@ export function queryValue(...given: Given): Argument {
     const find = ({ query }: Request) =>
       conversion.entry === undefined ? query.get(name) : joinValues(query.getAll(name))
     return convertText('queryValue', name, find, conversion, fallback, {
-      missing: () => new KERNEL_QUERY_VALUE_MISSING([name]),
+      missing: ({ query }) => new KERNEL_QUERY_VALUE_MISSING([name, suggestSent(name, query.keys())]),
       invalid: text => new KERNEL_QUERY_VALUE_INVALID([name, conversion.expected, text]),
     })
   })
+}
+
+/** The end of a message about a missing value. A similar name of a few letters is often another one. */
+function suggestSent(name: string, sent: Iterable<string>): string {
+  return quoteNearest(nearestNames(name, sent, name.length / 3))
 }
 
 function joinValues(values: readonly string[]): string | null {
@@ -97,7 +103,14 @@ export function headerValue(...given: Given): Argument {
     if (!isHeaderName(name))
       throw new ARGUMENT_INVALID([`headerValue("${name}")`, 'no header has this name: use one such as "user-agent"'])
     return convertText('headerValue', name, ({ headers }) => headers.get(name), conversion, fallback, {
-      missing: () => new KERNEL_HEADER_MISSING([name]),
+      missing: ({ headers }) =>
+        new KERNEL_HEADER_MISSING([
+          name,
+          suggestSent(
+            name,
+            Array.from(headers, ([each]) => each),
+          ),
+        ]),
       invalid: () => new KERNEL_HEADER_INVALID([name, conversion.expected]),
     })
   })
@@ -113,7 +126,7 @@ export function cookieValue<value>(name: string, conversion: Conversion<value>, 
 export function cookieValue(...given: Given): Argument {
   return bindName(given, (name, conversion, fallback) =>
     convertText('cookieValue', name, ({ cookies }) => cookies.get(name), conversion, fallback, {
-      missing: () => new KERNEL_COOKIE_MISSING([name]),
+      missing: ({ cookies }) => new KERNEL_COOKIE_MISSING([name, suggestSent(name, cookies.keys())]),
       invalid: () => new KERNEL_COOKIE_INVALID([name, conversion.expected]),
     }),
   )

@@ -7,7 +7,7 @@ import { addOwnPlace } from '../lib/stack/stack-frames.ts'
 import { describeValue, isPlainObject } from '../lib/text/describe-value.ts'
 import { VIEW_TEMPLATE_INVALID } from '../lib/view/errors.ts'
 import type { Application, Bundle, Foundation } from './bundle.ts'
-import { checkContributions } from './contracts/contributions.ts'
+import { ownContributions } from './contracts/contributions.ts'
 import { KERNEL_BUNDLE_FAILED, KERNEL_BUNDLE_WAITING } from './errors.ts'
 import { adviseOnStep } from './mistakes/service-advice.ts'
 
@@ -42,7 +42,7 @@ export class BundleSteps {
   decorate(bundle: Bundle, foundation: Foundation): Foundation {
     if (bundle.decorate === undefined) return foundation
     this.#begun.add(bundle)
-    const check = checkContributions(foundation, bundle.name)
+    const note = ownContributions(foundation, bundle.name)
     try {
       const decorated = bundle.decorate(foundation) ?? foundation
       const missing = Object.keys(foundation).find(key => !(key in decorated))
@@ -50,7 +50,7 @@ export class BundleSteps {
         const mistake = `it must return all services, such as { ...foundation, view }, not ${describeValue(decorated)}`
         throw new ARGUMENT_INVALID(['decorate(foundation)', mistake])
       }
-      check()
+      note()
       return decorated
     } catch (error) {
       throw this.#failed(bundle, 'decorate', error, foundation)
@@ -60,11 +60,11 @@ export class BundleSteps {
   /** Registers a bundle, and checks what it has added. @throws KERNEL_BUNDLE_FAILED */
   async register(bundle: Bundle, app: Application): Promise<void> {
     this.#begun.add(bundle)
-    const check = checkContributions(app, bundle.name)
+    const note = ownContributions(app, bundle.name)
     try {
       const pending: unknown = bundle.register(app)
       refuseResult(isThenable(pending) ? await this.#untilEnd(bundle, 'register', pending) : pending)
-      check()
+      note()
     } catch (error) {
       throw this.#failed(bundle, 'register', error instanceof VIEW_TEMPLATE_INVALID ? tooEarly() : error, app)
     }

@@ -50,10 +50,10 @@ export const KERNEL_QUERY_VALUE_INVALID: CodedErrorClass<[parameter: string, exp
   defineError('KERNEL_QUERY_VALUE_INVALID', 400, 'The query parameter "%s" must be %s, not "%s".')
 
 /** A query parameter without a fallback is missing. Send it. */
-export const KERNEL_QUERY_VALUE_MISSING: CodedErrorClass<[parameter: string]> = defineError(
+export const KERNEL_QUERY_VALUE_MISSING: CodedErrorClass<[parameter: string, suggestion: string]> = defineError(
   'KERNEL_QUERY_VALUE_MISSING',
   400,
-  'The query parameter "%s" is missing.',
+  'The query parameter "%s" is missing%s.',
 )
 
 /** A schema refuses a JSON body, a form or a query. Correct the values that `errors` lists. */
@@ -98,10 +98,10 @@ export const KERNEL_HEADER_INVALID: CodedErrorClass<[name: string, expected: str
 )
 
 /** A header without a fallback is missing. Send it. */
-export const KERNEL_HEADER_MISSING: CodedErrorClass<[name: string]> = defineError(
+export const KERNEL_HEADER_MISSING: CodedErrorClass<[name: string, suggestion: string]> = defineError(
   'KERNEL_HEADER_MISSING',
   400,
-  'The header "%s" is missing.',
+  'The header "%s" is missing%s.',
 )
 
 /** A cookie cannot be converted; its value is not shown. Delete the cookie, or add a fallback. */
@@ -112,10 +112,10 @@ export const KERNEL_COOKIE_INVALID: CodedErrorClass<[name: string, expected: str
 )
 
 /** A cookie without a fallback is missing. Allow cookies, or add a fallback. */
-export const KERNEL_COOKIE_MISSING: CodedErrorClass<[name: string]> = defineError(
+export const KERNEL_COOKIE_MISSING: CodedErrorClass<[name: string, suggestion: string]> = defineError(
   'KERNEL_COOKIE_MISSING',
   400,
-  'The cookie "%s" is missing.',
+  'The cookie "%s" is missing%s.',
 )
 
 /**
@@ -182,7 +182,7 @@ export const KERNEL_BUNDLE_INVALID: CodedErrorClass<[position: number, found: st
 export const KERNEL_BUNDLES_MISSING: CodedErrorClass<[found: string]> = defineError(
   'KERNEL_BUNDLES_MISSING',
   500,
-  'The list of bundles is %s: it must be an array of bundles.',
+  'The list of bundles is %s: it must be an array, which createBundles() in bundles/index.ts returns.',
 )
 
 /**

@@ -348,7 +348,7 @@ function createInput(command: ConsoleCommand, parsed: Command, terminal: Console
     signal: terminal.signal,
     confirm: (question: string) => confirm(question, terminal),
   }
-  return [input, new Output({ ...terminal, format })]
+  return [placed(command.name, input), new Output({ ...terminal, format })]
 }
 
 /** Values by their names. A name that is nearly one of these is a mistake. @throws ARGUMENT_INVALID */
@@ -365,6 +365,20 @@ function declared(
       const suggestion = isOther ? suggestNames(key, names) : ''
       if (suggestion === '') return Reflect.get(target, key)
       throw new ARGUMENT_INVALID([`The command "${command}"`, `it declares no ${noun} "${String(key)}"${suggestion}`])
+    },
+  })
+}
+
+/** An argument or an option that is read beside the others is a mistake. @throws ARGUMENT_INVALID */
+function placed(command: string, input: CommandInput): CommandInput {
+  return new Proxy(input, {
+    get(target, key) {
+      const place = key in target ? undefined : (['arguments', 'options'] as const).find(each => key in target[each])
+      if (place === undefined) return Reflect.get(target, key)
+      throw new ARGUMENT_INVALID([
+        `The command "${command}"`,
+        `"${String(key)}" is in the ${place}: ({ ${place} }, output)`,
+      ])
     },
   })
 }

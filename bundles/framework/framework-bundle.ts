@@ -1,7 +1,6 @@
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
-import { readsBody } from '../../kernel/controller.ts'
 import { ThrownFrames } from '../../kernel/debug/thrown-frames.ts'
 import { sweepTemporaryFiles } from '../../lib/body/form-data.ts'
 import { type BundleSettings, defineSettings } from '../../lib/env/settings.ts'
@@ -121,10 +120,10 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
     sessions,
     new StaticFileListener(files),
     router,
-    new GuardListener(routes, guards),
+    new GuardListener(routes, guards, debugGate.isDebug ? logger : undefined),
     new BodyListener(),
     new ErrorListener({ logger, isDebug: debugGate.isDebug, thrown, rules: exceptions }),
-    new ResponseListener(protection.headers, debugGate.isDebug ? logger : undefined),
+    new ResponseListener(protection.headers, debugGate.isDebug ? { logger, routes } : undefined),
     new RequestIdListener(),
     ...(without.has('compression') ? [] : [new CompressionListener()]),
     ...(without.has('conditional') ? [] : [new ConditionalListener()]),
@@ -167,14 +166,10 @@ function warnOfRoutes({ logger, routes }: Application, without: ResolvedOptions[
   for (const hidden of findHiddenRoutes(routes)) {
     logger.warning('{problem}.', { problem: describeHiddenRoute(hidden) })
   }
-  for (const { controller, methods, name, path } of routes) {
+  for (const { methods, name, path } of routes) {
     if (isHealthPath(path.source) && !without.has('health') && (methods.length === 0 || methods.some(isRetrieval))) {
       logger.warning(hiddenByHealth, { route: name, path: path.source })
     }
-    if (methods.length === 0 || methods.some(method => !isRetrieval(method))) continue
-    if (!readsBody(controller)) continue
-    const message = 'The route "{route}" ({path}) reads a body, but clients send none with GET: use routes.post().'
-    logger.warning(message, { route: name, path: path.source })
   }
 }
 

@@ -5,6 +5,7 @@ import {
   handlerRule,
   isController,
   listSourceNames,
+  readsBody,
 } from '../../kernel/controller.ts'
 import { ExceptionEvent, RequestEvent } from '../../kernel/events.ts'
 import {
@@ -27,6 +28,7 @@ export function reportSuspectFunctions({
   controllers,
   directory,
   dispatcher,
+  guards,
   logger,
   routes,
   signals,
@@ -36,21 +38,37 @@ export function reportSuspectFunctions({
     const variables = listVariables(routes)
     const bodies = listBodies(routes)
     for (const route of routes) {
-      const suspicion = findSuspicion(route, variables) ?? describeNoBody(route, bodies)
+      const { controller, name } = route
+      const call = isController(controller) ? controller.call : controller
+      const suspicion =
+        findSuspicion(route, variables) ?? describeNoBody(route, bodies) ?? describeLostCall(call, 'write return')
       if (suspicion === undefined) continue
-      const place = declarations.find(route)
-      const where = place === undefined ? '' : ` (${place.file}:${place.line})`
-      logger.warning('The route "{route}"{where}: its controller {suspicion}.', { route: route.name, where, suspicion })
+      const where = showPlace(declarations.find(route))
+      logger.warning('The route "{route}"{where}: its controller {suspicion}.', { route: name, where, suspicion })
+    }
+    for (const guard of guards) {
+      const suspicion = describeLostCall(guard.check, 'write return')
+      if (suspicion === undefined) continue
+      const where = showPlace(declarations.find(guard))
+      logger.warning('The guard "{guard}"{where} {suspicion}.', { guard: guard.name, where, suspicion })
     }
     for (const type of dispatcher.types()) {
       for (const entry of dispatcher.listeners(type)) {
+        const listener = originalOf(entry.listener)
         const suspicion =
-          describeLostThis(originalOf(entry.listener)) ?? describeEarly(type, entry) ?? describeLate(type, entry)
+          describeLostThis(listener) ??
+          describeEarly(type, entry) ??
+          describeLate(type, entry) ??
+          describeLostCall(listener, 'use event.respond()')
         if (suspicion === undefined) continue
         logger.warning('The listener {listener} {suspicion}.', { listener: describeListener(entry), suspicion })
       }
     }
   })
+}
+
+function showPlace(place: { readonly file: string; readonly line: number } | undefined): string {
+  return place === undefined ? '' : ` (${place.file}:${place.line})`
 }
 
 function findSuspicion({ controller, path }: Route, variables: Variables): string | undefined {
@@ -68,6 +86,9 @@ function findLostValue(controller: Controller): string | undefined {
   const known = listSourceNames(controller)
   const [, list, name] = takenValues.exec(sourceOf(controller.call)) ?? []
   if (known.length === 0) return undefined
+  const second = listTaken(controller.call)
+  if (name !== undefined && second.length > 0 && second.every(each => known.includes(each)))
+    return `gets its values before the request: write ({ ${second.join(', ')} }, ${name})`
   if (name !== undefined && known.includes(name))
     return `gets its values as one object: write ({ ${name} }), not (${name})`
   const missing = listNames(list).find(name => !known.includes(name))
@@ -142,7 +163,9 @@ function listBodies(routes: Iterable<Route>): ReadonlySet<unknown> {
 }
 
 /** The end of a sentence about a function that reads a body which no client sends. */
-function describeNoBody({ controller }: Route, bodies: ReadonlySet<unknown>): string | undefined {
+function describeNoBody({ controller, methods }: Route, bodies: ReadonlySet<unknown>): string | undefined {
+  if (readsBody(controller) && methods.length > 0 && methods.every(isRetrieval))
+    return 'reads a body, but clients send none with GET: use routes.post()'
   if (typeof controller !== 'function' || bodies.has(controller)) return undefined
   const source = sourceOf(controller).replace(textsAndComments, '')
   const [, request = ''] = /^(?:async\b)?[\s\w$]*?\(?\s*([\w$]+)\s*(?:,|\)|=>)/.exec(source) ?? []
@@ -156,5 +179,36 @@ function describeLate(type: EventClass, { priority }: RegisteredListener): strin
   if (type !== ExceptionEvent || priority >= handlePriority) return undefined
   return `is never called at the priority ${priority}: the error page answers at ${handlePriority}, use a higher one`
 }
+
+/**
+ * The end of a sentence about a call whose result is lost: a response that nothing sends, such as behind a forgotten
+ * `return`, a promise that is used as its value, or the value of a form that has issues.
+ */
+function describeLostCall(value: unknown, advice: string): string | undefined {
+  if (typeof value !== 'function') return undefined
+  const source = sourceOf(value).replace(textsAndComments, text => (text.startsWith('/') ? '' : '0'))
+  const [, dropped] = droppedResponse.exec(source) ?? []
+  if (dropped !== undefined) return `makes a response by ${dropped}(), which is not sent: ${advice}`
+  for (const [, name = '', call] of source.matchAll(promised)) {
+    const isUsed =
+      /^\w+$/.test(name) && new RegExp(`(?:await|return|[[,(])\\s*${name}\\b|\\b${name}\\.then`).test(source)
+    if (!isUsed) return `uses the promise of ${call}() as its value: write await ${call}(…)`
+  }
+  const isUnchecked = checkedValue.test(source) && !/\bform\b(?!\.value\.)/.test(source.replace(/\bform\b/, ''))
+  return isUnchecked
+    ? 'uses form.value, which is undefined for a form with issues: answer form.issues first'
+    : undefined
+}
+
+/** A call at the beginning of a statement. */
+const droppedResponse =
+  /(?:[;{})]\s*|\belse\s+|[\w$\]]\s*\n\s*)(?:await\s+)?((?:[\w$]+\.)?req(?:uest)?\.redirect(?:To|Back)|Response\.(?:redirect|text|html|json|empty|stream))\(/
+
+/** A call that returns a promise, as a condition or as the value of a variable. */
+const promised =
+  /(?:!\s*|\bif\s*\(\s*|\b(?:const|let|var)\s+([\w$]+|\{[^{}]*\})\s*=\s*)((?:[\w$]+\.)*session\.(?:get|has|all|take|update|flashes|peekFlashes|metadata)|req(?:uest)?\.(?:json|text|formData))\(/g
+
+/** A controller whose values are a checked form alone. */
+const checkedValue = /^(?:async\s*)?\(\s*\{\s*form\s*\}[^{}]*\)\s*=>[\s\S]*\bform\.value\./
 
 const textsAndComments = /\/\/.*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g

@@ -1,5 +1,6 @@
 import { checkFunction } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { noteDeclaration } from '../../lib/stack/declaration-sites.ts'
 import { describeValue, isKeyed, readProperty } from '../../lib/text/describe-value.ts'
 import { findShapeMistakes } from '../../lib/text/mistakes.ts'
 import { KERNEL_COLLECTOR_TAKEN, KERNEL_CONTRIBUTION_INVALID } from '../errors.ts'
@@ -39,22 +40,33 @@ export interface Contributions {
 /** Creates empty lists. */
 export function createContributions(): Contributions {
   return {
-    collectors: [],
+    collectors: createList(checks.collectors),
     reservedCollectors: [],
-    findingRules: [],
-    explainers: [],
-    commands: [],
-    guards: [],
-    healthChecks: [],
-    isolated: [],
+    findingRules: createList(checks.findingRules),
+    explainers: createList(checks.explainers),
+    commands: createList(checks.commands),
+    guards: createList(checks.guards),
+    healthChecks: createList(checks.healthChecks),
+    isolated: createList(test => checkFunction('isolated.push(test)', 'the test', test)),
   }
+}
+
+/** A list that checks what is added: the stack of the error has the place. */
+function createList<type extends object>(check: (entry: unknown) => unknown): type[] {
+  const list: type[] = []
+  const push = (...added: type[]) => {
+    added.forEach(check)
+    noteDeclaration(added, push)
+    return Array.prototype.push.apply(list, added)
+  }
+  return Object.defineProperty(list, 'push', { value: push })
 }
 
 /** The check of an entry, for each list. */
 const checks = {
   // A function loads commands when the console runs.
   commands: (entry: unknown) => typeof entry === 'function' || checkEntry(entry, commandPoint, findNameMistake),
-  guards: (entry: unknown) => checkEntry(entry, guardPoint),
+  guards: (entry: unknown) => checkEntry(entry, guardPoint, findGuardMistake),
   healthChecks: (entry: unknown) => checkEntry(entry, healthCheckPoint),
   collectors: (entry: unknown) => checkEntry(entry, collectorPoint),
   findingRules: (entry: unknown) => checkEntry(entry, findingRulePoint),
@@ -66,17 +78,15 @@ const names = Object.keys(checks) as (keyof typeof checks)[]
 /** The bundles that have added the entries. */
 const owners = new WeakMap<object, string>()
 
-/** Returns a check of what a bundle adds from now on. @throws KERNEL_CONTRIBUTION_INVALID ARGUMENT_INVALID */
-export function checkContributions(lists: Contributions, bundle: string): () => void {
+/** Returns a function that notes what a bundle has added since. */
+export function ownContributions(lists: Contributions, bundle: string): () => void {
   const before = new Set<unknown>(names.flatMap<object>(name => lists[name]))
   return () => {
     for (const name of names) {
       for (const entry of lists[name].filter(each => !before.has(each))) {
-        checks[name](entry)
         if (!owners.has(entry)) owners.set(entry, bundle)
       }
     }
-    for (const test of lists.isolated) checkFunction('isolated.push(test)', 'the test', test)
   }
 }
 
@@ -115,6 +125,11 @@ export function checkCommands(commands: readonly ConsoleCommand[], source: Comma
     if (mistake !== undefined)
       throw new KERNEL_CONTRIBUTION_INVALID([nameEntry(command, commandPoint.noun, bundle), mistake])
   }
+}
+
+function findGuardMistake({ check }: Guard): string | undefined {
+  if (check.length < 2) return undefined
+  return `its check takes ${check.length} arguments: it gets the request, and returns true, or a response`
 }
 
 function findNameMistake({ name, options = [] }: ConsoleCommand): string | undefined {

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { CookieJar as ToughCookieJar } from 'tough-cookie'
-import { checkOptions } from '../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions } from '../../lib/errors/arguments.ts'
 import { isRetrieval } from '../../lib/http/conditions.ts'
 import { parseCookies, setCookie } from '../../lib/http/cookies.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
@@ -60,6 +60,9 @@ export interface TestResponse {
   readonly redirects: readonly TestResponse[]
 }
 
+/** Members of other clients, and what is right. */
+const foreignMembers = { body: 'text or json()', data: 'json()', ok: 'status', statusCode: 'status' }
+
 /** The response to a request of a test client. */
 class ReadResponse implements TestResponse {
   readonly status: number
@@ -87,6 +90,14 @@ class ReadResponse implements TestResponse {
       throw new TypeError(`The body (${this.status}, ${type}) is no JSON: ${this.text.slice(0, 200)}`)
     }
   }
+}
+
+for (const [member, right] of Object.entries(foreignMembers)) {
+  Object.defineProperty(ReadResponse.prototype, member, {
+    get(): never {
+      throw new ARGUMENT_INVALID(['the response of a test client', `it has no "${member}": use ${right}`])
+    },
+  })
 }
 
 type ReplyingInit = ClientRequestInit & Pick<RequestInit, 'reply'>
@@ -220,6 +231,10 @@ export class TestClient {
     const own = new Headers(init.headers)
     for (const [name] of own) all.delete(name)
     for (const [name, value] of own) all.append(name, value)
+    if (/^[\w.-]+(?:[/?]|$)/.test(target)) {
+      const mistake = `the path "${target}" begins with a slash: "/${target}"`
+      throw new ARGUMENT_INVALID([`client.${method.toLowerCase()}(path)`, mistake])
+    }
     return createRequest(target.startsWith('/') ? base + target : target, { ...options, ...init, method, headers: all })
   }
 

@@ -66,7 +66,9 @@ export class Settings {
       const { mistakes: found = [], value } = readSetting(setting, this.textOf(name), isSecret)
       this.#add(name, { bundle, setting, isSecret, value })
       if (found.length === 0) values[name] = value
-      mistakes.push(...found.map(mistake => `${name} ${mistake}`))
+      const file = this.#files[name]
+      const place = file === undefined ? '' : ` (${file})`
+      mistakes.push(...found.map(mistake => `${name}${place} ${mistake}`))
     }
     // If there is no mistake, all values are known.
     if (mistakes.length === 0) mistakes.push(...this.#compare(settings, values as values))

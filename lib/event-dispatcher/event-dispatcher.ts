@@ -107,7 +107,10 @@ export abstract class EventDispatcher {
   ): () => void {
     const listener: unknown = Object(object)[method]
     if (typeof listener !== 'function') {
-      const suggestion = suggestNames(String(method), listMethods(object))
+      const suggestion =
+        typeof object === 'function'
+          ? ': the second argument is the object, and the third one the name of its method'
+          : suggestNames(String(method), listMethods(object))
       const mistake = `${describeValue(object)} has no method "${method}"${suggestion}`
       throw new ARGUMENT_INVALID(['dispatcher.subscribe(type, object, method)', mistake])
     }

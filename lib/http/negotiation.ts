@@ -120,6 +120,10 @@ export function preferredLanguage<language extends string>(
     const mistake = `it needs the headers of a request, not ${describeValue(headers)}`
     throw new ARGUMENT_INVALID(['preferredLanguage(request.headers, languages)', mistake])
   }
+  if (!Array.isArray(available)) {
+    const mistake = `the languages are a list such as ['en', 'de'], not ${describeValue(available)}`
+    throw new ARGUMENT_INVALID(['preferredLanguage(request.headers, languages)', mistake])
+  }
   const accept = headers.get('accept-language')
   if (accept === null) return available[0]
   return recall(accept, available, () => lookUpLanguage(accept, available)) ?? available[0]

@@ -1,6 +1,6 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
-import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions, checkString } from '../errors/arguments.ts'
 import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { RouteName, UrlArguments, UrlParameters } from '../routing/route-names.ts'
@@ -295,7 +295,7 @@ export class Request {
    */
   redirectTo<name extends RouteName>(route: name, ...rest: UrlArguments<name, []>): Response
   redirectTo(route: string, parameters: UrlParameters = {}, ...others: readonly unknown[]): Response {
-    refuseOthers('redirectTo', others)
+    checkRedirect('redirectTo', route, others)
     return this.#redirect(this.#generate(route, parameters))
   }
 
@@ -306,7 +306,7 @@ export class Request {
    */
   redirectBack<name extends RouteName>(otherwise: name, ...rest: UrlArguments<name, []>): Response
   redirectBack(otherwise: string, parameters: UrlParameters = {}, ...others: readonly unknown[]): Response {
-    refuseOthers('redirectBack', others)
+    checkRedirect('redirectBack', otherwise, others)
     const referer = this.headers.get('referer') ?? ''
     const before = URL.canParse(referer) ? new URL(referer) : undefined
     const isHere = before !== undefined && this.origin !== '' && before.origin === this.origin
@@ -548,7 +548,8 @@ export interface Attributes extends Omit<Map<string, unknown>, 'delete' | 'get' 
 }
 
 /** A status behind the parameters would have no effect. @throws ARGUMENT_INVALID */
-function refuseOthers(method: 'redirectTo' | 'redirectBack', [other]: readonly unknown[]): void {
+function checkRedirect(method: 'redirectTo' | 'redirectBack', route: unknown, [other]: readonly unknown[]): void {
+  checkString(`request.${method}(route, parameters)`, 'the name of the route', route)
   if (other === undefined) return
   const mistake = `its third argument is ${describeValue(other)}: the status is 303, and 302 after a GET; for another one use Response.redirect(url, status)`
   throw new ARGUMENT_INVALID([`request.${method}(route, parameters)`, mistake])

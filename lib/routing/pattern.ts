@@ -73,6 +73,7 @@ function readSource(source: string, delimiter: '/' | '.') {
   // `{id}` and `<id>` are valid, as words. But in other frameworks they are variables, so they are refused.
   const [, foreign] = /\/(\{\w+\}|<\w+>)/.exec(source) ?? []
   if (foreign !== undefined) throw new TypeError(`write ":${foreign.slice(1, -1)}" instead of "${foreign}"`)
+  if (delimiter === '.' && /:\d+$/.test(source)) throw new TypeError('leave the port out: a host matches with any port')
   try {
     const { tokens } = parse(source, delimiter === '.' ? { encodePath: text => text.toLowerCase() } : {})
     const names = namesOf(tokens)

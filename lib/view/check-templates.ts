@@ -106,6 +106,12 @@ const layoutHint: ReadonlyMap<string, string> = new Map(
   ['extends', 'extend', 'layout', 'block', 'content', 'yield', 'section', 'slot'].map(name => [name, layout]),
 )
 
+/** Words of other languages for blocks. */
+const blockHint: ReadonlyMap<string, string> = new Map([
+  ...['elseif', 'elsif', 'elif'].map(name => [name, ': write {{else if value}}'] as const),
+  ...['for', 'foreach', 'map'].map(name => [name, ': write {{#each items}} … {{/each}}'] as const),
+])
+
 const shownCode =
   /<(code|pre|script|style|textarea)\b[\s\S]*?<\/\1>|\{\{!--[\s\S]*?--\}\}|\{\{![\s\S]*?\}\}|<!--[\s\S]*?-->/gi
 
@@ -206,13 +212,13 @@ function mistakeOf(
       return nearest.length === 0 ? undefined : `no template calls the partial "${name}"${quoteNearest(nearest)}`
     }
     case 'unescaped':
-      return 'output must be escaped: use two braces'
+      return 'output must be escaped: use two braces; HTML of your own comes from a helper, as an HtmlFragment'
     case 'global':
       if (dataNames.has(name) || globals.has(name)) return undefined
       return `there is no global "@${name}"${suggestNames(name, globals)}`
     case 'helper':
       if (!helpers.has(name))
-        return `there is no helper "${name}"${layoutHint.get(name) ?? suggestNames(name, helpers)}`
+        return `there is no helper "${name}"${layoutHint.get(name) ?? blockHint.get(name) ?? suggestNames(name, helpers)}`
       return findRefusal(checks.get(name), call)
     case 'section':
       return findRefusal(checks.get(name), call)

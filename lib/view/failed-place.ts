@@ -101,6 +101,8 @@ export interface TemplatePlace {
 /** A page whose render has failed. */
 interface FailedPage extends PageTemplates {
   readonly model: object
+  /** The names of all globals. */
+  readonly globals: readonly string[]
 }
 
 /** Why a page cannot be rendered. */
@@ -143,15 +145,26 @@ function explainMissing(missing: MissingValue, place: CodePosition, page: Failed
   const { column, file, line } = place
   const { key, message, parent } = missing
   if (parent !== null && parent !== undefined) {
-    const call = Object.hasOwn(Object(parent), key) ? undefined : findIncompleteCall(key, place, page)
-    return call === undefined ? message : `${message}; ${call} does not pass it`
+    if (Object.hasOwn(Object(parent), key)) return message
+    const call = findIncompleteCall(key, place, page)
+    if (call !== undefined) return `${message}; ${call} does not pass it`
+    const elsewhere = parent === page.model ? undefined : findElsewhere(key, page)
+    return elsewhere === undefined ? message : `${message.split(';')[0]} here: write {{${elsewhere}}}`
   }
   const path = findPath(file, line, column)
   const above = path.split(/[./]/).slice(0, -1)
   if (above.length === 0) return message
   const [first = ''] = above
-  const suggestion = first in page.model ? '' : suggestNames(first, Object.keys(page.model))
+  const elsewhere = findElsewhere(first, { ...page, model: {} })
+  const suggestion =
+    first in page.model ? '' : elsewhere ? `: write {{@${path}}}` : suggestNames(first, Object.keys(page.model))
   return `"${key}" of {{${path}}} is not defined, because "${above.join('.')}" is ${parent}${suggestion}`
+}
+
+/** How a template reads a value of the page, or a global, from any place. */
+function findElsewhere(key: string, { globals, model }: FailedPage): string | undefined {
+  if (Object.hasOwn(model, key)) return `@root.${key}`
+  return globals.includes(key) ? `@${key}` : undefined
 }
 
 /**

@@ -88,14 +88,23 @@ export function listUnused(
   bundles: readonly string[] | undefined,
 ): readonly UnusedTemplate[] {
   const own = listTemplates(folders.slice(0, 1), undefined).filter(({ name }) => name.includes('/'))
-  return [...own, ...listMisplaced(folders)].flatMap(({ file, name }) => {
+  return [...own, ...listMisplaced(folders), ...listForeign(folders)].flatMap(({ file, name }) => {
     const bundle = bundleOf(name)
     if (bundles?.includes(bundle) === false) {
       return [{ name, file, reason: `no bundle "${bundle}" is in the list of bundles` }]
     }
     return own.some(each => each.file === file)
       ? []
-      : [{ name, file, reason: `its place is templates/${name}${suffix}` }]
+      : [{ name, file, reason: `its ${file.endsWith(suffix) ? 'place' : 'name'} is templates/${name}${suffix}` }]
+  })
+}
+
+/** Files in the folder of the application whose names end as those of other languages for templates. */
+function listForeign([folder]: readonly TemplateFolder[]): TemplateFile[] {
+  return (folder === undefined ? [] : readFolder(folder)).flatMap(file => {
+    const [, name] =
+      /^(.+?)\.(?:html?|handlebars|twig|ejs|hbs\.html|html\.\w+)$/.exec(file.replaceAll(path.sep, '/')) ?? []
+    return name === undefined || folder === undefined ? [] : [{ name, file: path.join(folder.path, file) }]
   })
 }
 

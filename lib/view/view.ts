@@ -305,7 +305,7 @@ class HandlebarsView implements View {
   #explain(name: string, failure: unknown, model: ViewModel): Error {
     const [innermost = name] = notedTemplates(failure)
     const file = this.#files.find(each => each.name === innermost)?.file
-    const page = { name, model: Object(model), files: this.#files, root: this.#root }
+    const page = { name, model: Object(model), files: this.#files, globals: this.globals(), root: this.#root }
     const { cause, place, reason } = explainFailure(failure, page, file)
     const error = new VIEW_RENDER_FAILED([name, reason], cause === undefined ? {} : { cause })
     if (place === undefined) return error

@@ -1,11 +1,15 @@
 import {
   type Application,
+  asInteger,
+  checkedForm,
   createFrameworkBundle,
   createPageCache,
   EventStream,
   ExceptionEvent,
   formBody,
+  queryValue,
   queryValues,
+  RequestEvent,
   Response,
   setCookie,
 } from 'sinfonietta'
@@ -49,6 +53,11 @@ type Case = readonly [
 ]
 
 const own = 'https://localhost'
+
+const form = (client: TestClient) => client.post('/a', { form: { age: '3' } })
+const get = (client: TestClient) => client.get('/a')
+const dropped = 'makes a response by request.redirectTo(), which is not sent'
+const promise = (call: string) => `uses the promise of ${call}() as its value: write await ${call}(…)`
 
 const cases: Readonly<Record<string, readonly Case[]>> = {
   'a cookie whose time is in milliseconds': [
@@ -98,6 +107,207 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
           return Response.json(await request.json())
         }),
       client => client.get('/a'),
+    ],
+  ],
+  'a response that is not sent': [
+    [
+      ({ routes }) =>
+        routes.get('a', '/a', request => {
+          if (request.path === '/b') request.redirectTo('a')
+          return ok()
+        }),
+      get,
+      `advice.test.ts:`,
+    ],
+    [
+      ({ routes }) =>
+        routes.get('a', '/a', { page: queryValue(asInteger, 1) }, ({ page }, request) => {
+          if (page === 2) {
+            request.redirectTo('a')
+          }
+          return ok()
+        }),
+      get,
+      `${dropped}: write return`,
+    ],
+    [
+      ({ guards, routes }) => {
+        guards.push({
+          name: 'member',
+          check(request) {
+            if (request.path === '/b') request.redirectTo('a')
+            return true
+          },
+        })
+        routes.add({ name: 'a', path: '/a', guard: 'member', controller: ok })
+      },
+      get,
+      `${dropped}: write return`,
+    ],
+    [
+      ({ dispatcher, routes }) => {
+        routes.get('a', '/a', ok)
+        dispatcher.on(RequestEvent, ({ request }) => {
+          if (request.path === '/b') Response.redirect('/a')
+        })
+      },
+      get,
+      'makes a response by Response.redirect(), which is not sent: use event.respond()',
+    ],
+    [
+      ({ dispatcher, guards, routes }) => {
+        guards.push({ name: 'member', check: request => request.path === '/a' || request.redirectTo('a') })
+        routes.add({
+          name: 'a',
+          path: '/a',
+          guard: 'member',
+          controller: request => {
+            const pages = { ok: () => Response.text('ok') }
+            if (request.path === '/b') return request.redirectTo('a')
+            if (request.path === '/c')
+              // The page before.
+              return request.redirectBack('a')
+            const response =
+              // Not awaited.
+              request.path === '/d' ? request.redirectTo('a') : Response.json({ text: `} request.redirectTo('a')` })
+            return request.path === '/e' ? response : pages.ok()
+          },
+        })
+        dispatcher.on(RequestEvent, event => {
+          if (event.request.path === '/b') event.respond(event.request.redirectTo('a'))
+        })
+      },
+      get,
+    ],
+  ],
+  'a promise that is used as its value': [
+    [
+      ({ routes }) =>
+        routes.get('a', '/a', request => {
+          const user = request.session.get('user')
+          return Response.text(typeof user)
+        }),
+      get,
+      promise('request.session.get'),
+    ],
+    [
+      ({ routes }) =>
+        routes.get('a', '/a', ({ session }) => {
+          if (!session.has('user')) return Response.empty()
+          return ok()
+        }),
+      get,
+      promise('session.has'),
+    ],
+    [
+      ({ routes }) =>
+        routes.post('a', '/a', request => {
+          const form = request.formData()
+          return Response.text(typeof form)
+        }),
+      form,
+      promise('request.formData'),
+    ],
+    [
+      ({ routes }) =>
+        routes.post('a', '/a', async request => {
+          const { session } = request
+          const user = session.get('user')
+          const [form, name] = await Promise.all([request.formData(), user])
+          const cart = session.get('cart')
+          const all = session.all()
+          if (!(await session.has('user'))) await session.get('user')
+          return Response.text([typeof form, typeof name, typeof (await cart), typeof (await all)].join())
+        }),
+      form,
+    ],
+    [
+      ({ routes }) => routes.get('a', '/a', ({ session }) => session.get('user').then(user => Response.json({ user }))),
+      get,
+    ],
+  ],
+  'a checked form whose issues are not answered': [
+    [
+      ({ routes }) =>
+        routes.post('a', '/a', { form: checkedForm(age) }, ({ form }) =>
+          // @ts-expect-error
+          Response.text(String(Reflect.get(Object(form.value.valueOf()), 'age'))),
+        ),
+      form,
+      'uses form.value, which is undefined for a form with issues: answer form.issues first',
+    ],
+    [
+      ({ routes }) =>
+        routes.post('a', '/a', { form: checkedForm(age) }, ({ form }) =>
+          form.issues ? ok() : Response.text(String(form.value.age)),
+        ),
+      form,
+    ],
+    [
+      ({ routes }) => {
+        const isRight = (checked: { readonly issues?: unknown }) => checked.issues === undefined
+        routes.post('a', '/a', { form: checkedForm(age) }, ({ form }) => {
+          if (!isRight(form)) return ok()
+          // @ts-expect-error
+          return Response.text(String(Reflect.get(Object(form.value.valueOf()), 'age')))
+        })
+      },
+      form,
+    ],
+  ],
+  'values behind the request': [
+    [
+      ({ routes }) =>
+        routes.get('a', '/a', { page: queryValue(asInteger, 1) }, ((request: unknown, { page }: never) =>
+          Response.text(typeof request + typeof page)) as never),
+      get,
+      'gets its values before the request: write ({ page }, request)',
+    ],
+    [
+      ({ routes }) =>
+        routes.get('a', '/a', { page: queryValue(asInteger, 1) }, (values, { path }) =>
+          Response.text(path + values.page),
+        ),
+      get,
+    ],
+  ],
+  'a guard that redirects a page to itself': [
+    [
+      ({ guards, routes }) => {
+        guards.push({ name: 'member', check: request => request.redirectTo('a') })
+        routes.add({ name: 'a', path: '/a', guard: 'member', controller: ok })
+      },
+      get,
+      'The guard "member" redirects the route "a" to itself',
+    ],
+    [
+      ({ guards, routes }) => {
+        guards.push({ name: 'member', check: request => request.redirectTo('login') })
+        routes.add({ name: 'a', path: '/a', guard: 'member', controller: ok })
+        routes.get('login', '/login', ok)
+      },
+      get,
+    ],
+  ],
+  'a redirect to the name of a route': [
+    [
+      ({ routes }) => {
+        routes.get('books', '/books/all', ok)
+        routes.get('a', '/a', () => Response.redirect('books'))
+      },
+      get,
+      'The route "a" redirects to "books", which is a URL beside its own',
+    ],
+    [
+      ({ routes }) => {
+        routes.get('books', '/books', ok)
+        routes.get('a', '/a', () => Response.redirect('/books'))
+        routes.get('b', '/b', () => Response.redirect('page-2'))
+      },
+      async client => {
+        await client.get('/a')
+        await client.get('/b')
+      },
     ],
   ],
   'a route for the path of the health checks': [
@@ -312,6 +522,7 @@ t.test('tags of Twig and EJS are refused in a page, and shown in an element for 
   }
   const foreign = {
     '<ul>\n{% for item in items %}<li></li>{% endfor %}': 'line 2: {% for item in items %} is of another language',
+    '{{#if a}}1{{elseif b}}2{{/if}}': 'line 1: there is no helper "elseif": write {{else if value}}',
     "{{extends 'layout'}}": 'line 1: there is no helper "extends": a layout is a partial with a block',
     '{{#each items as item}}{{/each}}': 'a name for each item is "as |item|"',
     '{% extends "base.html" %}': 'line 1: {% extends "base.html" %} is of another language, templates are Handlebars',

@@ -106,6 +106,7 @@ const inRegister = [
         ({ routes }) => routes.group({ prefix: '/a' }, group => void group.get('/b', wrong(answer), wrong(undefined))),
         "get('books', '/books', …)",
       ],
+      'a host with a port': [addRoute({ host: 'localhost:8000' }), 'leave the port out'],
       'a condition that is no function': [
         addRoute({ condition: /a/ }),
         '"condition" must be a function, not an object of the class RegExp',
@@ -216,6 +217,14 @@ const inRegister = [
       'a missing method of subscribe': [
         ({ dispatcher }) => dispatcher.subscribe(RequestEvent, new Guard(), wrong('onRequset')),
         'the class Guard has no method "onRequset"; the nearest is "onRequest"',
+      ],
+      'subscribe with the method itself': [
+        ({ dispatcher }) => dispatcher.subscribe(RequestEvent, wrong(answer), wrong(10)),
+        'the second argument is the object, and the third one the name of its method',
+      ],
+      'a text for the languages': [
+        () => preferredLanguage(createRequest('/').headers, wrong('en,de')),
+        "the languages are a list such as ['en', 'de'], not a string of 5 characters",
       ],
       'subscribe without an object': [
         ({ dispatcher }) => dispatcher.subscribe(RequestEvent, wrong(undefined), wrong('onRequest')),
@@ -499,7 +508,7 @@ const inRegister = [
   ]) as Mistake<Application>[]),
 ]
 
-/** The lists to which bundles add objects: the place of the object is not known. */
+/** The lists to which bundles add objects. */
 const inLists = defineMistakes<Application>({
   KERNEL_CONTRIBUTION_INVALID: {
     'a guard without a function': [
@@ -507,14 +516,13 @@ const inLists = defineMistakes<Application>({
       'The guard "admin"',
       'it needs the key "check"',
     ],
+    'a guard with next': [
+      ({ guards }) => guards.push({ name: 'admin', check: wrong((_request: unknown, next: () => unknown) => next()) }),
+      'its check takes 2 arguments: it gets the request, and returns true, or a response',
+    ],
     'a command with a blank in its name': [
       ({ commands }) => commands.push({ name: 'shop import', description: 'a', run: () => 0 }),
       'its name is one word, such as "shop:import"',
-    ],
-    'two guards of one name': [
-      ({ guards }) =>
-        guards.push({ name: 'admin', check: () => true as const }, { name: 'admin', check: () => true as const }),
-      'has one of that name',
     ],
     'a function for a health check': [
       ({ healthChecks }) => healthChecks.push(wrong(answer)),
@@ -997,7 +1005,13 @@ t.test('a template that is rendered before all helpers are known is refused by t
 })
 
 t.test('a wrong object in a list of the application is refused', async t => {
-  t.strictSame(await findOffences(inLists, { hasPlace: false }), [])
+  t.strictSame(await findOffences(inLists, { hasPlace: true }), [])
+  const check = () => true as const
+  const shop: Bundle = {
+    name: 'shop',
+    register: ({ guards }) => void guards.push({ name: 'admin', check }, { name: 'admin', check }),
+  }
+  await t.rejects(createTestKernel({ bundles: [createFrameworkBundle(), shop] }), { message: 'has one of that name' })
 })
 
 t.test('a route whose controller cannot answer is refused at boot with its place', async t => {
@@ -1235,19 +1249,25 @@ t.test('a value in the list of bundles that is none is refused with the way to m
   t.strictSame(offences, [])
   t.throws(() => checkBundles(undefined), {
     code: 'KERNEL_BUNDLES_MISSING',
-    message: 'is undefined: it must be an array of bundles',
+    message: 'is undefined: it must be an array, which createBundles() in bundles/index.ts returns',
   })
 })
 
 t.test('a command of the console that cannot be used is refused when the console runs', async t => {
-  const refuse = async (command: unknown, message: string) => {
+  const refuse = async (command: unknown, message: string, line = 'about') => {
     const shop: Bundle = { name: 'shop', register: ({ commands }) => void commands.push(wrong(async () => [command])) }
-    const { code, stderr } = await runInTerminal('about', { load: async () => [createFrameworkBundle(), shop] })
+    const { code, stderr } = await runInTerminal(line, { load: async () => [createFrameworkBundle(), shop] })
     t.strictSame([code, stderr.includes(message)], [1, true], stderr)
   }
   const that = 'of the bundle "shop" that was added cannot be used'
   await refuse(undefined, `A command ${that}: it is undefined, not an object.`)
   await refuse({ name: 'shop:x', description: 'x' }, `The command "shop:x" ${that}: it needs the key "run".`)
+  const read = { name: 'shop:x', description: 'x', options: [{ name: 'all', description: 'all' }] }
+  await refuse(
+    { ...read, run: (input: { readonly all?: string }) => Number(input.all) },
+    'The command "shop:x": "all" is in the options: ({ options }, output)',
+    'shop:x --all',
+  )
   const option = { name: '--all', description: 'all' }
   await refuse(
     { name: 'a', description: 'a', run: answer, options: [option] },
@@ -1397,6 +1417,13 @@ t.test('a promise, and a value that the model has not, is named with its key', a
     ],
     ['{{user.name}}', { user: null }, '"name" of {{user.name}} is not defined, because "user" is null'],
     ['{{user.nmae}}', { user: { name: 'Ada' } }, '"nmae" is not defined; the nearest is "name"'],
+    [
+      '{{#each users}}{{name}} {{currency}}{{/each}}',
+      { currency: 'EUR', users: [{ name: 'Ada' }] },
+      '"currency" is not defined here: write {{@root.currency}}',
+    ],
+    ['{{site.name}}', {}, '"name" of {{site.name}} is not defined, because "site" is undefined: write {{@site.name}}'],
+    ['{{#each users}}{{site}}{{/each}}', { users: [{}] }, '"site" is not defined here: write {{@site}}'],
     ['{{titel}}', { title: 'Ink' }, '"titel" is not defined; the nearest is "title"'],
     [
       '{{book.title}}',
@@ -1413,6 +1440,7 @@ t.test('a promise, and a value that the model has not, is named with its key', a
     register({ view }) {
       view.addHelper('price', cents => `EUR ${(cents as unknown as number) / 100}`)
       view.addHelper('later', async () => 'later')
+      view.addGlobal('site', { name: 'Shop' })
     },
   }
   const directory = t.testdir({ templates: { shop: files } })

@@ -384,3 +384,18 @@ t.test('no cookie and no host breaks a client', async t => {
   t.equal((await client.get('/odd', { headers: { host: 'a b' } })).status, 400)
   t.equal((await client.get('/echo-all')).request.headers.get('cookie'), 'x; a b=1')
 })
+
+t.test('what other clients have is named', async t => {
+  const { client, close } = await boot()
+  t.teardown(close)
+  const response = await client.get('/echo-all')
+  const refused = (member: string, right: string) => {
+    const message = `it has no "${member}": use ${right}`
+    t.throws(() => Reflect.get(response, member), { code: 'ARGUMENT_INVALID', message })
+  }
+  refused('body', 'text or json()')
+  refused('statusCode', 'status')
+  t.equal(Reflect.get(response, 'then'), undefined)
+  await t.rejects(client.get('echo-all'), { code: 'ARGUMENT_INVALID', message: /"echo-all" begins with a slash/ })
+  t.equal((await client.request('OPTIONS', '*')).status, 204)
+})

@@ -175,7 +175,7 @@ t.test('production does not start with the secret of the repository', async t =>
   t.equal(code, 1)
   t.match(
     output,
-    /^The configuration has mistakes:\n {2}APP_SECRET is not a secret of its own .*; the one of the shipped \.env is public\.\n$/,
+    /^The configuration has mistakes:\n {2}APP_SECRET \(\.env\) is not a secret of its own .*; the one of the shipped \.env is public\.\n$/,
   )
 })
 

@@ -4,6 +4,7 @@ import { ARGUMENT_INVALID } from '../../../lib/errors/arguments.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '../../../lib/http/response.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
 import { ROUTE_DEFINITION_INVALID } from '../../../lib/routing/errors.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
@@ -16,10 +17,13 @@ const priority = 16
 export class GuardListener {
   readonly #routes: Pick<RouteCollection, 'find'>
   readonly #guards: readonly Guard[]
+  readonly #logger: Pick<Logger, 'warning'> | undefined
 
-  constructor(routes: Pick<RouteCollection, 'find'>, guards: readonly Guard[]) {
+  /** With a logger, it warns of a guard that redirects a page to itself. */
+  constructor(routes: Pick<RouteCollection, 'find'>, guards: readonly Guard[], logger?: Pick<Logger, 'warning'>) {
     this.#routes = routes
     this.#guards = guards
+    this.#logger = logger
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -45,6 +49,9 @@ export class GuardListener {
         throw new ARGUMENT_INVALID([`the guard "${name}"`, mistake])
       }
       attributes.set('_guard', name)
+      const { basePath, rawPath } = event.request
+      if (result.headers.get('location') === `${basePath}${rawPath}`)
+        this.#logger?.warning(loop, { guard: name, route })
       event.respond(result)
       return
     }
@@ -60,3 +67,6 @@ export class GuardListener {
     }
   }
 }
+
+const loop =
+  'The guard "{guard}" redirects the route "{route}" to itself, so a browser never arrives: take the route out of the group with this guard.'

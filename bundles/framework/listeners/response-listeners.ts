@@ -17,6 +17,7 @@ import {
 import type { Request } from '../../../lib/http/request.ts'
 import { type Body, contentTypeOf, discard, isBodiless, type Response, weakenEtag } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 
 /** The default, as that of the ResponseListener. */
 const requestIdPriority = 0
@@ -53,16 +54,16 @@ const responsePriority = 0
 export class ResponseListener {
   readonly #defaults: Headers
 
-  readonly #logger: Pick<Logger, 'warning'> | undefined
+  readonly #development: Development | undefined
   readonly #warned = new Set<string>()
 
   /**
-   * The headers of all responses with a body that do not have them. By default there are none. With a logger, it warns
-   * of cookies whose time is probably in milliseconds.
+   * The headers of all responses with a body that do not have them. By default there are none. In development, it warns
+   * of cookies whose time is probably in milliseconds, and of a redirect to the name of a route.
    */
-  constructor(defaults: Headers = new Headers(), logger?: Pick<Logger, 'warning'>) {
+  constructor(defaults: Headers = new Headers(), development?: Development) {
     this.#defaults = defaults
-    this.#logger = logger
+    this.#development = development
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -71,15 +72,20 @@ export class ResponseListener {
 
   onResponse(event: ResponseEvent): void {
     event.complete(this.#complete)
-    if (this.#logger !== undefined)
-      for (const cookie of event.response.headers.getAll('set-cookie')) this.#check(cookie)
+    if (this.#development === undefined) return
+    const { headers } = event.response
+    for (const cookie of headers.getAll('set-cookie')) this.#check(cookie)
+    const location = headers.get('location') ?? ''
+    if (!/^[\w.-]+$/.test(location) || this.#development.routes.find(location) === undefined) return
+    const route = event.request.attributes.get('_route')
+    this.#development.logger.withRequestId(event.request.id).warning(namedRedirect, { location, route })
   }
 
   #check(cookie: string): void {
     const [, name = '', seconds] = /^([^=]+)=.*;\s*max-age=(\d+)/i.exec(cookie) ?? []
     if (Number(seconds ?? 0) <= longestCookie || this.#warned.has(name) || this.#warned.size > 100) return
     this.#warned.add(name)
-    this.#logger?.warning(longCookie, { name, seconds, limit: longestCookie })
+    this.#development?.logger.warning(longCookie, { name, seconds, limit: longestCookie })
   }
 
   readonly #complete = (response: Response, request: Request): void => {
@@ -87,6 +93,15 @@ export class ResponseListener {
     completeCacheControl(response)
   }
 }
+
+/** What the warnings need. */
+interface Development {
+  readonly logger: Pick<Logger, 'warning' | 'withRequestId'>
+  readonly routes: Pick<RouteCollection, 'find'>
+}
+
+const namedRedirect =
+  'The route "{route}" redirects to "{location}", which is a URL beside its own: to the route of this name leads request.redirectTo("{location}").'
 
 /** 400 days (RFC 6265bis, section 5.5), in seconds. */
 const longestCookie = 400 * 24 * 60 * 60

@@ -1,6 +1,7 @@
+import { ARGUMENT_INVALID } from '../../../lib/errors/arguments.ts'
 import { statusText } from '../../../lib/http/response.ts'
 import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
-import { nearestNames } from '../../../lib/text/mistakes.ts'
+import { nearestNames, suggestNames } from '../../../lib/text/mistakes.ts'
 import { writeProblem } from '../insight/findings/finding.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { controllerTimes, type EventNode, readEventTree } from '../profile/event-tree.ts'
@@ -114,6 +115,10 @@ export function checkLogged(
   wanted: number | undefined,
 ): ProfileCheck {
   const says = text === undefined ? '' : ` that says ${typeof text === 'string' ? `"${text}"` : text}`
+  if (!logLevels.includes(least)) {
+    const mistake = `there is no level "${least}"${suggestNames(least, logLevels) || `: use ${logLevels.join(', ')}`}`
+    throw new ARGUMENT_INVALID(['profile.logged(level)', mistake])
+  }
   const levels = logLevels.slice(logLevels.indexOf(least))
   const kind = levels.length === 1 ? least : `${least} or above`
   return {

@@ -83,6 +83,32 @@ t.test('a bad route value means no such page, a bad query value a bad request', 
   })
 })
 
+t.test('a missing value has the nearest name that the client has sent', async t => {
+  const request = createRequest('/?categroy=ink&a=1', {
+    headers: { 'user-agent': 'x', cookie: 'thene=dark; b=1' },
+  })
+  const messages = [
+    queryValue('category'),
+    queryValue('b'),
+    headerValue('userAgent'),
+    headerValue('user'),
+    cookieValue('theme'),
+  ].map(source => {
+    try {
+      return source(request)
+    } catch (error) {
+      return String(error).replace(/^\w+: /, '')
+    }
+  })
+  t.strictSame(messages, [
+    'The query parameter "category" is missing; the nearest is "categroy".',
+    'The query parameter "b" is missing.',
+    'The header "userAgent" is missing; the nearest is "user-agent".',
+    'The header "user" is missing.',
+    'The cookie "theme" is missing; the nearest is "thene".',
+  ])
+})
+
 t.test('headers and cookies are converted; their values are in no message, because they may be secret', async t => {
   const request = createRequest('/', {
     headers: { 'x-depth': '3', 'x-key': 'hunter2', cookie: 'theme=dark; sid=hunter2' },

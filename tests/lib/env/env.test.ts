@@ -367,7 +367,7 @@ t.test('config', async t => {
     readConfig(settings)
     t.throws(() => settings.check(), {
       message:
-        / APP_SECRET is not a secret of its own .* is public\. NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod in \.env\.local or the environment\.$/,
+        / APP_SECRET \(\.env\) is not a secret of its own .* is public\. NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod in \.env\.local or the environment\.$/,
     })
     t.throws(() => parseConfig({ APP_SECRET: shippedSecret, APP_DEBUG: '0' }), { message: /own .* is public\.$/ })
     t.throws(() => parseConfig({ APP_DEBUG: '0' }), {

@@ -196,6 +196,13 @@ t.test('settings that no bundle has declared cannot be read', async t => {
   })
 })
 
+t.test('a mistake names the file that sets the value', async t => {
+  const settings = new Settings({ variables: { SIZE: 'x', COUNT: 'y' }, files: { SIZE: '.env.local' } })
+  const size = { help: 'size', schema: asInteger }
+  settings.declare('shop', defineSettings({ SIZE: size, COUNT: size }))
+  t.throws(() => settings.check(), { message: /SIZE \(\.env\.local\) "x" is not .*\n {2}COUNT "y" is not / })
+})
+
 t.test('all settings are listed, with the values in force and their sources', async t => {
   const variables = { NAME: 'Ada', SIZE: 'x', SHELVES: '1, 2', KEY: 'hunter2', PATHS: 'a=b', NOISY: 'yes' }
   const settings = new Settings({ variables, files: { NAME: '.env.local', KEY: '.env' } })

@@ -390,7 +390,7 @@ t.test('an unknown template is an error with the folder', async t => {
 
 t.test('an unknown template that has a file is an error with the reason why the file is not used', async t => {
   const directory = t.testdir({
-    templates: { library: { 'books.hbs': '' }, home: { 'home.hbs': '' } },
+    templates: { library: { 'books.hbs': '' }, home: { 'home.hbs': '', 'list.html': '', 'old.html.twig': '' } },
     bundles: { home: { templates: { 'about.hbs': '' } }, idle: { templates: { deep: { 'page.hbs': '' } } } },
   })
   const view = createView([{ path: `${directory}/templates` }], ['home'])
@@ -398,13 +398,18 @@ t.test('an unknown template that has a file is an error with the reason why the 
     const error = t.throws(() => view.render(name, {}), { code: 'VIEW_TEMPLATE_UNKNOWN' }) as Error
     return error.message.replace(/^.*?\/templates(?=[:;])/, '')
   }
-  t.strictSame(['library/books', 'home/about', 'idle/deep/page', 'home', 'home.hbs'].map(reasonFor), [
-    ': the file templates/library/books.hbs exists, but no bundle "library" is in the list of bundles.',
-    ': the file bundles/home/templates/about.hbs exists, but its place is templates/home/about.hbs.',
-    ': the file bundles/idle/templates/deep/page.hbs exists, but no bundle "idle" is in the list of bundles.',
-    '; the nearest is "home/home".',
-    '; the nearest is "home/home".',
-  ])
+  t.strictSame(
+    ['library/books', 'home/about', 'home/list', 'home/old', 'idle/deep/page', 'home', 'home.hbs'].map(reasonFor),
+    [
+      ': the file templates/library/books.hbs exists, but no bundle "library" is in the list of bundles.',
+      ': the file bundles/home/templates/about.hbs exists, but its place is templates/home/about.hbs.',
+      ': the file templates/home/list.html exists, but its name is templates/home/list.hbs.',
+      ': the file templates/home/old.html.twig exists, but its name is templates/home/old.hbs.',
+      ': the file bundles/idle/templates/deep/page.hbs exists, but no bundle "idle" is in the list of bundles.',
+      '; the nearest is "home/home".',
+      '; the nearest is "home/home".',
+    ],
+  )
 })
 
 t.test('a list that the data of a page does not have is reported once for each render', async t => {
@@ -534,7 +539,7 @@ t.test('every mistake in every template is listed at once when they are loaded',
   for (const expected of [
     'a.hbs: line 1: there is no partial "nowhere"',
     'a.hbs: line 2: there is no helper "nohelper"',
-    'b.hbs: line 1: output must be escaped: use two braces',
+    'b.hbs: line 1: output must be escaped: use two braces; HTML of your own comes from a helper, as an HtmlFragment',
     'c.hbs: line 1: there is no helper "nohelper"',
     'c.hbs: line 1: a partial must be named, not computed',
     'e.hbs: line 1: there is no helper "nohelper"',
