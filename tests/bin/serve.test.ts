@@ -182,7 +182,10 @@ t.test('production does not start with the secret of the repository', async t =>
 t.test('with NODE_ENV=production and APP_ENV=dev, the server warns, and does not start with that secret', async t => {
   const { code, output } = await fail(t, [], { NODE_ENV: 'production' })
   t.equal(code, 1)
-  t.match(output, / APP_SECRET is not .* NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod /)
+  t.match(
+    output,
+    / APP_SECRET \(\.env\) is not .* NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod /,
+  )
   const site = startCounted(t, ['--port=0'], { NODE_ENV: 'production', ...ownSecret })
   await site.until(/NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod [\s\S]*\(dev, debug off\)\n/)
   site.child.kill()

@@ -268,7 +268,9 @@ t.test('a failure states the expectation and the facts', async t => {
     sentence(() => missing.tookAtMost(1, 'controller')),
     /for controller, but nothing was measured of it, but of request, /,
   )
-  t.throws(() => order.not.logged('warn' as 'warning'), { message: 'there is no level "warn": use debug, info, warning' })
+  t.throws(() => order.not.logged('warn' as 'warning'), {
+    message: 'there is no level "warn": use debug, info, warning',
+  })
 })
 
 t.test('a test states which queries ran', async t => {
