@@ -49,7 +49,7 @@ t.test('the package as `npm pack` makes it', { skip: noNpm }, async t => {
     const compiled = files.filter(file => file.startsWith('dist/') && !file.endsWith('/bundled.js'))
     t.ok(compiled.length > 300)
     t.strictSame(
-      compiled.filter(file => !existsSync(file.replace(/^dist\//, '').replace(/(?:\.d\.ts|\.js)$/, '.ts'))),
+      compiled.filter(file => !existsSync(file.replace(/^dist\//, '').replace(/(?:\.d)?\.(c?)[jt]s$/, '.$1ts'))),
       [],
     )
   })
