@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
+import path from 'node:path'
 import { TextMemo } from '../text/text-memo.ts'
 import type { StackPlace } from './helpers.ts'
 import {
@@ -255,7 +256,11 @@ function toSource(frame: StackFrame, site: NodeJS.CallSite): StackFrame {
   if (file === undefined || line === undefined || column === undefined) return frame
   const isMapped = line !== site.getLineNumber() || column !== site.getColumnNumber()
   if (site.isEval()) return { ...others, file: withoutQuery(file), ...(isMapped && { line, column }) }
-  return isMapped ? frame : { ...frame, ...reader?.findSource({ file, line, column }, site.getScriptHash()) }
+  if (isMapped && path.isAbsolute(file)) return frame
+  // Where Node uses a map, a bundler may have named the source as `webpack://shop/./src/list.ts`.
+  const [name, generatedLine, generatedColumn] = [site.getFileName(), site.getLineNumber(), site.getColumnNumber()]
+  const generated = { file: toPath(name ?? file), line: generatedLine ?? line, column: generatedColumn ?? column }
+  return { ...frame, ...reader?.findSource(generated, site.getScriptHash()) }
 }
 
 /** The name of a module without the version that a runner of modules appends. */

@@ -64,6 +64,9 @@ function readLoaded(file: string): SourceMap | undefined {
 export function toSource(frame: StackFrame, directory: string): StackFrame {
   const { column, file: given, line } = frame
   if (given === undefined || line === undefined || column === undefined) return frame
+  // Where Node uses the map of a bundler, it writes the name of the source.
+  const bundled = given.startsWith('webpack:') ? findBundled(given, path.join(directory, 'any')) : undefined
+  if (bundled !== undefined) return { ...frame, file: bundled }
   // SvelteKit writes stacks with the paths of sources, as seen from the folder of the application.
   const own = path.join(directory, given)
   const file = isRelative.test(given) && existsSync(own) ? own : given
@@ -169,9 +172,7 @@ function decodeData(url: string): string {
  * has compiled it.
  */
 function toFile(source: string, from: string): string | undefined {
-  const [, bundled] =
-    /^(?!file:)[\w+.-]{2,}:\/\/[^/]*\/(?:\[project\]\/|\([\w-]+\)\/(?=\.\/))?([^?]+)/.exec(source) ?? []
-  if (bundled !== undefined) return findInProject(bundled, from)
+  if (bundledName.test(source)) return findBundled(source, from)
   try {
     // A prefix `file:///` before an absolute path makes one slash too many.
     const file = path.normalize(fileURLToPath(new URL(source, pathToFileURL(from))))
@@ -181,6 +182,13 @@ function toFile(source: string, from: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+const bundledName = /^(?!file:)[\w+.-]{2,}:\/\/[^/]*\/(?:\[project\]\/|\([\w-]+\)\/(?=\.\/))?([^?]+)/
+
+function findBundled(source: string, from: string): string | undefined {
+  const [, name] = bundledName.exec(source) ?? []
+  return name === undefined ? undefined : findInProject(name, from)
 }
 
 const isInPackage = /[\\/]node_modules[\\/]/

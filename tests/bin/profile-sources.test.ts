@@ -20,39 +20,41 @@ const server = app.listen(0, '127.0.0.1', () => process.stdout.write('[' + serve
 process.stdin.on('end', () => process.exit()).resume()
 `
 
-t.test('without --enable-source-maps, places are in the sources, and never in a library of a bundle', async t => {
-  const lines = code
-    .split('\n')
-    .map((text, line) => [/^const (?:ask|write)/.test(text) ? [0, 1, line, 0] : [0, 0, line + 99, 0]])
-  const map = {
-    version: 3,
-    sources: ['webpack://shop/./src/shop.ts', 'node_modules/library/index.js'],
-    mappings: encodeMappings(lines),
-  }
-  const shop = `${'\n'.repeat(109)}throw new RangeError('The page is broken.')\n`
-  const cwd = t.testdir({
-    'package.json': '{ "dependencies": { "express": "*" } }',
-    src: { 'shop.ts': shop },
-    node_modules: {},
+for (const option of ['', '--enable-source-maps']) {
+  t.test(`places are in the sources, and never in a library of a bundle: ${option}`, async t => {
+    const lines = code
+      .split('\n')
+      .map((text, line) => [/^const (?:ask|write)/.test(text) ? [0, 1, line, 0] : [0, 0, line + 99, 0]])
+    const map = {
+      version: 3,
+      sources: ['webpack://shop/./src/shop.ts', 'node_modules/library/index.js'],
+      mappings: encodeMappings(lines),
+    }
+    const shop = `${'\n'.repeat(109)}throw new RangeError('The page is broken.')\n`
+    const cwd = t.testdir({
+      'package.json': '{ "dependencies": { "express": "*" } }',
+      src: { 'shop.ts': shop },
+      node_modules: {},
+    })
+    const { stop, url, viewer } = await startProfiled(t, code + inlineMap(map), { NODE_OPTIONS: option }, cwd)
+    const answer = await (await fetch(`${url}/page`)).text()
+    t.match(
+      answer,
+      option === '' ? /showPage .*app\.mjs:11:9/ : /showPage .*webpack:\/\/shop\/src\/shop\.ts:110:1/,
+      'the stack of the application is not changed',
+    )
+    const { data } = await findProfile(viewer, '/page')
+    const file = 'src/shop.ts'
+    t.match(data.http, {
+      calls: [{ caller: { function: 'load', file, line: 104, callers: [{ function: 'showPage', line: 108 }] } }],
+    })
+    t.match(data.console, { entries: [{ site: { file, line: 109 } }] })
+    t.match(data.exception, {
+      exceptions: [{ frames: [{ call: 'showPage', file, line: 110, origin: 'application' }] }],
+      excerpts: [{ file, line: 110 }],
+    })
+    const places = JSON.stringify(data.events)
+    t.match(places, `${file}:107`, 'the place where a function was registered')
+    await stop()
   })
-  const { stop, url, viewer } = await startProfiled(t, code + inlineMap(map), { NODE_OPTIONS: '' }, cwd)
-  const answer = await (await fetch(`${url}/page`)).text()
-  t.match(
-    answer,
-    /showPage \(.*app\.mjs:11:9\)|showPage .*app\.mjs:11:9/,
-    'the stack of the application is not changed',
-  )
-  const { data } = await findProfile(viewer, '/page')
-  const file = 'src/shop.ts'
-  t.match(data.http, {
-    calls: [{ caller: { function: 'load', file, line: 104, callers: [{ function: 'showPage', line: 108 }] } }],
-  })
-  t.match(data.console, { entries: [{ site: { file, line: 109 } }] })
-  t.match(data.exception, {
-    exceptions: [{ frames: [{ call: 'showPage', file, line: 110, origin: 'application' }] }],
-    excerpts: [{ file, line: 110 }],
-  })
-  const places = JSON.stringify(data.events)
-  t.match(places, `${file}:107`, 'the place where a function was registered')
-  await stop()
-})
+}
