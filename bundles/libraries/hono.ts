@@ -47,7 +47,8 @@ function innerOf(code: HonoFunction): AnyFunction {
   return code.__COMPOSED_HANDLER ?? code
 }
 
-function watchHono(code: HonoFunction, { method, path: pattern }: HonoRoute): AnyFunction {
+function watchHono(code: HonoFunction, route: HonoRoute): AnyFunction {
+  const { method, path: pattern } = route
   const inner = innerOf(code)
   const name = nameOf(inner)
   // A handler cannot call the functions behind it: it does not get `next`.
@@ -61,7 +62,7 @@ function watchHono(code: HonoFunction, { method, path: pattern }: HonoRoute): An
     const message = context.env?.incoming ?? context.req.raw
     if (isHandler || method !== 'ALL') {
       report(message, work =>
-        work.noteRoute({ key: context, pattern, parameters: context.req.param(), handler: isHandler ? name : '' }),
+        work.noteRoute({ key: route, pattern, parameters: context.req.param(), handler: isHandler ? name : '' }),
       )
     }
     // An application in another one has answered its errors itself.

@@ -138,8 +138,8 @@ function watchKoaLayer(layer: KoaLayer): void {
   )
 }
 
-function readKoaRoute(context: KoaContext, { path: pattern }: KoaLayer, handler: string): FrameworkRoute {
+function readKoaRoute(context: KoaContext, layer: KoaLayer, handler: string): FrameworkRoute {
   const mounts = mountedAt(context.req) + mountOf(context.originalUrl, context.path)
-  const path = String(context._matchedRoute ?? pattern)
-  return { key: context, pattern: mounts + path, parameters: context.params, handler }
+  const path = String(context._matchedRoute ?? layer.path)
+  return { key: layer, pattern: mounts + path, parameters: context.params, handler }
 }

@@ -356,6 +356,39 @@ export { default as express } from 'express'
   await stop()
 })
 
+t.test('a route that passes a request on is not its route', async t => {
+  const source = `
+import Koa from 'koa'
+import Router from '@koa/router'
+import { Hono } from 'hono'
+import { serve } from '@hono/node-server'
+const router = new Router()
+router.get('/{*file}', (context, next) => next())
+router.get('/users/:id', context => { context.body = '' })
+const app = new Hono()
+app.get('/users/*', (context, next) => next())
+app.get('/users/:id', context => context.text(''))
+const servers = [new Koa().use(router.routes()).listen(0, '127.0.0.1'), serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 })]
+await Promise.all(servers.map(server => new Promise(resolve => server.once('listening', resolve))))
+process.stdout.write(JSON.stringify(servers.map(server => server.address().port)) + '\\n')
+process.stdin.on('end', () => process.exit()).resume()
+`
+  const folders = ['koa', '@koa', 'hono', '@hono'].map(name => [
+    name,
+    t.fixture('symlink', path.join(root, 'node_modules', name)),
+  ])
+  const cwd = t.testdir({
+    'package.json': JSON.stringify({ dependencies: same('koa', '@koa/router', 'hono') }),
+    node_modules: Object.fromEntries(folders),
+  })
+  const { ports, stop, viewer } = await startProfiled(t, source, {}, cwd)
+  for (const port of ports) {
+    await (await fetch(`http://127.0.0.1:${port}/users/${port}`)).text()
+    t.match((await findProfile(viewer, `/users/${port}`)).summary, { route: 'GET /users/:id' })
+  }
+  await stop()
+})
+
 t.test('the route of a router that is mounted below parameters has their names, at any depth', async t => {
   const source = (name: string) => `
 import express from '${name}'
