@@ -32,6 +32,7 @@ import { postgres } from './postgres.ts'
 import { watchRefusedConnections } from './refused-connections.ts'
 import { watchSpans } from './spans.ts'
 import { betterSqlite3, nodeSqlite } from './sqlite.ts'
+import { sqlite3 } from './sqlite3.ts'
 import { syncFunctions } from './sync-calls.ts'
 import { undici } from './undici.ts'
 
@@ -43,7 +44,7 @@ interface LibraryOnDemand {
 
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
 const rows: readonly (Library | LibraryOnDemand)[] = [
-  ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, mongodb, ioredis, nodeRedis, memjs],
+  ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, sqlite3, mongodb, ioredis, nodeRedis, memjs],
   ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions, asyncFunctions],
   ...[express, fastify],
   { name: 'koa', load: async () => (await import('./koa.ts')).koa },
@@ -60,6 +61,8 @@ const rows: readonly (Library | LibraryOnDemand)[] = [
   { name: '@loopback/rest', load: async () => (await import('./loopback.ts')).loopback },
   { name: '@trpc/server', load: async () => (await import('./trpc.ts')).trpc },
   { name: '@orpc/server', load: async () => (await import('./orpc.ts')).orpc },
+  { name: 'connect', load: async () => (await import('./connect.ts')).connect },
+  { name: 'restana', load: async () => (await import('./restana.ts')).restana },
   { name: 'micro', load: async () => (await import('./micro.ts')).micro },
   { name: 'moleculer-web', load: async () => (await import('./moleculer-web.ts')).moleculerWeb },
   { name: 'nitropack', load: async () => (await import('./nitro.ts')).nitro },

@@ -132,6 +132,31 @@ export class StandardHandler {
       },
     },
   },
+  connect: {
+    'package.json': '{ "name": "connect", "version": "3.7.0" }',
+    'index.js': `
+const final = require('finalhandler')
+module.exports = work => (request, response) => {
+  const answer = final(request, response)
+  try { work(request, response) } catch (error) { answer(error) }
+}`,
+  },
+  finalhandler: {
+    'package.json': '{ "name": "finalhandler", "version": "1.1.2" }',
+    'index.js': 'module.exports = (request, response) => error => response.writeHead(500).end(error.message)',
+  },
+  restana: {
+    'package.json': '{ "name": "restana", "version": "5.2.0" }',
+    'index.js': `
+const createRouter = require('./libs/request-router')
+module.exports = work => createRouter(Object.freeze({ errorHandler: (error, request, response) => response.writeHead(500).end(error.message), work }))`,
+    libs: {
+      'request-router.js': `
+module.exports = ({ errorHandler, work }) => (request, response) => {
+  try { work(request, response) } catch (error) { errorHandler(error, request, response) }
+}`,
+    },
+  },
   '@adonisjs': {
     'http-server': {
       'package.json':
@@ -242,6 +267,26 @@ for (const [name, [route, controller, source]] of Object.entries(routed)) {
       await (await fetch(url + target)).text()
       t.match((await findProfile(viewer, target)).summary, { route, controller, exception })
     }
+    await stop()
+  })
+}
+
+for (const name of ['connect', 'restana']) {
+  t.test(`${name}: an error that the framework answers`, async t => {
+    const source = `
+import { createServer } from 'node:http'
+import create from '${name}'
+const server = createServer(create((request, response) => {
+  if (request.url.endsWith('fail')) throw new RangeError('broken')
+  response.end('a user')
+}))
+${report}`
+    const cwd = t.testdir({ node_modules: packages, 'package.json': JSON.stringify({ dependencies: { [name]: '*' } }) })
+    const { stop, url, viewer } = await startProfiled(t, source, {}, cwd)
+    t.equal(await (await fetch(`${url}/users/7`)).text(), 'a user')
+    t.equal(await (await fetch(`${url}/users/fail`)).text(), 'broken')
+    t.match((await findProfile(viewer, '/users/7')).summary, { exception: null })
+    t.match((await findProfile(viewer, '/users/fail')).summary, { exception: 'RangeError', status: 500 })
     await stop()
   })
 }

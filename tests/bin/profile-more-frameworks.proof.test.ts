@@ -1,14 +1,18 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { t } from 'tap'
+import { text } from 'node:stream/consumers'
+import { type Test, t } from 'tap'
 import { noRegistry } from '#tests/support/npm-registry.ts'
-import { runProcess } from '#tests/support/start-process.ts'
+import { runProcess, startProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { until } from '#tests/support/until.ts'
 
 const packages = [
   ...['micro@10', 'moleculer@0.14', 'moleculer-web@0.10', '@orpc/server@1', '@orpc/openapi@1', 'sails@1', 'egg@4'],
-  ...['koa@3', 'koa-mount@4', '@koa/router@15'],
+  ...['koa@3', 'koa-mount@4', '@koa/router@15', 'connect@3', 'restana@5'],
 ]
 
 const server = (listener: string) => `
@@ -106,6 +110,34 @@ const { server } = sails.hooks.http
       '/fail': { route: 'GET /fail', exception: 'RangeError', status: 500 },
     },
   ],
+  connect: [
+    `
+import connect from 'connect'
+process.env.NODE_ENV = 'test'
+const app = connect()
+app.use('/fail', function failing() { throw new RangeError('broken') })
+app.use('/next', (request, response, next) => next(new TypeError('passed on')))
+${server('app')}`,
+    {
+      '/fail': { exception: 'RangeError', status: 500 },
+      '/next': { exception: 'TypeError', status: 500 },
+      '/none': { exception: null, status: 404 },
+    },
+  ],
+  restana: [
+    `
+import restana from 'restana'
+const service = restana()
+service.get('/fail', function failing() { throw new RangeError('broken') })
+service.get('/later', async () => { throw new TypeError('later') })
+await service.start(0, '127.0.0.1')
+const server = service.getServer()`,
+    {
+      '/fail': { exception: 'RangeError', status: 500 },
+      '/later': { exception: 'TypeError', status: 500 },
+      '/none': { exception: null, status: 404 },
+    },
+  ],
   egg: [
     `
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -131,6 +163,30 @@ ${server('app.callback()')}`,
   ],
 }
 
+/** The same program without the profiler. */
+async function startPlain(t: Test, cwd: string) {
+  const { NODE_OPTIONS: _, NODE_ENV: __, ...env } = process.env
+  const child = startProcess(t, [process.execPath, 'app.mjs'], { cwd, env, stdio: ['pipe', 'pipe', 'ignore'] })
+  let output = ''
+  child.stdout?.setEncoding('utf8').on('data', chunk => {
+    output += chunk
+  })
+  const ready = /^\[(\d+)\]$/m
+  await until(() => ready.test(output))
+  return { child, port: Number(ready.exec(output)?.[1]) }
+}
+
+/** The status, the fields in their order, and the body, but for fields of the profiler, and of one request. */
+async function ask(port: number | undefined, path: string): Promise<readonly unknown[]> {
+  const method = path.startsWith('/rpc') ? 'POST' : 'GET'
+  const asked = request({ host: '127.0.0.1', port, path, method, headers: { host: 'localhost' } }).end()
+  const [reply]: IncomingMessage[] = await once(asked, 'response')
+  const own = /^(?:date|x-debug-token|x-debug-token-link|server-timing|x-readtime|x-request-id|set-cookie)$/i
+  const { rawHeaders = [], statusCode } = reply ?? {}
+  const fields = rawHeaders.flatMap((name, at) => (at % 2 === 0 && !own.test(name) ? [[name, rawHeaders[at + 1]]] : []))
+  return [statusCode, fields, await text(reply as IncomingMessage)]
+}
+
 t.test('frameworks with many packages', { skip: noRegistry }, async t => {
   const folder = mkdtempSync(path.join(tmpdir(), 'more-frameworks-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -146,11 +202,17 @@ if (!server.listening) await once(server.listen(0, '127.0.0.1'), 'listening')
 process.stdout.write('[' + server.address().port + ']\\n')
 process.stdin.on('end', () => process.exit()).resume()`
       const program = await startProfiled(t, source + listening, {}, folder)
+      const answers: unknown[] = []
       for (const [url, expected] of Object.entries(requests)) {
-        await (await fetch(program.url + url, { method: url.startsWith('/rpc') ? 'POST' : 'GET' })).text()
+        answers.push(await ask(program.ports[0], url))
         t.match((await findProfile(program.viewer, url)).summary, expected, url)
       }
       await program.stop()
+      // Sails takes one port only.
+      const plain = await startPlain(t, folder)
+      for (const url of Object.keys(requests)) t.strictSame(answers.shift(), await ask(plain.port, url), url)
+      plain.child.stdin?.end()
+      await once(plain.child, 'exit')
     })
   }
 })

@@ -1,0 +1,109 @@
+import { tracingChannel } from 'node:diagnostics_channel'
+import { guard, subscribeChannels } from '../../lib/guard.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { type AnyFunction, type BeforeCall, observeMethod } from '../../lib/observe-calls.ts'
+import { createCallerSearch } from '../../lib/stack/callers.ts'
+import {
+  type Library,
+  listenToOperations,
+  type OperationOutcome,
+  publishCallback,
+  type WatchServices,
+} from './library.ts'
+import { toParameters } from './measure-sqlite.ts'
+
+/** A method of a database calls that of a statement, with the same callback. */
+export const sqlite3: Library = {
+  name: 'sqlite3',
+  reports: 'queries',
+  seenBy: 'patch',
+  notSeen: 'statements without a callback at their end; transactions',
+  changes: { 'sqlite3/lib/sqlite3.js': changeClasses },
+  watch: watchSqlite3,
+}
+
+/** A message of the channel. */
+interface Sqlite3Call extends OperationOutcome {
+  readonly name: string
+  readonly text: string
+  readonly values: readonly unknown[]
+  /** `undefined` of a method `map`. */
+  readonly database: { readonly filename?: unknown } | undefined
+}
+
+const channelName = 'sinfonietta:sqlite3:query'
+const channel = tracingChannel<object, OperationOutcome>(channelName)
+
+/** The databases of statements. */
+const databases = new WeakMap<object, object>()
+
+/** The callbacks of statements that are reported. */
+const published = new WeakSet<object>()
+
+function changeClasses(exports: unknown): void {
+  const { Database, Statement } = Object(exports)
+  observeMethod(Object(Database).prototype, 'prepare', database => ({
+    after(statement) {
+      databases.set(Object(statement), Object(database))
+      return statement
+    },
+  }))
+  for (const name of ['exec', 'run', 'get', 'all', 'each']) {
+    observeMethod(Object(Database).prototype, name, (database, args) => {
+      const [text, ...values] = args
+      return publish({ name, text: String(text), values, database: Object(database) }, args)
+    })
+    observeMethod(Object(Statement).prototype, name, (statement, args) => {
+      const { sql } = Object(statement)
+      const database = databases.get(Object(statement))
+      return publish({ name, text: String(sql), values: [...args], database }, args)
+    })
+  }
+}
+
+function publish(call: Sqlite3Call, args: unknown[]): ReturnType<BeforeCall> {
+  const callback = args.at(-1)
+  // The only function of `each` gets the rows.
+  const isEnd = call.name !== 'each' || typeof args.at(-2) === 'function'
+  if (!channel.start.hasSubscribers || typeof callback !== 'function' || !isEnd || published.has(callback))
+    return undefined
+  const message = { ...call, values: call.values.filter(value => typeof value !== 'function') }
+  channel.start.publish(message)
+  const observed = publishCallback(channel, message, callback as AnyFunction)
+  published.add(observed)
+  args.splice(-1, 1, observed)
+  return undefined
+}
+
+/** Records queries until the returned function is called. Their callbacks run for the request that has made them. */
+function watchSqlite3({ callers, context, queries }: WatchServices): () => void {
+  const requests = new WeakMap<object, Request>()
+  const findCaller = createCallerSearch(callers, `tracing:${channelName}:start`)
+  const begin = (message: Sqlite3Call) => {
+    const { database, text, values } = message
+    if (context.current !== undefined) requests.set(message, context.current)
+    return queries.begin({
+      system: 'sqlite',
+      text,
+      parameters: toParameters(values),
+      server: typeof database?.filename === 'string' ? database.filename : undefined,
+      source: 'channel',
+      library: 'sqlite3',
+      findCaller,
+    })
+  }
+  const stop = subscribeChannels(listenToOperations<Sqlite3Call>(channelName, begin, countRows))
+  const find = guard('the request of a query', (message: unknown) => requests.get(Object(message)))
+  const stopCarrying = context.carry(`tracing:${channelName}`, find)
+  return () => {
+    stop()
+    stopCarrying()
+  }
+}
+
+/** `undefined` of `run` and `exec`: the number of changes may be that of an earlier statement. */
+function countRows(result: unknown, { name }: Sqlite3Call): number | undefined {
+  if (name === 'get') return result === undefined ? 0 : 1
+  if (Array.isArray(result)) return result.length
+  return typeof result === 'number' ? result : undefined
+}
