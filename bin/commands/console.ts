@@ -375,10 +375,7 @@ function placed(command: string, input: CommandInput): CommandInput {
     get(target, key) {
       const place = key in target ? undefined : (['arguments', 'options'] as const).find(each => key in target[each])
       if (place === undefined) return Reflect.get(target, key)
-      throw new ARGUMENT_INVALID([
-        `The command "${command}"`,
-        `"${String(key)}" is in the ${place}: ({ ${place} }, output)`,
-      ])
+      throw new ARGUMENT_INVALID([`The command "${command}"`, `"${String(key)}" is input.${place}.${String(key)}`])
     },
   })
 }

@@ -1265,7 +1265,7 @@ t.test('a command of the console that cannot be used is refused when the console
   const read = { name: 'shop:x', description: 'x', options: [{ name: 'all', description: 'all' }] }
   await refuse(
     { ...read, run: (input: { readonly all?: string }) => Number(input.all) },
-    'The command "shop:x": "all" is in the options: ({ options }, output)',
+    'The command "shop:x": "all" is input.options.all',
     'shop:x --all',
   )
   const option = { name: '--all', description: 'all' }
