@@ -2,6 +2,7 @@ import { consoleCalls } from '../../kernel/contracts/process-calls.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { share } from '../../lib/share.ts'
 import type { Library } from './library.ts'
+import { isLine } from './printed-lines.ts'
 
 const methods = ['log', 'info', 'warn', 'error', 'debug', 'table', 'trace', 'dir']
 
@@ -43,7 +44,7 @@ function pass(method: string, values: readonly unknown[]): void {
   const isInner = printing !== undefined && values.length === 1 && isPrinted
   const beginning = beginnings.get(method)
   printing = beginning === undefined ? undefined : { beginning, value }
-  if (isInner || isCopying) return
+  if (isInner || isCopying || isLine(values)) return
   isCopying = true
   consoleCalls.pass(method, values)
   isCopying = false

@@ -82,6 +82,10 @@ const rows: readonly (Library | LibraryOnDemand)[] = [
   { name: 'mqtt', load: async () => (await import('./mqtt.ts')).mqtt },
   { name: 'bcrypt', load: async () => (await import('./bcrypt.ts')).bcrypt },
   nodemailer,
+  { name: 'pino', load: async () => (await import('./pino.ts')).pino },
+  { name: 'winston', load: async () => (await import('./winston.ts')).winston },
+  { name: '@nestjs/common', load: async () => (await import('./nest.ts')).nestLogger },
+  { name: 'consola', load: async () => (await import('./consola.ts')).consola },
 ]
 
 /** Those that are loaded at the start. */
@@ -132,12 +136,13 @@ export async function openLibraries(
   isExcluded: (library: string) => boolean = () => false,
 ): Promise<void> {
   const find = createPackageFinder(directory)
-  const found = await findLibraries(isFoundBy(findersOf(directory)))
+  const isFound = isFoundBy(findersOf(directory))
+  const found = await findLibraries(isFound)
   const chosen = found.filter(library => !isFramework(library) && !isExcluded(library.name))
   for (const library of chosen) {
     for (const [name, open] of Object.entries(library.opens ?? {}))
       if (name.startsWith('node:')) await openOnce(name, open)
-    if (find(library.name) !== undefined) openFiles(library, changeAll)
+    if (isFound(library.name)) openFiles(library, changeAll)
     findUnseen(find, library)
   }
   await openDependencies([directory], chosen, true)

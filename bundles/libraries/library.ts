@@ -18,10 +18,10 @@ export interface Library {
   readonly name: string
   /**
    * Its queries, its HTTP client calls, the functions that a framework calls, with the route, the
-   * resolvers of fields, its jobs or other units, its mails, or calls of functions of the process:
-   * by the contract of that name in `kernel/contracts/`.
+   * resolvers of fields, its jobs or other units, its mails, calls of functions of the process, or
+   * lines of logs: by the contract of that name in `kernel/contracts/`.
    */
-  readonly reports: 'queries' | 'calls' | 'functions' | 'fields' | 'units' | 'mails' | 'process'
+  readonly reports: 'queries' | 'calls' | 'functions' | 'fields' | 'units' | 'mails' | 'process' | 'logs'
   /** Whether its queries are commands of a cache. */
   readonly isCache?: boolean
   /** By its own diagnostics channel, by a patch when it is loaded, or by the spans that it makes. */

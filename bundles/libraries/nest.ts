@@ -1,10 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import path from 'node:path'
 import { type FrameworkFunction, noteRegistration, report } from '../../kernel/contracts/functions.ts'
+import { loggedLines } from '../../kernel/contracts/process-calls.ts'
 import { endWith, failMessage, takeUnit } from '../../kernel/contracts/units.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import { followHandler, isPromise, loadExport, loadPrototype, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
+import { toLine, toChannel, toError, toLogLevel } from './printed-lines.ts'
 
 /**
  * Guards, interceptors, pipes and handlers of requests; its middleware is that of Express or Fastify. The messages of a
@@ -16,6 +18,16 @@ export const nest: Library = {
   seenBy: 'patch',
   notSeen: 'errors of observables that a handler of a gateway returns',
   opens: { '@nestjs/core': openNest, '@nestjs/websockets': openGateways },
+}
+
+/** Lines of the `Logger` of Nest, if no other one has replaced it. */
+export const nestLogger: Library = {
+  name: '@nestjs/common',
+  reports: 'logs',
+  seenBy: 'patch',
+  notSeen:
+    'lines of a `ConsoleLogger` with its own `formatMessage`, `stringifyMessage`, `printAsJson` or `getJsonLogObject`; with `forceConsole` they are calls of the console; before version 11, the stacks of errors',
+  opens: { '@nestjs/common': openLogger },
 }
 
 interface NestFunction {
@@ -65,6 +77,27 @@ async function openNest(folder: string): Promise<void> {
     },
   )
   watchDecorators()
+}
+
+/** Each of these may hide a part of a line. */
+const formatters = ['formatMessage', 'stringifyMessage', 'printAsJson', 'getJsonLogObject']
+
+async function openLogger(folder: string): Promise<void> {
+  await loadExport(path.join(folder, 'index.js'))
+  const prototype = await loadPrototype(path.join(folder, 'services/console-logger.service.js'), 'ConsoleLogger')
+  observeMethod(prototype, 'printMessages', (self, [messages, context, level = 'log', , stack]) => {
+    const { options } = self as { readonly options?: { readonly forceConsole?: unknown } }
+    const isChanged = formatters.some(name => Reflect.get(Object(self), name) !== Reflect.get(Object(prototype), name))
+    if (isChanged || options?.forceConsole === true) return undefined
+    for (const message of messages as readonly unknown[]) {
+      loggedLines.pass(toLogLevel(level), () => {
+        const line = toLine([message])
+        const exception = typeof stack === 'string' ? { exception: toError({ stack }) } : {}
+        return { channel: toChannel('nest', context), ...line, context: { ...line.context, ...exception } }
+      })
+    }
+    return undefined
+  })
 }
 
 /** A gateway returns nothing to the listener of its messages, and handles the errors of its handlers. */

@@ -1,3 +1,4 @@
+import type { LogContext, LogLevel } from '../../lib/log/logger.ts'
 import { Reports } from '../../lib/reports.ts'
 import type { Running } from '../../lib/stack/callers.ts'
 
@@ -36,3 +37,15 @@ export const asyncCalls = new Reports<[call: AsyncCall]>('asynchronous calls')
 
 /** Calls of the console, by the names of its methods, before it prints. */
 export const consoleCalls = new Reports<[method: string, values: readonly unknown[]]>('the console')
+
+/** A line of a library for logs, as it prints it: what it hides is not there. */
+export interface LoggedLine {
+  /** The library, and the part of the application that it names: `pino`, `bunyan:shop`. */
+  readonly channel: string
+  readonly message: string
+  /** The other fields. An error of the line is an `Error` here, also if its text was printed. */
+  readonly context: LogContext
+}
+
+/** Lines that libraries for logs print, while their caller is on the stack. `read` is called if a line is recorded. */
+export const loggedLines = new Reports<[level: LogLevel, read: () => LoggedLine]>('lines of logs')

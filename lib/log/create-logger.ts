@@ -414,7 +414,8 @@ function toLine(value: unknown): string {
   return cut(typeof value === 'string' ? value : String(JSON.stringify(value)), lineLimit)
 }
 
-const messageLimit = 4096
+/** Characters of a message. */
+export const messageLimit = 4096
 
 /** Creates a record: the context is copied and masked, the message filled and cut to 4,096 characters. */
 export function createRecord(
@@ -478,7 +479,7 @@ const bounds: CopyBounds = { depth: 6, entries: 500, text: 2048 }
  * stands for parts that are left out. Errors are copied with their stacks; of instances of other classes only the name
  * is copied. Getters and `toJSON` are not called.
  */
-function copyContext(context: LogContext, redactor: Redactor): Record<string, unknown> {
+export function copyContext(context: LogContext, redactor: Redactor): Record<string, unknown> {
   try {
     return new MaskingCopier(redactor, bounds, copyError).record(context)
   } catch {

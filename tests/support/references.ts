@@ -31,7 +31,12 @@ const references: readonly Reference[] = [
   {
     file: 'docs/guides/profile-any-server.md',
     write: before =>
-      fillBlocks(before, 'libraries', ['functions', 'fields', 'calls', 'process', 'units', 'mails'], writeLibraries),
+      fillBlocks(
+        before,
+        'libraries',
+        ['functions', 'fields', 'calls', 'process', 'logs', 'units', 'mails'],
+        writeLibraries,
+      ),
   },
   { file: 'docs/reference/errors.md', write: writeErrors },
   {

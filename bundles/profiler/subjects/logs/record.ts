@@ -1,6 +1,7 @@
 import type { Foundation } from '../../../../kernel/bundle.ts'
+import { loggedLines } from '../../../../kernel/contracts/process-calls.ts'
 import { guard } from '../../../../lib/guard.ts'
-import { isLogError, type LogError, severityOf } from '../../../../lib/log/create-logger.ts'
+import { copyContext, isLogError, type LogError, messageLimit, severityOf } from '../../../../lib/log/create-logger.ts'
 import type { LogLevel, LogRecord } from '../../../../lib/log/logger.ts'
 import { readClock } from '../../../../lib/own-globals.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
@@ -17,6 +18,7 @@ import type { LeftMessages, LoggerData, LogMessage } from './data.ts'
 export const logsSubject: RecordedSubject = {
   observeProcess: (foundation, { findTrace }) => [
     observeLog(foundation, findTrace),
+    observeLines(foundation, findTrace),
     ...(foundation.debugGate.isDebug ? [observeWarnings(foundation, findTrace)] : []),
   ],
   createCollectors: ({ directory }) => [createLoggerCollector(directory)],
@@ -108,7 +110,7 @@ export class LogTrace {
     this.#start = start
   }
 
-  /** When the last message was added, in milliseconds since the request began. */
+  /** When the last message was added that shows work, in milliseconds since the request began. */
   get latest(): number {
     return this.#latest / 1000
   }
@@ -123,10 +125,17 @@ export class LogTrace {
     return [...this.#left.values()]
   }
 
-  /** Adds a message; `locate` finds its place while its caller is on the stack. */
-  add({ channel, context, level, message, template }: LogRecord, locate: () => Caller | undefined): void {
+  /**
+   * Adds a message; `locate` finds its place while its caller is on the stack. `isWork` is whether it shows that the
+   * work goes on.
+   */
+  add(
+    { channel, context, level, message, template }: Omit<LogRecord, 'time'>,
+    locate: () => Caller | undefined,
+    isWork = true,
+  ): void {
     const at = Math.round((readClock() - this.#start) * 1000)
-    this.#latest = at
+    if (isWork) this.#latest = at
     const severity = severityOf(level)
     this.#kept[severity] ??= new KeptLogs(severity === 'plain' ? plainLimit : severeLimit, log => this.#count(log))
     const kept = this.#kept[severity]
@@ -269,6 +278,29 @@ function observeLog({ directory, logger }: Pick<Foundation, 'directory' | 'logge
   })
 }
 
+/**
+ * Adds the lines of libraries for logs, masked, until the returned function is called. A line behind the response is
+ * no work that goes on: most are about the response itself.
+ */
+function observeLines(
+  { directory, redactor }: Pick<Foundation, 'directory' | 'redactor'>,
+  findTrace: FindTrace,
+): () => void {
+  const callers = new Callers(directory)
+  const locate = () => callers.find()
+  return loggedLines.observe((level, read) => {
+    const trace = findTrace()
+    if (trace === undefined) return
+    const line = read()
+    const channel = maskAndCut(line.channel, channelLength, redactor)
+    const message = maskAndCut(line.message, messageLimit, redactor)
+    logPart.of(trace).add({ level, channel, message, context: copyContext(line.context, redactor) }, locate, false)
+    trace.touch()
+  })
+}
+
+const channelLength = 100
+
 /** Characters of a warning. */
 const warningLength = 2000
 
@@ -288,7 +320,7 @@ function observeWarnings(
     const { code, message } = warning
     const text = maskAndCut(code === undefined ? message : `${code}: ${message}`, warningLength, redactor)
     const record = { level: 'warning', channel, message: text, context: {} } as const
-    logPart.of(trace).add({ ...record, time: new Date().toISOString() }, () => findCaller(warning, directory))
+    logPart.of(trace).add(record, () => findCaller(warning, directory))
     trace.touch()
   })
   process.on('warning', onWarning)
