@@ -3,7 +3,7 @@ import { loggedLines } from '../../kernel/contracts/process-calls.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { loadPrototype } from './framework-calls.ts'
 import type { Library } from './library.ts'
-import { toLine, toChannel, toLogLevel } from './printed-lines.ts'
+import { toChannel, toLine, toLogLevel } from './printed-lines.ts'
 
 /** Lines of consola 3, which are those of Nitro and Nuxt, too. */
 export const consola: Library = {

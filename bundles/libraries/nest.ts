@@ -6,7 +6,7 @@ import { endWith, failMessage, takeUnit } from '../../kernel/contracts/units.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import { followHandler, isPromise, loadExport, loadPrototype, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
-import { toLine, toChannel, toError, toLogLevel } from './printed-lines.ts'
+import { toChannel, toError, toLine, toLogLevel } from './printed-lines.ts'
 
 /**
  * Guards, interceptors, pipes and handlers of requests; its middleware is that of Express or Fastify. The messages of a

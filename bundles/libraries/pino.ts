@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { type LoggedLine, loggedLines } from '../../kernel/contracts/process-calls.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import type { Library } from './library.ts'
-import { toContext, toChannel, toLogLevel } from './printed-lines.ts'
+import { toChannel, toContext, toLogLevel } from './printed-lines.ts'
 
 /** Lines of pino, which are those of Fastify, AdonisJS, pino-http and nestjs-pino, too: what they have when printed. */
 export const pino: Library = {

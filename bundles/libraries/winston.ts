@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { type LoggedLine, loggedLines } from '../../kernel/contracts/process-calls.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import type { Library } from './library.ts'
-import { notePrinted, toContext, toChannel, toLogLevel } from './printed-lines.ts'
+import { notePrinted, toChannel, toContext, toLogLevel } from './printed-lines.ts'
 
 /** Lines of winston 3, as their first transport prints them: each may have a level and a format of its own. */
 export const winston: Library = {
