@@ -181,11 +181,14 @@ process.exitCode = await viewProfiles([], process.env)`
   const isKilledAt = ({ name, time }: Answer) =>
     kills.some(kill => kill.name === name && kill.time >= time - writeTime && kill.time <= time + writeTime)
   const kept = answers.filter(answer => !isKilledAt(answer))
-  const oldest = (wanted: string) => answers.find(({ name, token }) => name === wanted && found.has(token))?.time ?? 0
-  const isFull = (wanted: string) =>
-    [...found.values()].filter(name => name === wanted).length > fullStore * defaultLimits.count
   // A full store removes its oldest profiles.
-  const removedBefore = new Map(names.map(name => [name, isFull(name) ? oldest(name) : 0]))
+  const stored = (name: string) => [...found.values()].filter(each => each.program === name)
+  const removedBefore = new Map(
+    names.map(name => {
+      const times = stored(name).map(({ time }) => time)
+      return [name, times.length < fullStore * defaultLimits.count ? 0 : Math.min(...times)]
+    }),
+  )
   const isRemoved = ({ name, time }: Answer) => time < Number(removedBefore.get(name))
   const lost = kept.filter(answer => !found.has(answer.token) && !isRemoved(answer))
   if (lost.length > 0)
@@ -213,7 +216,7 @@ process.exitCode = await viewProfiles([], process.env)`
   // It has the summaries of all stored profiles, up to the limits of the stores.
   const expected = (found.size / 2) * summarySize + growthLimit
   if (after - before > expected) complaints.push(`The viewer grows: ${before} → ${after} bytes.`)
-  const programs = [...new Set(found.values())].sort().join(', ')
+  const programs = names.map(name => `${name} (${stored(name).length})`).join(', ')
   print(
     `${kept.length} answers, ${found.size} profiles of ${programs}, ${links} links of ${sampled.length} profiles, heap ${before} → ${after} bytes`,
   )
@@ -233,13 +236,19 @@ function createRandom(seed: number): (least: number, most: number) => number {
   }
 }
 
-/** Reads the tokens of all profiles, with the names of their programs. */
-async function readList(address: string): Promise<Map<string, string>> {
-  const found = new Map<string, string>()
+/** What the list says of a profile; the time is in milliseconds since 1970. */
+interface Listed {
+  readonly program: string
+  readonly time: number
+}
+
+/** Reads the list of all profiles, by their tokens. */
+async function readList(address: string): Promise<Map<string, Listed>> {
+  const found = new Map<string, Listed>()
   for (let page = 1; ; page++) {
     const response = await fetch(`${address}/_profiler/search.json?limit=100&page=${page}`)
-    const { records } = (await response.json()) as { records: { summary: { token: string; program: string } }[] }
-    for (const { summary } of records) found.set(summary.token, summary.program)
+    const { records } = (await response.json()) as { records: { summary: Listed & { token: string } }[] }
+    for (const { summary } of records) found.set(summary.token, summary)
     if (records.length === 0 || found.size < (page - 1) * 100) return found
   }
 }
