@@ -61,72 +61,67 @@ function toPair(text: string): [name: string, value: string] | undefined {
 }
 
 /** The settings of tracing. This file loads nothing else of the bundle. */
-export const openTelemetrySettings: BundleSettings<OpenTelemetrySettings> = defineSettings(
-  {
-    /** They are sent to `/v1/traces` below it. */
-    OTEL_EXPORTER_OTLP_ENDPOINT: {
-      help: 'sends traces to this OpenTelemetry collector or back end, such as http://localhost:4318',
-      schema: asHttpUrl,
-      default: undefined,
-    },
-    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
-      help: 'the whole URL for traces; by default the endpoint and /v1/traces',
-      schema: asHttpUrl,
-      default: undefined,
-    },
-    OTEL_EXPORTER_OTLP_PROTOCOL: {
-      help: 'the format of traces: http/protobuf or http/json',
-      schema: asOneOf(...protocols),
-      default: 'http/protobuf',
-    },
-    OTEL_EXPORTER_OTLP_HEADERS: {
-      help: 'headers for the endpoint, such as api-key=secret',
-      schema: asAttributes,
-      default: {},
-      secret: true,
-    },
-    OTEL_EXPORTER_OTLP_TIMEOUT: {
-      help: 'milliseconds that the endpoint has to take a batch of spans',
-      schema: asMilliseconds,
-      default: 10_000,
-    },
-    OTEL_SERVICE_NAME: {
-      help: 'the name of the application in traces; by default the name in its package.json',
-      default: undefined,
-    },
-    OTEL_RESOURCE_ATTRIBUTES: {
-      help: 'attributes of all spans, such as deployment.environment.name=staging',
-      schema: asAttributes,
-      default: {},
-    },
-    OTEL_TRACES_EXPORTER: {
-      help: 'none turns tracing off; otlp, the default, needs an endpoint',
-      schema: asOneOf('otlp', 'none'),
-      default: undefined,
-    },
-    OTEL_TRACES_SAMPLER: {
-      help: `which requests are traced: ${samplers.join(', ')}`,
-      schema: asOneOf(...samplers),
-      default: 'parentbased_always_on',
-    },
-    OTEL_TRACES_SAMPLER_ARG: {
-      help: 'the share of requests for a sampler with traceidratio, from 0 to 1',
-      schema: asRatio,
-      default: 1,
-    },
-    OTEL_SDK_DISABLED: { help: 'turns tracing off', schema: asFlag, default: false },
+export const openTelemetrySettings: BundleSettings<OpenTelemetrySettings> = defineSettings({
+  /** They are sent to `/v1/traces` below it. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    help: 'sends traces to this OpenTelemetry collector or back end, such as http://localhost:4318',
+    schema: asHttpUrl,
+    default: undefined,
   },
-  settings =>
-    settings.OTEL_TRACES_EXPORTER === 'otlp' && !settings.OTEL_SDK_DISABLED && findEndpoint(settings) === undefined
-      ? {
-          OTEL_TRACES_EXPORTER:
-            'is otlp without an endpoint: set OTEL_EXPORTER_OTLP_ENDPOINT, such as http://localhost:4318.',
-        }
-      : {},
-)
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+    help: 'the whole URL for traces; by default the endpoint and /v1/traces',
+    schema: asHttpUrl,
+    default: undefined,
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: {
+    help: 'the format of traces: http/protobuf or http/json',
+    schema: asOneOf(...protocols),
+    default: 'http/protobuf',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    help: 'headers for the endpoint, such as api-key=secret',
+    schema: asAttributes,
+    default: {},
+    secret: true,
+  },
+  OTEL_EXPORTER_OTLP_TIMEOUT: {
+    help: 'milliseconds that the endpoint has to take a batch of spans',
+    schema: asMilliseconds,
+    default: 10_000,
+  },
+  OTEL_SERVICE_NAME: {
+    help: 'the name of the application in traces; by default the name in its package.json',
+    default: undefined,
+  },
+  OTEL_RESOURCE_ATTRIBUTES: {
+    help: 'attributes of all spans, such as deployment.environment.name=staging',
+    schema: asAttributes,
+    default: {},
+  },
+  OTEL_TRACES_EXPORTER: {
+    help: 'otlp sends traces to http://localhost:4318 without an endpoint; none turns tracing off',
+    schema: asOneOf('otlp', 'none'),
+    default: undefined,
+  },
+  OTEL_TRACES_SAMPLER: {
+    help: `which requests are traced: ${samplers.join(', ')}`,
+    schema: asOneOf(...samplers),
+    default: 'parentbased_always_on',
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    help: 'the share of requests for a sampler with traceidratio, from 0 to 1',
+    schema: asRatio,
+    default: 1,
+  },
+  OTEL_SDK_DISABLED: { help: 'turns tracing off', schema: asFlag, default: false },
+})
 
-/** The URL that traces are sent to; `undefined` without an endpoint. */
+/** The endpoint that the specification of OTLP exporters gives them. */
+const usualEndpoint = 'http://localhost:4318'
+
+/** The URL that traces are sent to; `undefined` without an endpoint, if none is asked for by `otlp`. */
 export function findEndpoint(settings: OpenTelemetrySettings): string | undefined {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own } = settings
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_TRACES_EXPORTER: exporter } = settings
+  const base = settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? (exporter === 'otlp' ? usualEndpoint : undefined)
   return own ?? (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/v1/traces`)
 }

@@ -766,7 +766,10 @@ t.test('it speaks TLS with a certificate and its key', async t => {
     trustedProxies: new TrustedProxies(),
     identity: { ...identity, key: 'no key' },
   })
-  await t.rejects(other.listen('127.0.0.1', 0), { code: 'SERVER_TLS_INVALID', message: 'the key (--tls-key) is no PEM' })
+  await t.rejects(other.listen('127.0.0.1', 0), {
+    code: 'SERVER_TLS_INVALID',
+    message: 'the key (--tls-key) is no PEM',
+  })
   await other.close()
 })
 
