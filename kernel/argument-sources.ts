@@ -17,7 +17,7 @@ import {
 import { asText, type Conversion, findStandInMistake } from '../lib/text/conversion.ts'
 import { describeValue, isKeyed, isPlainObject } from '../lib/text/describe-value.ts'
 import { nearestNames, quoteNearest } from '../lib/text/mistakes.ts'
-import { createNamedByKey, isController, listSources, noteBody, noteParameter } from './controller.ts'
+import { type Controller, createNamedByKey, isController, listSources, noteBody, noteParameter } from './controller.ts'
 import {
   KERNEL_ARGUMENT_MISSING,
   KERNEL_CONVERSION_INVALID,
@@ -260,7 +260,15 @@ export function checkedForm<value>(schema: StandardSchema<value>): Argument<Chec
     // The result of the schema has its type.
     return new FormResult(await validate({ request, source: 'form', schema, input }), input) as CheckedForm<value>
   }
+  checkedForms.add(read)
   return noteInput(noteBody(read, 'form'), { source: 'form', schema })
+}
+
+const checkedForms = new WeakSet<Argument>()
+
+/** Whether a source of a controller is a {@link checkedForm}. */
+export function hasCheckedForm(controller: Controller): boolean {
+  return listSources(controller).some(source => checkedForms.has(source))
 }
 
 /** An input that a schema validates: the part of the request, and the schema. */

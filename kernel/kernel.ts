@@ -15,6 +15,7 @@ import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { createSignals, ownSignals } from '../lib/signals.ts'
+import { addOwnPlace } from '../lib/stack/stack-frames.ts'
 import type { MissingList } from '../lib/view/missing-lists.ts'
 import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
@@ -133,8 +134,7 @@ export class Kernel {
           logger.error(`The handler of "{signal}"${owner} failed.`, { signal, bundle, exception })
         },
         kernelSignals,
-        (name, nearest) =>
-          logger.warning('The signal "{name}" has no handler, but "{nearest}" has one.', { name, nearest }),
+        (name, nearest) => logger.warning(addOwnPlace(unheardSignal, new Error(), directory), { name, nearest }),
       ),
       bundles: names,
       ...createContributions(),
@@ -201,6 +201,8 @@ export class Kernel {
     return failures
   }
 }
+
+const unheardSignal = 'The signal "{name}" has no handler, but "{nearest}" has one.'
 
 /** The error of the start is thrown: a failure to close must not hide it. */
 function logFailures(logger: Logger, failures: readonly Error[]): void {

@@ -1,3 +1,4 @@
+import { hasCheckedForm } from '../../kernel/argument-sources.ts'
 import type { Application } from '../../kernel/bundle.ts'
 import {
   type Controller,
@@ -39,9 +40,13 @@ export function reportSuspectFunctions({
     const bodies = listBodies(routes)
     for (const route of routes) {
       const { controller, name } = route
-      const call = isController(controller) ? controller.call : controller
       const suspicion =
-        findSuspicion(route, variables) ?? describeNoBody(route, bodies) ?? describeLostCall(call, 'write return')
+        findSuspicion(route, variables) ??
+        describeNoBody(route, bodies) ??
+        (isController(controller)
+          ? (describeLostCall(controller.call, 'write return', listSourceNames(controller)) ??
+            describeIssues(controller))
+          : describeLostCall(controller, 'write return'))
       if (suspicion === undefined) continue
       const where = showPlace(declarations.find(route))
       logger.warning('The route "{route}"{where}: its controller {suspicion}.', { route: name, where, suspicion })
@@ -87,9 +92,9 @@ function findLostValue(controller: Controller): string | undefined {
   const [, list, name] = takenValues.exec(sourceOf(controller.call)) ?? []
   if (known.length === 0) return undefined
   const second = listTaken(controller.call)
-  if (name !== undefined && second.length > 0 && second.every(each => known.includes(each)))
+  if (/^_?req/.test(name ?? '') && second.length > 0 && second.every(each => known.includes(each)))
     return `gets its values before the request: write ({ ${second.join(', ')} }, ${name})`
-  if (name !== undefined && known.includes(name))
+  if (name !== undefined && known.includes(name) && !sourceOf(controller.call).includes(`${name}.${name}`))
     return `gets its values as one object: write ({ ${name} }), not (${name})`
   const missing = listNames(list).find(name => !known.includes(name))
   return (
@@ -105,7 +110,7 @@ function sourceOf(value: object): string {
 }
 
 /** Handlers of other frameworks answer by a second argument. */
-const foreignHandler = /^[^(]*\(\s*\w+\s*,\s*(?:res|response|reply)\b/
+const foreignHandler = /^[^(=]*\(\s*\w+\s*,\s*(?:res|response|reply)\b/
 
 /**
  * The names of the variables and defaults that the routes of a controller have: a function may answer several routes.
@@ -142,14 +147,20 @@ function describeLostThis(method: { readonly name: string }): string | undefined
   const source = sourceOf(method)
   if (!/^(?:async\s+)?[\w$]+\s*\(/.test(source) || /^(?:async\s*)?\(|\b(?:function|class)\b/.test(source))
     return undefined
-  if (!/\bthis\s*(?:\?\.|[.[])/.test(source.replace(textsAndComments, ''))) return undefined
+  const code = codeOf(method)
+  if (innerMethod.test(code.slice(code.indexOf('{'))) || !/\bthis\s*(?:\?\.|[.[])/.test(code)) return undefined
   return `is the method ${method.name}() without its object, which its "this" needs: write value => object.${method.name}(value)`
 }
+
+const innerMethod = /[{},;\s](?!(?:if|for|while|switch|catch|with)\b)[\w$]+\s*\([^()]*\)\s*\{/
 
 /** The end of a sentence about a listener that would never see the route of a request. */
 function describeEarly(type: EventClass, { listener, priority }: RegisteredListener): string | undefined {
   if (type !== RequestEvent || priority <= routingPriority) return undefined
-  const [, name] = /\.get\(['"`](_route|_route_params|_controller)['"`]\)/.exec(sourceOf(originalOf(listener))) ?? []
+  const source = codeOf(originalOf(listener))
+  const [, name] = /\.get\(['"`](_route|_route_params)['"`]\)/.exec(source) ?? []
+  // A sub-request may have the attributes of the request that it comes from.
+  if (/\b(?:isMainRequest|parent)\b/.test(source)) return undefined
   return (
     name &&
     `reads "${name}" at the priority ${priority}, before the router (${routingPriority}) sets it: use a lower one`
@@ -167,10 +178,11 @@ function describeNoBody({ controller, methods }: Route, bodies: ReadonlySet<unkn
   if (readsBody(controller) && methods.length > 0 && methods.every(isRetrieval))
     return 'reads a body, but clients send none with GET: use routes.post()'
   if (typeof controller !== 'function' || bodies.has(controller)) return undefined
-  const source = sourceOf(controller).replace(textsAndComments, '')
-  const [, request = ''] = /^(?:async\b)?[\s\w$]*?\(?\s*([\w$]+)\s*(?:,|\)|=>)/.exec(source) ?? []
+  const source = codeOf(controller)
+  const [head = '', request = ''] = /^(?:async\b)?[\s\w$]*?\(?\s*([\w$]+)\s*(?:,|\)|=>)/.exec(source) ?? []
   const [, call] = new RegExp(`(?<![\\w$.])${request.replaceAll('$', '\\$')}\\.(formData|json)\\(`).exec(source) ?? []
   if (request === '' || call === undefined || /\bhasBody\b/.test(source)) return undefined
+  if (isNamedAgain(request, source.slice(head.length))) return undefined
   return `calls ${request}.${call}(), but clients send no body with GET: use ${request}.query, or routes.post()`
 }
 
@@ -182,33 +194,73 @@ function describeLate(type: EventClass, { priority }: RegisteredListener): strin
 
 /**
  * The end of a sentence about a call whose result is lost: a response that nothing sends, such as behind a forgotten
- * `return`, a promise that is used as its value, or the value of a form that has issues.
+ * `return`, or a promise that is used as its value. `values` are the names that the function has from its sources.
  */
-function describeLostCall(value: unknown, advice: string): string | undefined {
+function describeLostCall(value: unknown, advice: string, values: readonly string[] = []): string | undefined {
   if (typeof value !== 'function') return undefined
-  const source = sourceOf(value).replace(textsAndComments, text => (text.startsWith('/') ? '' : '0'))
+  const source = codeOf(value)
   const [, dropped] = droppedResponse.exec(source) ?? []
   if (dropped !== undefined) return `makes a response by ${dropped}(), which is not sent: ${advice}`
-  for (const [, name = '', call] of source.matchAll(promised)) {
-    const isUsed =
-      /^\w+$/.test(name) && new RegExp(`(?:await|return|[[,(])\\s*${name}\\b|\\b${name}\\.then`).test(source)
-    if (!isUsed) return `uses the promise of ${call}() as its value: write await ${call}(…)`
+  const takesSession = !values.includes('session') && isSessionTaken(source)
+  for (const [declaration, name, call = ''] of source.matchAll(promised)) {
+    if (call.startsWith('session.') && !takesSession) continue
+    if (name === undefined || name.startsWith('{') || isValue(name, source.replace(declaration, ''), sourceOf(value)))
+      return `uses the promise of ${call}() as its value: write await ${call}(…)`
   }
-  const isUnchecked = checkedValue.test(source) && !/\bform\b(?!\.value\.)/.test(source.replace(/\bform\b/, ''))
-  return isUnchecked
-    ? 'uses form.value, which is undefined for a form with issues: answer form.issues first'
-    : undefined
+  return undefined
 }
 
-/** A call at the beginning of a statement. */
+/** The end of a sentence about the value of a checked form, the only value of its controller, that may have issues. */
+function describeIssues(controller: Controller): string | undefined {
+  const source = codeOf(controller.call)
+  if (!hasCheckedForm(controller) || !checkedValue.test(source)) return undefined
+  if (/\bform\b(?!\.value\.)/.test(source.replace(/\bform\b/, ''))) return undefined
+  return 'uses form.value, which is undefined for a form with issues: answer form.issues first'
+}
+
+/** Whether `session` is that of the request, and no other value of this name. */
+function isSessionTaken(source: string): boolean {
+  const rest = source.replace(takenSession, '0=0')
+  return rest !== source && !isNamedAgain('session', rest)
+}
+
+const takenSession =
+  /[(,]\s*\{[^{}:]*\bsession\b[^{}:]*\}\s*[,)]|\{[^{}:]*\bsession\b[^{}:]*\}\s*=\s*(?:[\w$]+\.)?req(?:uest)?\b(?!\.)|\bsession\s*=\s*(?:[\w$]+\.)?req(?:uest)?\.session\b/g
+
+/** Whether a code may have a variable or parameter of a name. */
+function isNamedAgain(name: string, code: string): boolean {
+  const escaped = name.replaceAll('$', '\\$')
+  const again = `(?:const|let|var|catch)\\b[^=;]*\\b${escaped}\\b|\\b${escaped}\\b[\\w$\\s,]*\\)?\\s*(?:=>|\\{)`
+  return new RegExp(again).test(code)
+}
+
+/** Whether each use of a promise takes it for its value. A promise that is passed on may be awaited there. */
+function isValue(name: string, code: string, source: string): boolean {
+  if (new RegExp(`await[\\s(]+${name}\\b|\\b${name}\\s*\\??\\.\\s*(?:then|catch|finally)\\b`).test(source)) return false
+  const use = `typeof\\s+${name}\\b|!${name}\\b|\\+\\s*${name}\\b|\\bif\\s*\\(${name}\\)|(?<!\\.)\\b${name}\\s*(?:[.[+<>]|\\?|[!=]=|&&|\\|\\|)`
+  const shown = `(?<=\\b(?:json|render)\\([^()]*[{,]\\s*)${name}\\s*(?=[,}])`
+  const rest = code.replace(new RegExp(`${use}|${shown}`, 'g'), '')
+  return rest !== code && !new RegExp(`(?<!\\.)\\b${name}\\b`).test(rest)
+}
+
+/** A call at the beginning of a statement. An attempt may be the test of an address. */
 const droppedResponse =
-  /(?:[;{})]\s*|\belse\s+|[\w$\]]\s*\n\s*)(?:await\s+)?((?:[\w$]+\.)?req(?:uest)?\.redirect(?:To|Back)|Response\.(?:redirect|text|html|json|empty|stream))\(/
+  /(?:(?<!\btry\s*)[;{})]\s*|\belse\s+|[\w$\]](?<!\b(?:await|case|in|instanceof|of|typeof|void))\s*\n\s*)(?:await\s+)?((?:[\w$]+\.)?req(?:uest)?\.redirect(?:To|Back)|Response\.(?:redirect|text|html|json|empty|stream))\(/
 
 /** A call that returns a promise, as a condition or as the value of a variable. */
 const promised =
-  /(?:!\s*|\bif\s*\(\s*|\b(?:const|let|var)\s+([\w$]+|\{[^{}]*\})\s*=\s*)((?:[\w$]+\.)*session\.(?:get|has|all|take|update|flashes|peekFlashes|metadata)|req(?:uest)?\.(?:json|text|formData))\(/g
+  /(?:!\s*|\bif\s*\(\s*|\b(?:const|let|var)\s+(\w+|\{[^{}]*\})\s*=\s*)((?:(?:event\.)?req(?:uest)?\.)?session\.(?:get|has|all|take|update|flashes|peekFlashes|metadata)|req(?:uest)?\.(?:json|text|formData))\(/g
 
 /** A controller whose values are a checked form alone. */
 const checkedValue = /^(?:async\s*)?\(\s*\{\s*form\s*\}[^{}]*\)\s*=>[\s\S]*\bform\.value\./
+
+/** The source of a function without comments, and with `0` for texts; the values in templates are added to them. */
+function codeOf(value: object): string {
+  return sourceOf(value).replace(textsAndComments, text => {
+    if (text.startsWith('/')) return ''
+    const values = text.startsWith('`') ? Array.from(text.matchAll(/\$\{([^{}]*)\}/g), ([, each]) => each) : []
+    return /^.(?:_route|_route_params).$/.test(text) ? text : ['0', ...values].join('+')
+  })
+}
 
 const textsAndComments = /\/\/.*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g

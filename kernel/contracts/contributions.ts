@@ -1,4 +1,4 @@
-import { checkFunction } from '../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { noteDeclaration } from '../../lib/stack/declaration-sites.ts'
 import { describeValue, isKeyed, readProperty } from '../../lib/text/describe-value.ts'
@@ -47,7 +47,7 @@ export function createContributions(): Contributions {
     commands: createList(checks.commands),
     guards: createList(checks.guards),
     healthChecks: createList(checks.healthChecks),
-    isolated: createList(test => checkFunction('isolated.push(test)', 'the test', test)),
+    isolated: createList(checks.isolated),
   }
 }
 
@@ -71,6 +71,7 @@ const checks = {
   collectors: (entry: unknown) => checkEntry(entry, collectorPoint),
   findingRules: (entry: unknown) => checkEntry(entry, findingRulePoint),
   explainers: (entry: unknown) => checkEntry(entry, explainerPoint),
+  isolated: (test: unknown) => checkFunction('isolated.push(test)', 'the test', test),
 }
 
 const names = Object.keys(checks) as (keyof typeof checks)[]
@@ -78,12 +79,20 @@ const names = Object.keys(checks) as (keyof typeof checks)[]
 /** The bundles that have added the entries. */
 const owners = new WeakMap<object, string>()
 
-/** Returns a function that notes what a bundle has added since. */
+/**
+ * Returns a function that checks and notes what a bundle has added since, also by other ways than `push`.
+ *
+ * @throws KERNEL_CONTRIBUTION_INVALID ARGUMENT_INVALID
+ */
 export function ownContributions(lists: Contributions, bundle: string): () => void {
-  const before = new Set<unknown>(names.flatMap<object>(name => lists[name]))
+  const before = names.map(name => ({ name, list: lists[name], known: new Set<unknown>(lists[name]) }))
   return () => {
-    for (const name of names) {
-      for (const entry of lists[name].filter(each => !before.has(each))) {
+    for (const { known, list, name } of before) {
+      if (lists[name] !== list)
+        throw new ARGUMENT_INVALID([`app.${name}`, 'it is another list now: add to it by push()'])
+      for (const entry of list) {
+        if (known.has(entry)) continue
+        checks[name](entry)
         if (!owners.has(entry)) owners.set(entry, bundle)
       }
     }

@@ -5,6 +5,14 @@ import type { DeclarationSite, Declarations } from '../../lib/stack/declaration-
 import { locateFrame, resolveLocated, type StackFrame } from '../../lib/stack/stack-frames.ts'
 import { createDeclarations, nameOfController } from '../controller.ts'
 
+/** The guards that have failed, by their requests. */
+const failedGuards = new WeakMap<Request, { readonly name: string }>()
+
+/** Notes that a guard has failed: the error is of its code, not of the controller. */
+export function noteFailedGuard(request: Request, guard: { readonly name: string }): void {
+  failedGuards.set(request, guard)
+}
+
 /** Finds the code of the application that a request runs, and the frames of it that errors name. */
 export class ThrownFrames {
   readonly #directory: string
@@ -25,17 +33,18 @@ export class ThrownFrames {
   }
 
   /**
-   * The error of a controller without a frame of the application gets the definition of the
-   * controller as its first frame: something that is not an error was thrown, or the result of the
-   * controller is no response. A mistake of the client stays as it is.
+   * The error of a controller or guard without a frame of the application gets its definition as the first frame:
+   * something that is not an error was thrown, or the result is no response. A mistake of the client stays as it is.
    */
   locate(error: FlatError, request: Request): FlatError {
     if ((error.status ?? 500) < 500 || errorChain(error).some(({ frames }) => frames.some(this.#isOwn))) return error
-    const site = this.findDefinition(request)
+    const guard = failedGuards.get(request)
+    const site = this.#declarations.find(guard) ?? this.findDefinition(request)
     if (site === undefined) return error
     const file = resolveLocated(site.file, this.#directory)
-    const name = nameOfController(request.attributes.get('_controller'), request.attributes.get('_route'))
-    const frame = { ...site, file, function: `controller ${name}`, isAsync: false }
+    const { attributes } = request
+    const name = `controller ${nameOfController(attributes.get('_controller'), attributes.get('_route'))}`
+    const frame = { ...site, file, function: guard === undefined ? name : `guard ${guard.name}`, isAsync: false }
     return this.#isOwn(frame) ? { ...error, frames: [frame, ...error.frames] } : error
   }
 

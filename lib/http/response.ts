@@ -95,8 +95,13 @@ export class Response {
   /**
    * Sets an etag of the body, unless there is one or the body is a stream. A client that has the body then gets a 304.
    */
-  withEtag(): this {
+  withEtag(): this
+  withEtag(given?: unknown): this {
     const { body, headers } = this
+    if (given !== undefined) {
+      const own = `one of your own is headers.set("etag", '"v7"'), in double quotes`
+      throw new ARGUMENT_INVALID(['response.withEtag()', `it makes the etag of the body, and takes none: ${own}`])
+    }
     if ((typeof body === 'string' || body instanceof Uint8Array) && !headers.has('etag')) {
       headers.set('etag', createEtag(body))
     }

@@ -226,6 +226,35 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       get,
     ],
   ],
+  'a promise that is shown': [
+    [
+      ({ routes }) =>
+        routes.get('a', '/a', ({ session }) => {
+          const user = session.get('user')
+          return Response.text(`Hello ${user}`)
+        }),
+      get,
+      promise('session.get'),
+    ],
+    [
+      ({ routes }) =>
+        routes.get('a', '/a', request => {
+          const { session } = request
+          const user = session.get('user')
+          return Response.json({ user, path: request.path })
+        }),
+      get,
+      promise('session.get'),
+    ],
+    [
+      ({ dispatcher }) =>
+        dispatcher.on(RequestEvent, ({ request }) => {
+          const user = request.session.get('user')
+          if (!user) Object.assign(request, { user })
+        }),
+      get,
+    ],
+  ],
   'a checked form whose issues are not answered': [
     [
       ({ routes }) =>
@@ -309,6 +338,16 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         await client.get('/b')
       },
     ],
+  ],
+  'an etag without quotes': [
+    [
+      ({ routes }) => routes.get('a', '/a', () => Response.text('a', { headers: { etag: 'v7' } })),
+      get,
+      'The etag v7 of the route "a" is not in double quotes',
+    ],
+    [({ routes }) => routes.get('a', '/a', () => Response.text('a', { headers: { etag: '"v7"' } })), get],
+    [({ routes }) => routes.get('a', '/a', () => Response.text('a', { headers: { etag: 'W/"7 a"' } })), get],
+    [({ routes }) => routes.get('a', '/a', () => Response.text('a').withEtag()), get],
   ],
   'a route for the path of the health checks': [
     [

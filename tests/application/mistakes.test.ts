@@ -508,6 +508,25 @@ const inRegister = [
   ]) as Mistake<Application>[]),
 ]
 
+/** Objects that are added by other ways than `push`: their place is not known. */
+const byOtherWays = defineMistakes<Application>({
+  KERNEL_CONTRIBUTION_INVALID: {
+    'a guard before the others': [({ guards }) => guards.unshift(wrong({ name: 'admin' })), 'it needs the key "check"'],
+    'a guard by its index': [
+      ({ guards }) => void Object.assign(guards, [{ name: 'admin' }]),
+      'it needs the key "check"',
+    ],
+    'a command that is spliced in': [({ commands }) => commands.splice(0, 0, wrong({ name: 'a' })), 'needs the key'],
+  },
+  ARGUMENT_INVALID: {
+    'an isolation before the others': [({ isolated }) => isolated.unshift(wrong('/x')), 'must be a function'],
+    'a list with one guard more': [
+      app => Object.assign(app, { guards: app.guards.concat({ name: 'admin', check: () => true as const }) }),
+      'app.guards: it is another list now: add to it by push()',
+    ],
+  },
+})
+
 /** The lists to which bundles add objects. */
 const inLists = defineMistakes<Application>({
   KERNEL_CONTRIBUTION_INVALID: {
@@ -710,6 +729,7 @@ const inController = [
         'Response.redirect()',
         'a number',
       ],
+      'an etag for the one of the body': [() => Reflect.apply(answer().withEtag, answer(), ['v7']), 'in double quotes'],
       'a response for its headers': [() => setCookie(wrong(answer()), 'cart', ''), 'the headers of a response'],
       'an unknown option of a cookie': [
         () => setCookie(answer().headers, 'cart', '', wrong({ maxage: 1 })),
@@ -1006,6 +1026,7 @@ t.test('a template that is rendered before all helpers are known is refused by t
 
 t.test('a wrong object in a list of the application is refused', async t => {
   t.strictSame(await findOffences(inLists, { hasPlace: true }), [])
+  t.strictSame(await findOffences(byOtherWays, { hasPlace: false }), [])
   const check = () => true as const
   const shop: Bundle = {
     name: 'shop',
@@ -1195,7 +1216,11 @@ t.test('a signal that is emitted without a handler is logged, if a similar name 
   t.teardown(close)
   t.match(
     records.filter(({ level }) => level === 'warning'),
-    [{ message: 'The signal "order.plaecd" has no handler, but "order.placed" has one.' }],
+    [
+      {
+        message: /^The signal "order\.plaecd" has no handler, but .* has one \(tests\/application\/mistakes.*:\d+\)\.$/,
+      },
+    ],
   )
 })
 

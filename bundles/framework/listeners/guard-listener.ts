@@ -1,4 +1,5 @@
 import type { Guard } from '../../../kernel/contracts/guard.ts'
+import { noteFailedGuard } from '../../../kernel/debug/thrown-frames.ts'
 import { RequestEvent } from '../../../kernel/events.ts'
 import { ARGUMENT_INVALID } from '../../../lib/errors/arguments.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'
@@ -45,6 +46,7 @@ export class GuardListener {
       const result: unknown = await this.#check(guard, event)
       if (result === true) continue
       if (!(result instanceof Response)) {
+        noteFailedGuard(event.request, guard)
         const mistake = `it returns true to let a request pass, or a Response, or throws an HttpError, but it returned ${describeValue(result)}`
         throw new ARGUMENT_INVALID([`the guard "${name}"`, mistake])
       }
@@ -63,6 +65,7 @@ export class GuardListener {
     } catch (error) {
       // Another error is a mistake of the guard.
       if (error instanceof HttpError && error.status < 500) request.attributes.set('_guard', guard.name)
+      else noteFailedGuard(request, guard)
       throw error
     }
   }

@@ -59,7 +59,7 @@ export class ResponseListener {
 
   /**
    * The headers of all responses with a body that do not have them. By default there are none. In development, it warns
-   * of cookies whose time is probably in milliseconds, and of a redirect to the name of a route.
+   * of cookies whose time is probably in milliseconds, of etags without quotes, and of redirects to names of routes.
    */
   constructor(defaults: Headers = new Headers(), development?: Development) {
     this.#defaults = defaults
@@ -75,10 +75,13 @@ export class ResponseListener {
     if (this.#development === undefined) return
     const { headers } = event.response
     for (const cookie of headers.getAll('set-cookie')) this.#check(cookie)
+    const route = event.request.attributes.get('_route')
+    const log = this.#development.logger.withRequestId(event.request.id)
+    const etag = headers.get('etag')
+    if (etag !== null && !/^(?:W\/)?"[^"]*"$/.test(etag)) log.warning(bareEtag, { etag, route })
     const location = headers.get('location') ?? ''
     if (!/^[\w.-]+$/.test(location) || this.#development.routes.find(location) === undefined) return
-    const route = event.request.attributes.get('_route')
-    this.#development.logger.withRequestId(event.request.id).warning(namedRedirect, { location, route })
+    log.warning(namedRedirect, { location, route })
   }
 
   #check(cookie: string): void {
@@ -99,6 +102,9 @@ interface Development {
   readonly logger: Pick<Logger, 'warning' | 'withRequestId'>
   readonly routes: Pick<RouteCollection, 'find'>
 }
+
+/** RFC 9110, section 8.8.3. */
+const bareEtag = `The etag {etag} of the route "{route}" is not in double quotes, so clients and proxies ignore it: write headers.set("etag", '"v7"').`
 
 const namedRedirect =
   'The route "{route}" redirects to "{location}", which is a URL beside its own: to the route of this name leads request.redirectTo("{location}").'

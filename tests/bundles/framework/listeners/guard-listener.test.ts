@@ -1,7 +1,16 @@
-import { type Bundle, createFrameworkBundle, HttpError, jsonBody, type Request, Response } from 'sinfonietta'
+import {
+  type Bundle,
+  createFrameworkBundle,
+  ExceptionEvent,
+  HttpError,
+  jsonBody,
+  type Request,
+  Response,
+} from 'sinfonietta'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import * as v from 'valibot'
+import { ThrownFrames } from '#kernel/debug/thrown-frames.ts'
 
 const answer = () => Response.text('secret')
 
@@ -90,6 +99,23 @@ t.test('a request knows the guard that has refused it, but not one that has fail
     ['/broken', undefined],
     ['/shop/admin', 'admin'],
   ])
+})
+
+t.test('the error of a guard has the place of the guard, not that of the controller', async t => {
+  const { app, client, close } = await createTestKernel({
+    bundles: [createFrameworkBundle(), { name: 'shop', register }],
+    directory: process.cwd(),
+  })
+  t.teardown(close)
+  let asked: Request | undefined
+  app.dispatcher.on(ExceptionEvent, ({ request }) => {
+    asked = request
+  })
+  await client.get('/broken')
+  // The stack of a request of a test has frames of the test.
+  const error = { name: 'Error', message: 'lost', status: 500, frames: [] }
+  const { frames } = new ThrownFrames(app).locate(error as never, asked as never)
+  t.match(frames, [{ function: 'guard broken', file: /guard-listener\.test\.ts$/, line: Number }])
 })
 
 t.test('hundreds of requests at once are each guarded by their own headers', async t => {
