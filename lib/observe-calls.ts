@@ -9,7 +9,7 @@ export interface Following {
   after?(result: unknown): unknown
   /**
    * Called with the error of a call. Only with it the call has a frame of this file, which an error does not have any
-   * more when it is passed on: it is for functions of Node and of libraries that call no function of the application.
+   * more when it is passed on. It is not called for an async function, which throws nothing where it is called.
    */
   failed?(error: unknown): void
 }
@@ -91,7 +91,7 @@ interface Assembly {
 type Trap = (code: AnyFunction, self: unknown, args: unknown[]) => unknown
 
 // The application may replace them later.
-const { apply, defineProperty, set } = Reflect
+const { apply, defineProperty, getPrototypeOf, set } = Reflect
 const { bind } = Function.prototype
 
 /** A function, its `this` and its arguments. */
@@ -115,6 +115,9 @@ function fill(each: Call, code: AnyFunction, self: unknown, args: unknown): Call
   return each
 }
 
+/** What async functions inherit from: they throw nothing where they are called. */
+const asyncFunction: unknown = getPrototypeOf(async () => undefined)
+
 function prepare(code: AnyFunction, self: unknown, args: unknown[]): Call {
   let following: ReturnType<BeforeCall>
   try {
@@ -124,7 +127,8 @@ function prepare(code: AnyFunction, self: unknown, args: unknown[]): Call {
   }
   if (following === undefined) return fill(next, code, self, args)
   if (typeof following === 'function') return fill(next, following, self, args)
-  if (following.failed !== undefined) return fill(next, guardedCall as AnyFunction, following, [code, self, args])
+  if (following.failed !== undefined && getPrototypeOf(code) !== asyncFunction) return fill(next, guardedCall as AnyFunction, following, [code, self, args])
+  if (following.after === undefined) return fill(next, code, self, args)
   fill(followed, code, self, args)
   return fill(next, finish, following.after, results)
 }

@@ -84,13 +84,10 @@ function watchFunction(code: unknown, phase: string, below: (...values: never[])
   noteRegistration(code, below)
   const name = nameOf(code)
   const called: FrameworkFunction = { phase, name, code }
-  // What another function throws is seen only where it is called.
-  const isAsync = code.constructor.name === 'AsyncFunction'
   const wrapped = observeCalls(code as AnyFunction, (_, args) => {
     const event = args[0] as H3Event
     noteRoute(event, phase === 'handler' ? name : nameOf(event.context.matchedRoute?.handler))
-    const following = followCall(messageOf(event) ?? {}, called, args)
-    return isAsync ? { after: following.after } : following
+    return followCall(messageOf(event) ?? {}, called, args)
   })
   watched.add(wrapped)
   return wrapped

@@ -54,8 +54,6 @@ function watchHono(code: HonoFunction, route: HonoRoute): AnyFunction {
   // A handler cannot call the functions behind it: it does not get `next`.
   const isHandler = inner.length < 2
   const called: FrameworkFunction = { phase: isHandler ? 'handler' : 'middleware', name, code: inner }
-  // What another function throws is seen only where it is called.
-  const isAsync = code.constructor.name === 'AsyncFunction'
   return observeCalls(code, (_, args) => {
     const context = args[0] as HonoContext
     // Where it is mounted by its `fetch`, there is no message of Node.
@@ -66,7 +64,6 @@ function watchHono(code: HonoFunction, route: HonoRoute): AnyFunction {
       )
     }
     // An application in another one has answered its errors itself.
-    const following = followCall(message, called, args, () => context.error)
-    return isAsync ? { after: following.after } : following
+    return followCall(message, called, args, () => context.error)
   })
 }

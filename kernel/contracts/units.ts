@@ -203,7 +203,7 @@ export function takeUnit(): RecordedUnit | undefined {
   return called?.unit
 }
 
-/** Records the call of an observed function as work. No frame is in its stacks. */
+/** Records the call of an observed function as work. An async function has no frame in its stacks. */
 export function followUnit(start: UnitStart): Following | undefined {
   const unit = beginUnit(start)
   if (unit === undefined) return undefined

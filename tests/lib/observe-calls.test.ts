@@ -145,3 +145,23 @@ t.test('a method keeps the attributes of its property, and is put back', async t
   late()
   t.equal(target.alias, count, 'the method of another tool stays')
 })
+
+t.test('an async function has no frame, because it throws nothing where it is called', async t => {
+  const stacks: (string | undefined)[] = []
+  const reject = async () => {
+    stacks.push(new Error('made').stack)
+    throw new Error('thrown')
+  }
+  const failures: unknown[] = []
+  const failed = (error: unknown) => failures.push(error)
+  for (const following of [{ failed }, { after: (result: unknown) => result, failed }]) {
+    const error = await (observeCalls(reject, () => following)() as Promise<unknown>).catch((error: Error) => error)
+    stacks.push((error as Error).stack)
+  }
+  t.equal(stacks.length, 4)
+  t.strictSame(
+    stacks.filter(stack => stack?.includes('guardedCall')),
+    [],
+  )
+  t.strictSame(failures, [])
+})
