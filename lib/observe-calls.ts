@@ -127,7 +127,8 @@ function prepare(code: AnyFunction, self: unknown, args: unknown[]): Call {
   }
   if (following === undefined) return fill(next, code, self, args)
   if (typeof following === 'function') return fill(next, following, self, args)
-  if (following.failed !== undefined && getPrototypeOf(code) !== asyncFunction) return fill(next, guardedCall as AnyFunction, following, [code, self, args])
+  if (following.failed !== undefined && getPrototypeOf(code) !== asyncFunction)
+    return fill(next, guardedCall as AnyFunction, following, [code, self, args])
   if (following.after === undefined) return fill(next, code, self, args)
   fill(followed, code, self, args)
   return fill(next, finish, following.after, results)

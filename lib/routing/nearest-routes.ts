@@ -83,6 +83,32 @@ export class NearestRoutes {
   }
 }
 
+/** A route of another router: its method, its pattern, and its name. */
+export interface ForeignRoute {
+  readonly method: string
+  readonly pattern: string
+  readonly name: string
+}
+
+/** Finds the route of another router with the most similar path; `undefined` if none is, or if one matches. */
+export function findSimilarRoute({ method, path }: Request, routes: Iterable<ForeignRoute>): string | undefined {
+  const segments = split(path.slice(0, lengthLimit))
+  let nearest: string | undefined
+  let least = Math.floor(segments.join('').length / 2) + 1
+  for (const route of routes) {
+    // Whatever the router is: such a segment has a variable.
+    const form = split(route.pattern).map(segment => (/[^\w.~%-]/.test(segment) ? undefined : segment))
+    const fits = (text: string, index: number) => form[index] === undefined || form[index] === text
+    const isFitting = form.length === segments.length && segments.every(fits)
+    if (isFitting && route.method === method) return undefined
+    const distance = isFitting ? 0 : distanceTo(segments, [{ segments: form }], least)
+    if (distance >= least) continue
+    nearest = route.name
+    least = distance
+  }
+  return nearest
+}
+
 function explain({ candidate: { position, route }, judgement }: Ranked, request: Request): NearRoute {
   return { position, ...explainRoute(route, request, judgement) }
 }
@@ -125,7 +151,7 @@ function split(path: string): string[] {
  * The number of different characters, at most `atMost`. Segments are compared from the front and
  * from the back, because one may be missing at either end.
  */
-function distanceTo(path: readonly string[], forms: readonly Form[], atMost: number): number {
+function distanceTo(path: readonly string[], forms: readonly Pick<Form, 'segments'>[], atMost: number): number {
   let least = atMost
   for (const { segments } of forms) {
     const surplus = segments.length - path.length

@@ -8,7 +8,7 @@ import { enableValueTrees } from './value-tree.ts'
  */
 export function enableDrawer(): void {
   document.addEventListener('click', event => {
-    const link = closestTo<HTMLAnchorElement>(event, '#timeline .lines a, #trail a')
+    const link = closestTo<HTMLAnchorElement>(event, '#timeline .lines a, .trail a')
     if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return
     event.preventDefault()
     open(link).catch(() => location.assign(link.href))

@@ -61,7 +61,7 @@ export const overviewView: SubjectView = {
       })),
       exception,
       exceptionLink: profileLink(token, 'exception'),
-      trail: exception !== false && viewTrailBefore(profile, editor, listLimit),
+      trail: exception !== false && viewTrailBefore(profile, editor, { limit: listLimit, table: 'before' }),
       prompt: exception !== false && writeErrorPrompt(profile, token),
       verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
       sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),

@@ -38,11 +38,25 @@ export function trailLink(token: string): string {
 export function viewTrail(profile: Profile, editor: EditorLinks): PanelModel | false {
   const steps = listSteps(profile)
   if (steps.length === 0) return false
-  return { title: 'Steps in order', left: '', sample: nameSample(profile), steps: viewSteps(steps, profile, editor) }
+  const table = 'trail'
+  return {
+    title: 'Steps in order',
+    left: '',
+    sample: nameSample(profile),
+    table,
+    steps: viewSteps(table, steps, profile, editor),
+  }
 }
 
-/** The view of the last `limit` steps before an exception; if its time is not known, of all steps. */
-export function viewTrailBefore(profile: Profile, editor: EditorLinks, limit = 20): PanelModel | false {
+/**
+ * The view of the last `limit` steps before an exception; if its time is not known, of all steps. `table` is the id of
+ * the list: an exported page has two of them.
+ */
+export function viewTrailBefore(
+  profile: Profile,
+  editor: EditorLinks,
+  { limit, table }: { readonly limit: number; readonly table: string },
+): PanelModel | false {
   const [thrown] = readExceptions(profile)
   const time = profile.collectors.exception?.at
   const reports = readLogs(profile).logs.filter(log => isReportOf(log, thrown))
@@ -56,7 +70,8 @@ export function viewTrailBefore(profile: Profile, editor: EditorLinks, limit = 2
     left: left > 0 ? formatCount(left, 'earlier step') : '',
     sample: nameSample(profile),
     link: trailLink(profile.summary.token),
-    steps: viewSteps(before.slice(-limit), profile, editor),
+    table,
+    steps: viewSteps(table, before.slice(-limit), profile, editor),
   }
 }
 
@@ -124,9 +139,9 @@ function toneOfStatus(status: number): Step['tone'] {
   return status >= 500 ? 'error' : status >= 400 ? 'warning' : 'plain'
 }
 
-function viewSteps(steps: readonly Step[], { summary }: Profile, editor: EditorLinks): PanelModel[] {
+function viewSteps(table: string, steps: readonly Step[], { summary }: Profile, editor: EditorLinks): PanelModel[] {
   return steps.map(({ anchor, at, caller, kind, panel, text, time, tone }, index) => ({
-    id: `step-${index}`,
+    id: `${table}-${index}`,
     index,
     isPlain: true,
     lead: `+${formatDuration(at)}`,

@@ -46,6 +46,7 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   maskPairs: [text => pairs.maskPairs(text, isSecretName)],
   maskText: [texts.maskText],
   maskForms: [text => forms.maskForms(text, isSecretName, -1)],
+  decodeCharacters: [text => markup.decodeCharacters(text)],
   maskMarkup: [text => markup.maskMarkup(text, createRedactor())],
   stripColors: [texts.stripColors],
   isUrl: [texts.isUrl],

@@ -101,7 +101,7 @@ t.test('a wrong definition is refused, with the right form', async t => {
   t.match(refusal({ path: '/:id', requirements: { id: '(' } }), /its path is \/:id: Invalid regular expression/)
   t.match(refusal({ path: '/:id', requirements: { ID: /a/ } }), 'a requirement for "ID", but its variables are: id')
   t.match(refusal({ requirements: { id: /a/ } }), 'but its variables are: none')
-  t.match(refusal({ host: 'localhost:8080' }), 'its host is localhost:8080: Missing parameter name')
+  t.match(refusal({ host: 'localhost:8080' }), 'its host is localhost:8080: leave the port out')
   t.match(refusal({ path: '/:a', host: ':a.test' }), 'both its path and its host have a variable "a"')
   t.match(refusal({ methods: [] }), 'its methods are an empty list; leave them out to allow all')
   t.match(refusal({ methods: ['get' as RouteMethod] }), 'its methods must be of GET, HEAD, POST,')

@@ -37,7 +37,7 @@ export const exceptionView: SubjectView = {
     occurrences: viewOccurrences(findOccurrences(profile)),
     prompt: writeErrorPrompt(profile, profile.summary.token),
     verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
-    trail: viewTrailBefore(profile, editor),
+    trail: viewTrailBefore(profile, editor, { limit: 20, table: 'trail' }),
     trace: readExceptions(profile).map(toTrace).join('\n\n'),
     ...viewExceptions(profile, editor),
   }),

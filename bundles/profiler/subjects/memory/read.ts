@@ -24,7 +24,7 @@ export function listUsage(profile: Profile): Row[] {
     ['On CPU', cpu && toShare(cpu.user + cpu.system)],
     ['Event loop idle', loop && toShare(loop.idle)],
     ['Heap at the end', formatBytes(profile.summary.memory)],
-    ['Peak memory', peak === undefined ? undefined : formatBytes(peak)],
+    ['Peak memory usage', peak === undefined ? undefined : formatBytes(peak)],
   ]
   return usage.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]))
 }

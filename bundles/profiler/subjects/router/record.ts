@@ -2,8 +2,8 @@ import { redirectController } from '../../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../../kernel/errors.ts'
 import { describeCachePolicy } from '../../../../lib/http/cache-policy.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import { NearestRoutes } from '../../../../lib/routing/nearest-routes.ts'
-import { Route, type RouteMethod } from '../../../../lib/routing/route.ts'
+import { type ForeignRoute, findSimilarRoute, NearestRoutes } from '../../../../lib/routing/nearest-routes.ts'
+import type { Route } from '../../../../lib/routing/route.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { shownRoutes } from '../../profile/links.ts'
 import type { CollectorOf } from '../../record/collect.ts'
@@ -60,30 +60,18 @@ function createRouterCollector({
 
 /** The routes of another framework that answer requests of this process. It does not say which ones it has. */
 class SeenRoutes {
-  readonly #routes = new Map<string, Route | undefined>()
+  readonly #routes = new Map<string, ForeignRoute>()
 
   /** Notes the route of a request; of one that was answered with 404 without a route, returns the nearest one. */
   meet({ request, response }: Trace, name: string, pattern: string, hasRoute: boolean): string | undefined {
     const isMissing = response?.status === 404
-    if (hasRoute && !isMissing && this.#routes.size < seenLimit && !this.#routes.has(name))
-      this.#routes.set(name, createRoute(name, request.method, pattern))
-    if (hasRoute || !isMissing) return undefined
-    const known = [...this.#routes.values()].filter(route => route !== undefined)
-    const [near] = new NearestRoutes(known).findSimilar(request, 1)
-    return near === undefined || near.reason === 'match' ? undefined : near.name
+    if (!hasRoute) return isMissing ? findSimilarRoute(request, this.#routes.values()) : undefined
+    if (!isMissing && this.#routes.size < seenLimit) this.#routes.set(name, { name, method: request.method, pattern })
+    return undefined
   }
 }
 
 const seenLimit = 500
-
-/** Most frameworks write patterns as path-to-regexp does; `undefined` for others. */
-function createRoute(name: string, method: string, path: string): Route | undefined {
-  try {
-    return new Route({ name, path, methods: [method as RouteMethod], controller: undefined })
-  } catch {
-    return undefined
-  }
-}
 
 function describeFound(route: string, trace: Trace, redactor: Redactor, seen: SeenRoutes): RouterData {
   const { attributes } = trace.request

@@ -91,7 +91,7 @@ t.test('a failed request shows where its error page was made; the error page has
     'Performance metrics',
     'Total execution time',
     'Heap at the end',
-    'Peak memory',
+    'Peak memory usage',
     'Sub-Request',
     'Execution timeline',
     'Threshold',

@@ -8,7 +8,7 @@ const byTrail = new URLSearchParams('view=trail')
 
 /** The steps of a page, without their times. */
 const stepsOf = (html: string) =>
-  textOf(html.slice(html.indexOf('id="trail"')).split('</ol>', 1)[0] ?? '')
+  textOf(html.slice(html.indexOf('timed trail"')).split('</ol>', 1)[0] ?? '')
     .replaceAll(/^[^>]*>|\+?\d[\d.]* m?s/g, '')
     .replaceAll(/\s+/g, ' ')
     .trim()
@@ -58,7 +58,7 @@ t.test('if it is not known when the exception was thrown, nothing is said to be 
   t.equal(stepsOf(html).match(/not finished/g)?.length, 20, 'the last ones')
   t.match(stepsOf(await show('time', { profile: createProfile(data), query: byTrail })), /^error lost http GET a\/ 503/)
   t.equal(stepsOf(await show('overview', createProfile(data))).match(/not finished/g)?.length, 5, 'fewer in Overview')
-  t.notMatch(await show('exception', createProfile({ exception })), 'id="trail"')
+  t.notMatch(await show('exception', createProfile({ exception })), 'timed trail"')
   const known = await show('exception', createProfile({ ...data, exception: { ...exception, at: 30 } }))
   t.match(known, 'What happened before')
   t.equal(stepsOf(known).match(/not finished/g)?.length, 11, 'until it was thrown')
