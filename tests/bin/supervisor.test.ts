@@ -85,5 +85,5 @@ t.test('SIGTERM stops the supervisor, and a site that does not stop is killed', 
 t.test('the supervisor ends after a wrong option', async t => {
   const other = startCountedProgram(t, ['serve', inCopy('.'), '--prot=1'])
   t.equal(await other.end(), 64)
-  t.match(other.stderr, /^Unknown option '--prot'\n\nUsage: bin\/serve/m)
+  t.match(other.stderr, /^There is no option --prot; the nearest is "--port"\.\n\nUsage: bin\/serve/m)
 })
