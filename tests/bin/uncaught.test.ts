@@ -50,6 +50,7 @@ t.test('rt-throw-late: in development the log names the request of an uncaught e
     t.hasStrict(summary, { outcome: 'crashed', status: 200, exception: 'Error' })
     t.match(summary?.url, /\/(throw|reject)\?/)
     t.match(data?.exception, { exceptions: [{ message: / later$/ }] })
+    t.notMatch(JSON.stringify(data?.logger ?? ''), 'has the uncaught exception', 'a profile does not name itself')
     t.equal((await storage.search({ limit: 10 })).summaries.length, 2)
     await storage.close()
     t.notMatch(site.stdout, /hunter2/)

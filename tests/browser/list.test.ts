@@ -225,6 +225,15 @@ t.test('a request is a line of 36 pixels, and 22 of them are in a window of 900 
     `[...document.querySelectorAll('tr[data-token]')].filter(row => row.getBoundingClientRect().bottom <= innerHeight).length`,
   )
   t.ok(seen >= 22, `${seen} rows`)
+  const cut: string[] = []
+  for (const width of [320, 400, 600, 780, 900, 1000, 1160, 1400]) {
+    await page.setViewportSize({ width, height: 900 })
+    const badges = await page.evaluate<string[]>(`[...document.querySelectorAll('.target .badge')].filter(badge =>
+      badge.scrollWidth > badge.clientWidth && badge.offsetTop < badge.parentElement.offsetTop + 20
+    ).map(badge => badge.textContent)`)
+    cut.push(...badges.map(badge => `${width}: ${badge}`))
+  }
+  t.strictSame(cut, [], 'a badge without room is left out as a whole')
 })
 
 t.test('the keys show a preview beside the list; a narrow window has none', needsBrowser, async t => {

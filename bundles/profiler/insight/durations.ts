@@ -92,7 +92,7 @@ export interface ComparedTimes {
 const sampleLimit = 20
 
 /** The least number of durations since an edit. */
-const leastNow = 4
+export const leastNow = 4
 
 /** The least change: as a part of the median, and in milliseconds. */
 const leastShare = 0.05

@@ -27,7 +27,7 @@ import {
   timedCount,
   type Versions,
 } from './compare/judge-fix.ts'
-import { type ComparedTimes, compareTimes } from './durations.ts'
+import { type ComparedTimes, compareTimes, leastForMedian, leastNow } from './durations.ts'
 import type { Finding } from './findings/finding.ts'
 import { awaitLateWork } from './replay/late-work.ts'
 import type { Tone } from './summary-view.ts'
@@ -117,8 +117,10 @@ function clientOf({ collectors }: Profile): string {
 /** The time of a request before the last edit and since, as a change. */
 export function describeTimes({ before, change, now }: ComparedTimes): EditChange {
   const share = ((now.median - before.median) / before.median) * 100
+  const of = (count: number, least: number) => `${Math.min(count, least)} of ${least}`
+  const [older, newer] = [of(before.count, leastForMedian), of(now.count, leastNow)]
   const texts = {
-    unknown: `too few warm requests to compare (${formatNumber(before.count)} and ${formatNumber(now.count)})`,
+    unknown: `too few warm requests to compare: ${older} before the edit, ${newer} since`,
     usual: `within the usual spread (${formatDuration(before.least)} to ${formatDuration(before.most)})`,
     slower: `+${share.toFixed(0)} %`,
     faster: `−${Math.abs(share).toFixed(0)} %`,

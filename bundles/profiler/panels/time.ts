@@ -35,6 +35,7 @@ import {
   createTimeline,
   createTimelineAxis,
   createTimelineRows,
+  type RunPeriods,
   readFilter,
   type TimelineRow,
   thresholds,
@@ -77,10 +78,11 @@ async function toView(
   const rows = createTimelineRows(root)
   const axis = createTimelineAxis(rows, findEnd(rows, readHandledTime(profile) * 1000))
   const filter = readFilter(query, axis)
-  const timeline = createTimeline({ rows, logs, pauses: readPauses(profile), axis, filter })
+  const run = createRunPeriods(profile)
+  const timeline = createTimeline({ rows, logs, pauses: readPauses(profile), axis, filter, run })
   const findPlace = createRowPlaces(profiles, editor)
   return {
-    metrics: createMetrics(profile, rows),
+    metrics: createMetrics(profile, rows, run),
     parent: parent === undefined ? null : { token: parent.token, duration: toDuration(parent.duration) },
     timeline: {
       ...timeline,
@@ -135,7 +137,7 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
 }
 
 /** The time of the request, and what the lanes of the timeline do not say: how often, and how much of the process. */
-function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
+function createMetrics(profile: Profile, rows: readonly TimelineRow[], run: RunPeriods): Row[] {
   const duration = describeDuration(profile.summary)
   const ready = toDuration(readHandledTime(profile))
   const own = withoutInner(rows, 'service')
@@ -143,9 +145,8 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
   const of = (category: Category, among = own) => among.filter(row => row.category === category && row.depth > 0)
   // Queries of one statement are one row.
   const count = (found: readonly TimelineRow[]) => found.reduce((sum, { periods }) => sum + periods.length, 0)
-  const stops = readStops(profile).map(({ duration, start }) => ({ start: start * 1000, duration: duration * 1000 }))
   // Work has no row if it was only counted, or if the profile of its sub-request was not read.
-  const counted = (name: string, category: Category, { more, panel }: Partial<WorkKind> = {}, isStopped = false) => {
+  const counted = (name: string, category: Category, { more, panel }: Partial<WorkKind> = {}) => {
     const field = summaryCounts.find(each => each.panel === panel)?.field
     const within = workFields.find(each => each === field)
     const { ended = 0, periods = [] } = more?.(profile) ?? {}
@@ -154,7 +155,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
     const all = Math.max(known, direct + ((within && profile.collectors.within?.[within]) ?? 0))
     const others = periods.map(({ end, start }) => ({ start: start * 1000, duration: (end - start) * 1000 }))
     const covered = joinPeriods([...of(category).flatMap(row => row.covered), ...others])
-    const time = formatMicroseconds(totalOf(isStopped ? subtractPeriods(covered, stops) : covered))
+    const time = formatMicroseconds(totalOf(run(category, covered)))
     const remark = direct === all ? '' : ` (${formatNumber(direct)} direct)`
     const value = `${formatNumber(all)}${remark} in ${known < all ? 'at least ' : ''}${time}`
     return all === 0 ? [] : [{ name, value }]
@@ -162,19 +163,24 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
   return [
     { name: 'Total execution time', value: duration },
     ...(ready === duration ? [] : [{ name: 'Response ready', value: ready }]),
-    ...awaitedWork.flatMap(kind => {
-      const work = [...kind.list(profile), ...(kind.more?.(profile).periods ?? [])]
-      return counted(
-        kind.label,
-        kind.category,
-        kind,
-        work.some(({ stopped }) => stopped > 0),
-      )
-    }),
+    ...awaitedWork.flatMap(kind => counted(kind.label, kind.category, kind)),
     ...counted('Other services', 'service'),
     ...counted('Sub-requests', 'request'),
     ...listUsage(profile),
   ]
+}
+
+/** Work whose panel leaves out the stops of the process has no other time here. */
+function createRunPeriods(profile: Profile): RunPeriods {
+  const stops = readStops(profile).map(({ duration, start }) => ({ start: start * 1000, duration: duration * 1000 }))
+  const stopped = new Set<Category>(
+    awaitedWork
+      .filter(({ list, more }) =>
+        [...list(profile), ...(more?.(profile).periods ?? [])].some(({ stopped }) => stopped > 0),
+      )
+      .map(({ category }) => category),
+  )
+  return (category, periods) => (stopped.has(category) ? subtractPeriods(periods, stops) : periods)
 }
 
 /** The rows without those within the rows of a category. */

@@ -31,7 +31,11 @@ interface TimelineParts {
   readonly pauses: readonly Period[]
   readonly axis: TimeAxis
   readonly filter: TimelineFilter
+  readonly run: RunPeriods
 }
+
+/** Removes from the periods of a category those in which the process did not run, as its panel does. */
+export type RunPeriods = (category: Category, periods: readonly Period[]) => readonly Period[]
 
 /** A chart as its template shows it. Positions are percents of its width. */
 export interface TimelineView {
@@ -127,7 +131,7 @@ const nameLimit = 90
 const deepest = 8
 
 /** Draws a chart: a ruler, a lane for each category, and a line for each row up to the limit. */
-export function createTimeline({ axis, filter, logs, pauses, rows }: TimelineParts): TimelineView {
+export function createTimeline({ axis, filter, logs, pauses, rows, run }: TimelineParts): TimelineView {
   const { window } = filter
   const slowest = findSlowest(rows, filter)
   const visible = { from: toMoment(axis, window.from), to: toMoment(axis, window.to) }
@@ -142,7 +146,7 @@ export function createTimeline({ axis, filter, logs, pauses, rows }: TimelinePar
     zoom: scale > 1 ? { from: toMilliseconds(visible.from), to: toMilliseconds(visible.to) } : { from: '', to: '' },
     ticks: listTicks(axis, window).map(({ label, x }) => ({ x: toPercent(x), label })),
     slowest: slowest.map(row => toSlow(row, slowest[0]?.ownTime ?? 0, end)),
-    lanes: createLanes(rows.slice(1), filter, axis),
+    lanes: createLanes(rows.slice(1), filter, axis, run),
     marks: logs.slice(0, markLimit).map(mark => toMark(mark, axis)),
     moreMarks: Math.max(0, logs.length - markLimit),
     pauses: createBars(joinPeriods(pauses), axis),
@@ -217,7 +221,12 @@ function choose(
   return sorted.slice(0, limit).sort((a, b) => a.index - b.index)
 }
 
-function createLanes(rows: readonly TimelineRow[], { shown }: TimelineFilter, axis: TimeAxis): LaneView[] {
+function createLanes(
+  rows: readonly TimelineRow[],
+  { shown }: TimelineFilter,
+  axis: TimeAxis,
+  run: RunPeriods,
+): LaneView[] {
   return categories.flatMap(({ label, name: category }) => {
     const members = rows.filter(row => row.category === category)
     if (members.length === 0) return []
@@ -226,8 +235,8 @@ function createLanes(rows: readonly TimelineRow[], { shown }: TimelineFilter, ax
       category,
       label,
       bars: createBars(covered, axis),
-      duration: formatMicroseconds(totalOf(covered)),
-      own: formatMicroseconds(totalOf(joinPeriods(members.flatMap(({ own }) => own)))),
+      duration: formatMicroseconds(totalOf(run(category, covered))),
+      own: formatMicroseconds(totalOf(run(category, joinPeriods(members.flatMap(({ own }) => own))))),
       isShown: shown.has(category),
     }
   })

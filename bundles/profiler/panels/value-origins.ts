@@ -148,19 +148,14 @@ export function createHeaderRows(headers: readonly Row[], origins: ChangeOrigins
 /** Creates the rows of a request's attributes. */
 export function createAttributeRows(pairs: Pairs, origins: ChangeOrigins, isSubRequest: boolean): OriginRow[] {
   const rows = toPairRows(pairs)
-  const others = isSubRequest
-    ? viewOther('the caller of the sub-request')
-    : { ...viewOther(''), how: 'there from the start' }
-  // Where nothing is known to set attributes, they are those of the profiler.
-  const isComplete =
-    origins.isComplete && rows.length <= attributeLimit && (isSubRequest || origins.attributes.size > 0)
+  const hasCaller = isSubRequest && origins.isComplete && rows.length <= attributeLimit
   return withIds(
     'attribute',
     rows.map(row => {
       const known = origins.attributes.get(row.name)
       if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, ''), areOurs(known))
       if (row.name === '_stopwatch_token') return withOrigin(row, viewOther('the profiler'), true)
-      return withOrigin(row, isComplete && others)
+      return withOrigin(row, hasCaller && viewOther('the caller of the sub-request'))
     }),
   )
 }

@@ -144,7 +144,8 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
   const relativesLabel = isSubRequest
     ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
     : 'Sub Requests'
-  const headers = createHeaderRows(responseHeaders, origins, !isSubRequest && collectors.response?.isStreamed !== true)
+  const isSentByKernel = isOfKernel(profile) && !isSubRequest
+  const headers = createHeaderRows(responseHeaders, origins, isSentByKernel && !collectors.response?.isStreamed)
   const views = {
     request: viewRequest(profile, origins),
     response: viewResponse(collectors.response, responseHeaders, summary),
@@ -166,7 +167,7 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
     route: summary.route !== null && editor.viewRoute(summary.route),
     curl: createCurl(profile),
     configLink: profileLink(summary.token, 'config'),
-    isSubRequest,
+    isSentByKernel,
     headers,
     shownHeaders: divideOrigins(headers),
     shownAttributes: divideOrigins(views.request.attributes),
@@ -181,7 +182,7 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
 
 /** The rows of the application, and those of this package, which are folded. */
 function divideOrigins(rows: readonly OriginRow[]) {
-  const hasOrigins = rows.some(({ origin }) => origin !== false)
+  const hasOrigins = rows.some(({ isOurs, origin }) => origin !== false && (!isOurs || origin.link !== ''))
   const others = rows.filter(({ isOurs }) => isOurs)
   if (others.length < leastFolded) return { hasOrigins, rows, others: [] }
   return { hasOrigins, rows: rows.filter(({ isOurs }) => !isOurs), others }
@@ -218,7 +219,7 @@ function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): 
   return {
     method: summary.method,
     url: summary.url,
-    httpVersion: request?.httpVersion || 'n/a',
+    httpVersion: request?.httpVersion ?? '',
     query: query.map(toValueRow),
     attributes: createAttributeRows(request?.attributes ?? [], origins, summary.parent !== null),
     headers: headers.map(toValueRow),

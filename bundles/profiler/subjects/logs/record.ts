@@ -270,8 +270,9 @@ function observeLog({ directory, logger }: Pick<Foundation, 'directory' | 'logge
   const callers = new Callers(directory)
   const locate = () => callers.find()
   return logger.observe(record => {
-    // The access log is about a request, and not a part of its work.
-    const trace = record.channel === 'access' ? undefined : findTrace()
+    // The access log is about a request, and not a part of its work. So is the line that names its profile.
+    const isAbout = record.channel === 'access' || (record.channel === 'profiler' && record.level === 'critical')
+    const trace = isAbout ? undefined : findTrace()
     if (trace === undefined) return
     logPart.of(trace).add(record, locate)
     trace.touch()

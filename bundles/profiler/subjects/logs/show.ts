@@ -185,9 +185,6 @@ async function toView({ findChildren, profile, query }: PanelProfile, editor: Ed
     left: describeLeft(profile, message => `“${message}”`),
     hasLines: logs.length + notifications.length > 0,
     lines,
-    severe: filter.level === 'warning' &&
-      filter.channel === '' &&
-      counts.errors + counts.warnings < counts.all && { text: describeSevere(counts), all: formatNumber(counts.all) },
     // A script asks for all messages if the address names one that is not here.
     isPartial: filter.isByDefault && filter.level !== 'debug',
     isGroup: group !== undefined,

@@ -275,6 +275,9 @@ const withKey = words(
 /** Commands whose arguments are all keys. */
 const withKeys = words('MGET DEL UNLINK EXISTS TOUCH WATCH SINTER SUNION SDIFF PFCOUNT DELETE')
 
+/** Commands whose arguments are a script, the number of its keys, the keys, and others. */
+const ofScripts = words('EVAL EVALSHA EVAL_RO EVALSHA_RO FCALL FCALL_RO')
+
 const keyLimit = 20
 
 const keyLength = 200
@@ -287,8 +290,11 @@ function describeCommand(text: string, parameters: QueryParameters = [], redacto
   const [command = '', ...more] = text.trim().split(/\s+/)
   const args = [...more, ...Object.values(parameters).map(toText)]
   const name = command.toUpperCase()
-  const keys = withKeys.has(name) ? args.length : withKey.has(name) ? 1 : 0
-  const shown = args.slice(0, keyLimit).map((arg, index) => (index < keys ? maskKey(arg, redactor) : '?'))
+  const first = ofScripts.has(name) && more.length === 0 ? 2 : 0
+  const keys = first > 0 ? Number(args[1]) : withKeys.has(name) ? args.length : withKey.has(name) ? 1 : 0
+  // Redis refuses a greater number.
+  const isKey = (index: number) => index >= first && index < first + keys && first + keys <= args.length
+  const shown = args.slice(0, keyLimit).map((arg, index) => (isKey(index) ? maskKey(arg, redactor) : '?'))
   return [name, ...shown, ...(args.length > keyLimit ? ['…'] : [])].join(' ')
 }
 

@@ -138,6 +138,7 @@ export function toCompareView(
   const restart = findRestart(first, second)
   const verdict = judgeComparison(comparison)
   return {
+    headline: verdict.isSame ? verdict.title : `${writeHeadline([first, second], timings)}; ${verdict.title}`,
     title: `${first.summary.token} and ${second.summary.token} compared`,
     heading: isReplay ? 'Replay compared with its original' : 'Two profiles compared',
     verdict,
@@ -155,6 +156,19 @@ export function toCompareView(
       .filter(({ rows, rest }) => rows.length + rest.length > 0)
       .map(part => ({ ...part, differentId: `${part.id}-different`, equalId: `${part.id}-equal` })),
   }
+}
+
+/** What matters most: how both have ended, the difference of their queries, and a time that is unusual. */
+function writeHeadline([first, second]: readonly [Profile, Profile], [total]: Comparison['timings']): string {
+  const [before, after] = [first.summary, second.summary]
+  const [old, current] = [before, after].map(summary => toSummaryView(summary).statusText)
+  const more = after.queries - before.queries
+  const later = after.duration - before.duration
+  return [
+    old === current ? `Both ${current}` : `${old} → ${current}`,
+    ...(more === 0 ? [] : [`${formatCount(Math.abs(more), 'query', 'queries')} ${more > 0 ? 'more' : 'fewer'}`]),
+    ...(total?.change === 'same' ? [] : [`${formatDuration(Math.abs(later))} ${later > 0 ? 'slower' : 'faster'}`]),
+  ].join(', ')
 }
 
 const fileLimit = 5

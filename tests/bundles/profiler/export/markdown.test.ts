@@ -383,7 +383,10 @@ t.test('the overview has the parts of the time, and the usual time before and si
   const edited = toMarkdown({ ...shown, sinceEdit }, 'overview')
   t.match(edited, '### Since your edit\n\n- Edited: `shop.ts`, `a.hbs`, at 2026-11-20T23:15:09.042Z\n')
   t.match(edited, '- Compared with `abc123`, the last request of the same route before\n')
-  t.match(edited, '- `Time` `4.0 ms` → `4.0 ms`: `too few warm requests to compare (1 and 1)`\n')
+  t.match(
+    edited,
+    '- `Time` `4.0 ms` → `4.0 ms`: `too few warm requests to compare: 1 of 5 before the edit, 1 of 4 since`\n',
+  )
   t.match(edited, '- `Queries` `51` → `2`: `49 queries fewer`\n')
   t.match(toMarkdown({ ...shown, sinceEdit: { ...sinceEdit, isSameUrl: true } }), 'of the same URL before')
 })

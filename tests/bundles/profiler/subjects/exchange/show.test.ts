@@ -15,6 +15,20 @@ const headings =
   'GET Parameters|POST Parameters|Uploaded Files|Request Attributes|Request Headers|Request Content|Response Headers|Request Cookies|Response Cookies|Session Metadata|Session Attributes|Session Usage|Flashes'
 
 t.test('the request panel', async t => {
+  t.test('the panel of another server leaves out values that are not known', async t => {
+    const text = textOf(
+      await show('request', {
+        profile: createProfile({
+          events: { spans: [[null, 'request', 0, 10]] },
+          request: { attributes: [['_stopwatch_token', 'a1b2c3']] },
+          response: { headers: [['content-length', '4']], size: 4 },
+        }),
+      }),
+    )
+    t.match(text, 'content-length')
+    t.notMatch(text, /Set by|n\/a|added on sending/)
+  })
+
   t.test('a failed request has every section, its attributes, and a link to the request of the error page', async t => {
     const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir() })
     const response = await client.get('/missing-x?page=2')

@@ -268,7 +268,11 @@ t.test('commands of caches keep their keys, except for those of sessions and tok
     ['GET', ['cart_7-page.2'], 'GET cart_7-page.2'],
     ['HGET', ['user:1', 'email'], 'HGET user:1 ?'],
     ['AUTH', ['app', 'x'], 'AUTH ? ?'],
-    ['EVAL', ['return 1', '1', 'x'], 'EVAL ? ? ?'],
+    ['EVAL', ['return 1', '1', 'cart:7', 'x'], 'EVAL ? ? cart:7 ?'],
+    ['evalsha', ['1f', 2, 'cart:7', 'sess:abc'], 'EVALSHA ? ? cart:7 sess:******'],
+    ['EVAL', ['return 1', '2', 'x'], 'EVAL ? ? ?'],
+    ['EVAL', ['return 1'], 'EVAL ?'],
+    ['EVAL script 1 x', undefined, 'EVAL ? ? ?'],
     [
       'DEL',
       Array.from({ length: 30 }, (_, key) => `k${key}`),

@@ -196,7 +196,7 @@ t.test('the usual time is divided by the start of the process', async t => {
   t.match(html, 'href="/_profiler/compare?a=000004&amp;b=abc123"')
   t.match(
     text,
-    /Since your edit blog\/list\.ts ·.* Time 20 ms 40 ms Time: too few warm requests to compare \(5 and 2\)\./,
+    /Since your edit blog\/list\.ts ·.* Time 20 ms 40 ms Time: too few warm requests to compare: 5 of 5 before the edit, 2 of 4 since\./,
   )
   t.match(html, /href="editor:\/\/[^"]*blog\/list\.ts"/)
   const files = Array.from({ length: 7 }, (_, index) => `file-${index}.ts`)

@@ -446,3 +446,12 @@ t.test('a slow sub-request and a slow template have their places', async t => {
   )
   t.match(slowest, 'site/partnership</a> <code><span class="place" data-at="templates/site/partnership.hbs:1:1">')
 })
+
+t.test('the lane of awaited work has the time of its panel: without that in which the process did not run', async t => {
+  const calls = [{ method: 'GET', url: 'https://shop.test/a', start: 1, end: 10, status: 200 }]
+  const memory = { ...data.memory, blocks: [{ start: 4, duration: 3, away: 0 }], pauses: { count: 0, longest: [] } }
+  const stopped = createShown({ ...data, memory, http: { calls } })
+  const lane = (await view(stopped)).lanes.find(({ category }) => category === 'http')
+  t.hasStrict(lane, { duration: '6.0 ms', own: '6.0 ms' })
+  t.match(toText(await show('time', stopped)), 'HTTP client calls 1 in 6.0 ms')
+})
