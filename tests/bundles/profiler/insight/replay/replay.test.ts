@@ -131,7 +131,10 @@ t.test('a replay after a change of the code shows the differences', async t => {
   )
   version = 3
   const failed = verdictOf(await replay(kernel, token))
-  t.match(failed, /^\d+ changes status \(200 → 500\)exception \(none → TypeError\)/)
+  t.match(
+    failed,
+    /^200 OK → Error 500 Internal Server Error\b.*; \d+ changes status \(200 → 500\)exception \(none → TypeError\)/,
+  )
   t.match(failed, '6 templates (site/partnership, site/layout, site/header, …)')
   version = 1
   const file = path.join(directory, 'templates/site/partnership.hbs')
@@ -142,7 +145,7 @@ t.test('a replay after a change of the code shows the differences', async t => {
     'templates are read again when the server says so',
   )
   kernel.app.view.load()
-  t.match(verdictOf(await replay(kernel, token)), /^1 change response body \(1 difference\) Replay again$/)
+  t.match(verdictOf(await replay(kernel, token)), /^Both 200 OK; 1 change response body \(1 difference\) Replay again$/)
 })
 
 t.test('a page asks for a confirmation before a change, and for values that are not stored', async t => {
