@@ -29,7 +29,7 @@ async function prove(t: Test, database: Database, variables: Readonly<Record<str
   await run('npm', 'install', '--no-audit', '--no-fund', '--prefer-offline')
   await run('node', 'bin/console', 'make:bundle', 'shop')
   await run('node', 'bin/console', 'make:page', 'offers', '--bundle=shop')
-  t.match(await run('npm', 'test'), /^\S pass 17$/m, 'with the tests of a generated bundle and its page')
+  t.match(await run('npm', 'test'), /^\S pass 19$/m, 'with the tests of a generated bundle and its page')
   t.match(await run('node', 'bin/console', 'database:migrate'), 'Migrations that have run: 3.')
   t.match(await run('node', 'bin/console', 'database:migrate'), 'Migrations that have run: 0.')
   t.match(await run('node', 'bin/console', 'database:seed'), 'admin@example.org')

@@ -179,15 +179,18 @@ function call(name: string): AsyncCall {
 
 t.test('a command line is masked, and has no places of the machine', async t => {
   const { profile } = await profilePage(t, async () => {
-    const begun = [0, 1, 2].map(() => call('child process'))
+    const begun = [0, 1, 2, 3].map(() => call('child process'))
     await sleep(10)
     const { execPath } = process
     begun[0]?.end?.({ command: ['/bin/sh', '-c', 'mysql --password "my secret" -e x; mysqldump -phunter2000'] })
     begun[1]?.end?.({ command: [execPath, `${process.cwd()}/lib/resize.js`, '--token', 'abcdefgh'], exit: 3 })
     begun[2]?.end?.({ command: ['zip', '-P', 'hunter2000', 'a.zip'], exit: 'SIGTERM' })
+    begun[3]?.end?.({ error: Object.assign(new Error('none'), { code: 'ENOENT' }), command: ['gone'] })
     return new Response('done')
   })
-  const found = readAsyncCalls(profile).calls.map(({ command = '', exit }) => [command, exit])
+  const { calls } = readAsyncCalls(profile)
+  t.equal(calls[3]?.error, 'ENOENT')
+  const found = calls.map(({ command = '', exit }) => [command, exit])
   t.strictSame(
     found.flat().filter(text => /secret|hunter|abcdefgh/.test(String(text))),
     [],

@@ -455,3 +455,14 @@ t.test('the lane of awaited work has the time of its panel: without that in whic
   t.hasStrict(lane, { duration: '6.0 ms', own: '6.0 ms' })
   t.match(toText(await show('time', stopped)), 'HTTP client calls 1 in 6.0 ms')
 })
+
+t.test('an asynchronous call has its time, its end and its place', async t => {
+  const caller = { file: 'login.js', line: 12 }
+  const asyncCalls = [
+    { name: 'crypto.scrypt', start: 5, end: 25, caller },
+    { name: 'child process', command: 'zip a.zip', start: 30, end: 40, exit: 'exit code 3' },
+  ]
+  const html = toText(await show('time', createShown({ time: { measured: [], dropped: 0, asyncCalls } })))
+  t.match(html, /crypto\.scrypt.*login\.js:12/)
+  t.match(html, /exit code 3/)
+})
