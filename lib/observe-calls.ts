@@ -120,15 +120,18 @@ const asyncFunction: unknown = getPrototypeOf(async () => undefined)
 
 function prepare(code: AnyFunction, self: unknown, args: unknown[]): Call {
   let following: ReturnType<BeforeCall>
+  let isGuarded = false
   try {
     following = begun(self, args)
+    // Here, because a proxy of the application may throw.
+    isGuarded =
+      typeof following === 'object' && following.failed !== undefined && getPrototypeOf(code) !== asyncFunction
   } catch (error) {
     noteFailure(error, `calls of ${code.name}`)
   }
   if (following === undefined) return fill(next, code, self, args)
   if (typeof following === 'function') return fill(next, following, self, args)
-  if (following.failed !== undefined && getPrototypeOf(code) !== asyncFunction)
-    return fill(next, guardedCall as AnyFunction, following, [code, self, args])
+  if (isGuarded) return fill(next, guardedCall as AnyFunction, following, [code, self, args])
   if (following.after === undefined) return fill(next, code, self, args)
   fill(followed, code, self, args)
   return fill(next, finish, following.after, results)

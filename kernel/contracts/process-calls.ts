@@ -40,7 +40,7 @@ export const consoleCalls = new Reports<[method: string, values: readonly unknow
 
 /** A line of a library for logs, as it prints it: what it hides is not there. */
 export interface LoggedLine {
-  /** The library, and the part of the application that it names: `pino`, `bunyan:shop`. */
+  /** The library, and the part of the application that it names: `pino`, `pino:shop`. */
   readonly channel: string
   readonly message: string
   /** The other fields. An error of the line is an `Error` here, also if its text was printed. */

@@ -107,7 +107,7 @@ function viewAsyncCall(call: StoredAsyncCall, editor: EditorLinks) {
   const { caller, error, exit, index, start } = call
   const result = error ?? exit
   return {
-    id: `call-${index}`,
+    id: `async-${index}`,
     lead: formatDuration(start),
     text: nameAsyncCall(call),
     ...(result !== undefined && { mark: { text: result, tone: error === undefined ? 'warning' : 'error' } }),

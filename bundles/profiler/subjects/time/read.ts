@@ -59,7 +59,7 @@ export const asyncWork: Required<WorkKind> = {
       const { caller, end, error, exit = '', index, start, stopped } = call
       return createWork({
         name: nameAsyncCall(call),
-        id: `call-${index}`,
+        id: `async-${index}`,
         start,
         end,
         stopped,

@@ -208,6 +208,23 @@ t.test('links in an exported page stay in it, lead to other sites, or are remove
   }
 })
 
+t.test('items of different kinds have ids of their own in an exported page', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const times = { start: 1, end: 9 }
+  const http = { calls: [{ method: 'GET', url: 'http://a/', status: 200, ...times }], omitted: 0 }
+  const time = { measured: [], dropped: 0, asyncCalls: [{ name: 'crypto.scrypt', ...times }] }
+  storage.append(createRecord({ token: 'abc123', data: { http, time } }), '{}')
+  const { text } = await client.get('/_profiler/abc123/export/html')
+  const ids = parseTags(text).flatMap(({ attributes }) =>
+    attributes.flatMap(([name, value]) => (name === 'id' ? [value] : [])),
+  )
+  t.ok(ids.includes('call-0') && ids.includes('async-0'), 'both are there')
+  t.strictSame(
+    ids.filter((id, index) => ids.indexOf(id) !== index),
+    [],
+  )
+})
+
 t.test('the HTML file has all panels, loads nothing, runs nothing, and has no link to the server', async t => {
   const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
   const { url } = await serveKernel(t, kernel)
