@@ -165,16 +165,19 @@ t.test('a library that a bundler has put into an ES module is named once, in pla
 t.test('an old copy in a bundle, which publishes nothing, is named', async t => {
   const readLibrary = (file: string) => readFileSync(path.join(root, 'node_modules', file), 'utf8')
   const files = ['mysql2/lib/base/connection.js', 'ioredis/built/Redis.js', '@redis/client/dist/lib/client/index.js']
+  const connect = `eval("require('node:net').connect(2).on('error', () => {})\\n//# sourceURL=webpack-internal:///a")`
+  // As webpack has modules in development: they are not called here.
+  const properties = ['serverAddress', 'address']
+  const sources = properties.map(property => {
+    const modules = files.map(file => JSON.stringify(readLibrary(file).replaceAll('serverAddress', property)))
+    return [`${property}.cjs`, `${connect}\nconst modules = [${modules}]\nconsole.log('ran')`]
+  })
+  const cwd = t.testdir(Object.fromEntries(sources))
   const found = await Promise.all(
-    ['serverAddress', 'address'].map(async property => {
-      // As webpack has modules in development: they are not called here.
-      const modules = files.map(file => readLibrary(file).replaceAll('serverAddress', property))
-      const connect = `eval("require('node:net').connect(2).on('error', () => {})\\n//# sourceURL=webpack-internal:///a")`
-      const cwd = t.testdir({
-        [property]: { 'app.cjs': `${connect}\nconst modules = [${modules.map(code => JSON.stringify(code))}]` },
-      })
-      const command = [process.execPath, '--import', preload, path.join(cwd, property, 'app.cjs')]
-      const { stderr } = await runProcess(t, command, { cwd, env: { ...environment, PROFILER_PORT: '0' } })
+    properties.map(async property => {
+      const command = [process.execPath, '--import', preload, path.join(cwd, `${property}.cjs`)]
+      const { stderr, stdout } = await runProcess(t, command, { cwd, env: { ...environment, PROFILER_PORT: '0' } })
+      t.equal(stdout, 'ran\n')
       return Array.from(stderr.matchAll(/A bundler has put (\S+)/g), ([, name]) => name).sort()
     }),
   )
