@@ -109,8 +109,11 @@ t.test('the CPU profile of a request is ordered from the program that answers it
   await findProfile(shop.viewer, '/health')
   const read = async () => (await fetch(`${shop.viewer}/_profiler/cpu`)).text()
   const [, id = ''] = /<option value="([0-9a-f]{6})"[^>]*>stock</.exec(await read()) ?? []
-  const body = new URLSearchParams({ program: id, method: 'GET', path: '/error' })
-  await fetch(`${shop.viewer}/_profiler/cpu/arm`, { method: 'POST', body, headers: { origin: shop.viewer } })
+  const order = async (fields: Record<string, string>) => {
+    const body = new URLSearchParams({ method: 'GET', path: '/error', ...fields })
+    await fetch(`${shop.viewer}/_profiler/cpu/arm`, { method: 'POST', body, headers: { origin: shop.viewer } })
+  }
+  await order({ program: id })
   t.match(await read(), /the next GET \/error in stock/)
   for (const { url } of [shop, stock]) {
     await (await fetch(`${url}/error`)).text()
@@ -121,6 +124,11 @@ t.test('the CPU profile of a request is ordered from the program that answers it
   )
   t.strictSame(sampled, [false, true])
   t.notMatch(await read(), 'in stock.')
+  const { summary } = await findProfile(shop.viewer, `${stock.url}/error`)
+  const panel = await (await fetch(`${shop.viewer}/_profiler/${summary.token}?panel=cpu`)).text()
+  t.match(panel, 'Profile the next GET /error</button>')
+  await order({ token: summary.token })
+  t.match(await read(), /the next GET \/error in stock/, 'the panel of a profile orders in its program')
   await Promise.all([shop.stop(), stock.stop()])
 })
 

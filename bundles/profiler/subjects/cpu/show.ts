@@ -3,10 +3,11 @@ import { createAxis, listTicks, wholeWindow } from '../../client/time-axis.ts'
 import { toBlock, toList, toSpan, writeLine } from '../../export/markdown-text.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
 import { toBar, toPercent } from '../../panels/parts.ts'
-import type { PanelProfile, SubjectView } from '../../panels/subject-view.ts'
+import type { PanelProfile, PanelServices, SubjectView } from '../../panels/subject-view.ts'
 import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../profile/format.ts'
 import { cpuLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
+import { unitOf } from '../../profile/units.ts'
 import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction, type StoredSample } from './read.ts'
 
 /**
@@ -19,10 +20,14 @@ export const cpuView: SubjectView = {
   template: 'profiler/panels/cpu',
   hasContent: ({ profile }) => readCpu(profile) !== undefined,
 
-  toView(shown, { editor }) {
+  toView(shown, { editor, routes }) {
     const { summary } = shown.profile
     const cpu = readCpu(shown.profile)
-    return { page: cpuLink, ...describeNext(summary), ...(cpu ? viewCpu(cpu, shown, editor) : { isMissing: true }) }
+    return {
+      page: cpuLink,
+      ...describeNext(summary, routes),
+      ...(cpu ? viewCpu(cpu, shown, editor) : { isMissing: true }),
+    }
   },
 
   toMarkdown({ profile }, limit) {
@@ -47,11 +52,14 @@ function findHot({ functions }: StoredCpu): readonly StoredFunction[] {
   return functions.filter(({ self }) => self > 0)
 }
 
-/** The default values of the form: the next request like this one. */
-function describeNext({ method, parent, route, url }: ProfileSummary) {
+/** The default values of the form: the next request like this one. Another server names its routes too late for it. */
+function describeNext(summary: ProfileSummary, routes: PanelServices['routes']) {
+  const { method, parent, route, token, url } = summary
   return {
     parentLink: typeof parent === 'string' ? profileLink(parent, 'cpu') : '',
-    route: route ?? '',
+    isExchange: unitOf(summary).isExchange,
+    token,
+    route: routes.find(route ?? '')?.name ?? '',
     method,
     target: toTarget(url).replace(/[?#].*$/s, ''),
   }

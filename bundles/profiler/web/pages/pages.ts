@@ -304,7 +304,8 @@ async function renderCpu(
   const isInternal = ({ name }: Route) => Number(name.startsWith('_'))
   const shown = shownRoutes(app.routes).sort((a, b) => isInternal(a) - isInternal(b))
   const linkOf = (target: CpuTarget) => {
-    if ('path' in target) return target.method === 'GET' ? target.path : ''
+    // The pages of a viewer have another address than its programs.
+    if ('path' in target) return target.method === 'GET' && !app.isViewer ? target.path : ''
     // Another process may have armed the CPU profiler for a route that this process does not have.
     const route = app.routes.find(target.route)
     return route === undefined ? '' : visitLink(route)
@@ -341,7 +342,8 @@ async function armCpu(request: Request, app: ProfilerApplication): Promise<Respo
     return typeof value === 'string' ? value : undefined
   }
   const wanted = { route: read('route'), method: read('method'), path: read('path') }
-  const program = read('program')
+  // The page of a profile names the profile, which has its program.
+  const program = read('program') ?? app.programs.ownerOf(read('token') ?? '')?.id
   const target = readTarget(wanted, app.routes)
   if (typeof target === 'string') return renderCpu(request, app, { ...wanted, program }, target)
   const owner = listSampling(app).find(({ id }) => id === program)

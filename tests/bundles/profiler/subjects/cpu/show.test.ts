@@ -149,12 +149,17 @@ t.test('the panel notes limits of the picture', async t => {
 
 t.test('the form arms the next request of the same route', async t => {
   const { show } = await createProfiledKernel(t)
-  const byRoute = await show('cpu', createProfile({}, { route: 'shop' }))
-  t.match(byRoute, 'The CPU was not sampled during this request. Off by default.')
-  t.match(byRoute, '<input type="hidden" name="route" value="shop">')
+  const byRoute = await show('cpu', createProfile({}, { route: 'partnership' }))
+  t.match(byRoute, 'The CPU was not sampled: that is off by default.')
+  t.match(byRoute, '<input type="hidden" name="route" value="partnership">')
   const byPath = await show('cpu', createProfile({}, { route: null, method: 'PUT', url: 'http://localhost/a%20b?c=d' }))
   t.match(byPath, /<input type="hidden" name="method" value="PUT">\s*<input type="hidden" name="path" value="\/a%20b">/)
   t.match(byPath, 'Profile the next PUT /a%20b</button>')
+  const ofServer = await show('cpu', createProfile({}, { route: 'GET /users/:id', url: 'http://localhost/users/7' }))
+  t.match(ofServer, 'Profile the next GET /users/7</button>', 'another server names its routes when they are called')
+  const job = await show('cpu', createProfile({}, { type: 'job', route: 'send' }))
+  t.match(job, 'The CPU was not sampled: only requests can be sampled.')
+  t.notMatch(job, '<form')
 })
 
 t.test('Markdown lists the hot spots, the slowest first', async t => {
