@@ -18,7 +18,8 @@ export interface Following {
  * Is called before each call of an observed function. It may change the list of arguments. It returns
  * what follows the call, or another function that is called instead. Its own error is reported.
  */
-export type BeforeCall = (self: unknown, args: unknown[]) => Following | AnyFunction | undefined
+// biome-ignore lint/suspicious/noConfusingVoidType: a function that only looks at a call returns nothing
+export type BeforeCall = (self: unknown, args: unknown[]) => Following | AnyFunction | undefined | void
 
 /**
  * Returns a function that an application cannot distinguish from another one, except by its

@@ -23,7 +23,6 @@ export function recordCommand(directory: string, files: string, isAllowed: () =>
     observeMethod(process, 'kill', (_, [pid, signal = 'SIGTERM']) => {
       const name = nameSignal(signal)
       if ((pid === process.pid || pid === 0) && endsProcess(name)) storeSoFar(name)
-      return undefined
     }),
     observeMethod(process, 'abort', () => void storeSoFar('SIGABRT')),
   ]

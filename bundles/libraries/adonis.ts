@@ -45,7 +45,6 @@ async function openAdonis(folder: string): Promise<void> {
     const { request, route } = context as AdonisContext
     // Without a route, the framework itself refuses the request.
     if (route !== undefined) report(request.request, work => work.fail(error))
-    return undefined
   })
 }
 

@@ -19,12 +19,11 @@ function watchChannels(exports: unknown): void {
   const { prototype } = Object(Object(exports).Channel)
   observeMethod(prototype, 'consume', (_, args) => {
     const [queue, consumer] = args
-    if (typeof consumer !== 'function') return undefined
+    if (typeof consumer !== 'function') return
     // The server has ended the consumer if there is no message.
     args[1] = observeCalls(consumer as AnyFunction, (_, [message]) =>
       message === null ? undefined : followUnit(describeMessage(String(queue), message as AmqpMessage)),
     )
-    return undefined
   })
   for (const name of ['nack', 'reject']) observeMethod(prototype, name, () => void failMessage({}))
 }

@@ -33,7 +33,6 @@ export function noteBundledCopies(libraries: readonly Library[], directory: stri
       if (origin === 'application' || (origin === 'vendor' && !file.includes('node_modules'))) search(file, copied)
     }
     if (copied.size === 0) stop()
-    return undefined
   })
 }
 

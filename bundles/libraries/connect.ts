@@ -17,7 +17,6 @@ function watchFinal(exports: unknown, _: string, module?: NodeJS.Module): void {
     after: answer =>
       observeCalls(answer as AnyFunction, (_, [error]) => {
         if (error instanceof Error) report(Object(message), work => work.fail(error))
-        return undefined
       }),
   }))
 }

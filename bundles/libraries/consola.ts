@@ -30,9 +30,8 @@ interface Line {
 function watchLogger(prototype: object | undefined): void {
   observeMethod(prototype, '_log', (self, [line]) => {
     const { reporters } = (self as Consola).options
-    if (!reporters.some(({ constructor: { name } }) => /^(?:Basic|Fancy)Reporter$/.test(name))) return undefined
+    if (!reporters.some(({ constructor: { name } }) => /^(?:Basic|Fancy)Reporter$/.test(name))) return
     const { args, tag, type } = line as Line
     loggedLines.pass(toLogLevel(type), () => ({ channel: toChannel('consola', tag), ...toLine(args) }))
-    return undefined
   })
 }

@@ -30,9 +30,8 @@ const watched = new WeakSet<CronJob>()
 function watchJobs(prototype: object | undefined): void {
   observeMethod(prototype, '_trigger', self => {
     const job = self as CronJob
-    if (job.fn === undefined || watched.has(job)) return undefined
+    if (job.fn === undefined || watched.has(job)) return
     watched.add(job)
     job.fn = observeCalls(job.fn, () => followUnit({ type: 'task', name: job.name ?? job.getPattern() ?? 'once' }))
-    return undefined
   })
 }

@@ -86,7 +86,6 @@ export async function openRunner(folder: string): Promise<void> {
     const code = String(args[1])
     const passed = passAll(code)
     if (passed !== '') args[1] = `${code}\nconst ${imported(':')} = await import(${url});${passed}`
-    return undefined
   })
 }
 

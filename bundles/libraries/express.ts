@@ -236,6 +236,5 @@ function watchRouters(router: unknown): void {
     noteRouter(message as object, self as object)
     if (typeof out === 'function')
       args[2] = observeCalls(out as AnyFunction, (_, [given]) => void noteError(message as object, given))
-    return undefined
   })
 }

@@ -23,7 +23,6 @@ export const fastify: Library = {
         else if (sendingPhases.includes(report(raw, work => work.running?.phase))) {
           repetitions.set(self as object, describeRepetition(again))
         }
-        return undefined
       })
     },
     'lib/error-handler.js'(exports) {
@@ -95,10 +94,9 @@ function watchFastify(fastify: FastifyApplication): void {
   }
   observeMethod(fastify, 'addHook', function add(_, args) {
     const [name, hook] = args
-    if (typeof hook !== 'function' || ![...fastifyHooks, lastHook].includes(String(name))) return undefined
+    if (typeof hook !== 'function' || ![...fastifyHooks, lastHook].includes(String(name))) return
     noteRegistration(hook, add)
     args[1] = watched(String(name), hook)
-    return undefined
   })
 }
 

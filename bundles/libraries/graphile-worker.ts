@@ -14,7 +14,6 @@ export const graphileWorker: Library = {
       void observeMethod(Object(exports), 'makeNewWorker', (_, args) => {
         const given = Object(args[1])
         args[1] = { ...given, tasks: new Proxy(given.tasks, tasksHandler) }
-        return undefined
       }),
     'graphile-worker/dist/helpers.js': exports => {
       for (const name of ['makeAddJob', 'makeAddJobs'])

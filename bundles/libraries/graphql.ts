@@ -95,7 +95,6 @@ function watchSchemas(prototype: object | undefined): void {
   observeMethod(prototype, 'getRootType', self => {
     const schema = self as Schema & object
     if (!schemas.has(schema)) watchFields(schema)
-    return undefined
   })
 }
 
@@ -189,7 +188,6 @@ function followValue(value: unknown, run: FieldRun): void {
       if (typeof callback === 'function')
         args[index] = observeCalls(callback as AnyFunction, () => void run.end(hasFailed))
     }
-    return undefined
   })
 }
 

@@ -68,11 +68,9 @@ function watchApplications(application: unknown): void {
     const route = given as H3Route
     route.handler = watchFunction(route.handler, 'handler', addRoute)
     route.middleware = route.middleware?.map(code => watchFunction(code, 'middleware', addRoute))
-    return undefined
   })
   observeMethod(prototype, 'use', function use(_, args) {
     for (const [index, code] of args.entries()) args[index] = watchFunction(code, 'middleware', use)
-    return undefined
   })
 }
 

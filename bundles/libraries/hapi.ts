@@ -26,7 +26,6 @@ export const hapi: Library = {
         // Behind the header, it is the end of a connection.
         if (Object(response).isBoom === true && !_route._special && !raw.res.headersSent)
           report(raw.req, work => work.fail(response))
-        return undefined
       }),
   },
 }
@@ -39,7 +38,6 @@ function noteFunctions(target: unknown, name: string): void {
   observeMethod(Object(target), name, function note(_, [given]) {
     const functions = [given].flat(2).flatMap(each => (typeof each === 'function' ? each : Object(each).method))
     for (const code of functions) if (typeof code === 'function') noteRegistration(code, note)
-    return undefined
   })
 }
 

@@ -33,11 +33,10 @@ async function openHono(folder: string): Promise<void> {
       const place = path.join(folder, kind, 'router', file, 'router.js')
       observeMethod(await loadPrototype(place, name), 'add', function add(_, args) {
         const [, , entry] = args
-        if (!Array.isArray(entry) || typeof entry[0] !== 'function') return undefined
+        if (!Array.isArray(entry) || typeof entry[0] !== 'function') return
         const [code, route, ...rest] = entry
         noteRegistration(innerOf(code), add)
         args[2] = [watchHono(code, route as HonoRoute), route, ...rest]
-        return undefined
       })
     }
   }

@@ -120,7 +120,6 @@ function observeSockets(observer: ServerObserver): () => void {
   const note = guard('the end of a connection', (socket: object) => observer.endSocket?.(socket))
   return observeMethod(Socket.prototype, 'end', socket => {
     if (!(socket as Socket).readableEnded) note(Object(socket))
-    return undefined
   })
 }
 
@@ -177,7 +176,6 @@ function watchHead(socket: object, exchange: ObservedExchange): void {
     ),
     observeMethod(socket, 'emit', (_, [name]) => {
       if (name === 'close') end(undefined)
-      return undefined
     }),
   ]
 }
@@ -260,7 +258,6 @@ function observeMessages(prototype: object, observer: ServerObserver): (() => vo
     observeMethod(prototype, 'push', (self, args) => {
       const exchange = exchangeOf(Object(self))
       if (exchange !== undefined) receive(exchange, args[0])
-      return undefined
     }),
   ]
 }
@@ -276,7 +273,6 @@ function observeReplies(prototype: ServerReply, observer: ServerObserver): (() =
       const chunk = args[0]
       if (exchange !== undefined && isChunk(chunk) && !(reply as ServerReply).writableEnded)
         noteChunk(exchange, chunk, args[1])
-      return undefined
     }),
     observeMethod(prototype, 'end', (reply, args) => {
       const exchange = exchangeOf(Object(reply))

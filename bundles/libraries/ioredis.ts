@@ -48,7 +48,6 @@ export const ioredis: Library = {
           observeMethod(item, 'reject', (_, [error]) => {
             const describe = (client as RedisClient)._buildCommandContext
             if (typeof describe === 'function') rejected.publish({ item, error, ...describe.call(client, item) })
-            return undefined
           })
         }
         return undefined

@@ -13,7 +13,7 @@ export const kafkajs: Library = {
     'kafkajs/src/consumer/runner.js': exports =>
       void observeMethod(Object(exports).prototype, 'start', self => {
         const runner = self as KafkaRunner
-        if (watched.has(runner)) return undefined
+        if (watched.has(runner)) return
         watched.add(runner)
         observeMethod(runner, 'eachMessage', (_, [given]) => {
           const { message, topic } = given as { readonly message: KafkaMessage; readonly topic: string }
@@ -23,7 +23,6 @@ export const kafkajs: Library = {
           const { messages, topic } = Object(given).batch
           return followUnit(describeMessages(runner, topic, messages))
         })
-        return undefined
       }),
   },
 }

@@ -73,7 +73,6 @@ async function openApplications(folder: string): Promise<void> {
   const context = (await loadPrototype(file, 'Context')) ?? (await loadExport(file))
   observeMethod(context, 'onerror', (self, [error]) => {
     if (error !== null && error !== undefined) report((self as KoaContext).req, work => work.fail(error))
-    return undefined
   })
 }
 
@@ -100,7 +99,6 @@ async function openKoaRouter(folder: string): Promise<void> {
     // Routes may be added at any time, and another package may call the function of the router.
     observeMethod(router, 'match', self => {
       for (const each of (self as { readonly stack: readonly KoaLayer[] }).stack) watchKoaLayer(each)
-      return undefined
     })
   }
 }

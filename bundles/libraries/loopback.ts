@@ -22,7 +22,6 @@ export const loopback: Library = {
       void observeMethod(Object(exports), 'writeErrorToResponse', (_, [error, request]) => {
         // Without a route, the framework itself refuses the request.
         if (routed.has(Object(request))) report(Object(request), work => work.fail(error))
-        return undefined
       }),
   },
 }

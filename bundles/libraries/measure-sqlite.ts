@@ -67,7 +67,7 @@ class SqliteReports {
     let depth = 0
     observeMethod(this.#database, 'transaction', (_, args) => {
       const [work] = args
-      if (typeof work !== 'function') return undefined
+      if (typeof work !== 'function') return
       args[0] = observeCalls(work as AnyFunction, () => {
         // A transaction in another one is a part of it.
         if (depth === 0) this.#transactions.begin()
@@ -81,7 +81,6 @@ class SqliteReports {
           failed: leave,
         }
       })
-      return undefined
     })
   }
 

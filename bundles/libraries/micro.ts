@@ -15,7 +15,6 @@ export const micro: Library = {
 function watchMicro(exports: unknown): void {
   observeMethod(Object(exports), 'serve', function serve(_, [code]) {
     if (typeof code === 'function') noteRegistration(code, serve)
-    return undefined
   })
   observeMethod(Object(exports), 'run', (_, [message, , code]) => {
     const called = { phase: 'handler', name: nameOf(code), code: Object(code) }
@@ -27,6 +26,5 @@ function watchMicro(exports: unknown): void {
   })
   observeMethod(Object(exports), 'sendError', (_, [message, , error]) => {
     report(Object(message), work => work.fail(error))
-    return undefined
   })
 }

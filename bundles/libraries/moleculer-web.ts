@@ -30,11 +30,9 @@ function watchMethods(methods: object): void {
         handler: action ?? '',
       })
     })
-    return undefined
   })
   observeMethod(methods, 'sendError', (_, [message, , error]) => {
     // Without a route, the service itself refuses the request.
     report(Object(message), work => work.route && work.fail(error))
-    return undefined
   })
 }

@@ -44,14 +44,12 @@ async function openNest(folder: string): Promise<void> {
   observeMethod(await find('exceptions/exceptions-handler.js', 'ExceptionsHandler'), 'next', (_, [error, host]) => {
     const message = messageOf((host as { getArgs?(): unknown }).getArgs?.())
     if (message !== undefined) report(message, work => work.fail(error))
-    return undefined
   })
   observeMethod(await find('guards/guards-consumer.js', 'GuardsConsumer'), 'tryActivate', (_, given) => {
     const [guards, args, , , type] = given
     const message = messageOf(args)
     if (message !== undefined && Array.isArray(guards) && type === 'http')
       given[0] = watchAll(guards, 'guard', 'canActivate', message)
-    return undefined
   })
   const handlers = new Handlers()
   handlers.watchPipes(
@@ -64,7 +62,7 @@ async function openNest(folder: string): Promise<void> {
     (_, given) => {
       const [interceptors, args, instance, callback, next, type] = given
       const message = messageOf(args)
-      if (message === undefined || typeof next !== 'function' || type !== 'http') return undefined
+      if (message === undefined || typeof next !== 'function' || type !== 'http') return
       const name = `${(instance as NestFunction).constructor.name}.${nameOf(callback)}`
       const called: FrameworkFunction = { phase: 'handler', name, code: callback as object }
       report(message, work => {
@@ -73,7 +71,6 @@ async function openNest(folder: string): Promise<void> {
       if (Array.isArray(interceptors))
         given[0] = watchAll(interceptors, 'interceptor', 'intercept', message, followInterceptor)
       given[4] = observeCalls(next as AnyFunction, () => handlers.begin(message, called))
-      return undefined
     },
   )
   watchDecorators()
@@ -88,7 +85,7 @@ async function openLogger(folder: string): Promise<void> {
   observeMethod(prototype, 'printMessages', (self, [messages, context, level = 'log', , stack]) => {
     const { options } = self as { readonly options?: { readonly forceConsole?: unknown } }
     const isChanged = formatters.some(name => Reflect.get(Object(self), name) !== Reflect.get(Object(prototype), name))
-    if (isChanged || options?.forceConsole === true) return undefined
+    if (isChanged || options?.forceConsole === true) return
     for (const message of messages as readonly unknown[]) {
       loggedLines.pass(toLogLevel(level), () => {
         const line = toLine([message])
@@ -96,7 +93,6 @@ async function openLogger(folder: string): Promise<void> {
         return { channel: toChannel('nest', context), ...line, context: { ...line.context, ...exception } }
       })
     }
-    return undefined
   })
 }
 
@@ -151,7 +147,6 @@ class Handlers {
       const { message } = this.#waiting.getStore() ?? {}
       const [, , pipes] = args
       if (message !== undefined && Array.isArray(pipes)) args[2] = watchAll(pipes, 'pipe', 'transform', message)
-      return undefined
     })
   }
 
@@ -188,7 +183,6 @@ class Handlers {
 function watchDecorators(): void {
   observeMethod(Reflect, 'defineMetadata', function define(_, [, , target, property]) {
     if (typeof target === 'function' && property === undefined) noteRegistration(target, define)
-    return undefined
   })
 }
 
@@ -214,7 +208,6 @@ function followInterceptor(message: object, called: FrameworkFunction, [, next]:
 function watchValues(stream: unknown, note: () => void): unknown {
   observeMethod(Object(stream), 'subscribe', (_, [observer]) => {
     observeMethod(Object(observer), 'next', () => void note())
-    return undefined
   })
   return stream
 }

@@ -44,11 +44,10 @@ function watchTasks(createTask: unknown): void {
   for (const name of ['start', 'execute']) {
     observeMethod(Object.getPrototypeOf(created), name, self => {
       const { cronExpression, id, name = id, runner } = self as CronTask
-      if (watched.has(runner)) return undefined
+      if (watched.has(runner)) return
       watched.add(runner)
       const task = { type: 'task', name: name === id ? cronExpression : name } as const
       runner.onMatch = observeCalls(runner.onMatch, () => followUnit(task))
-      return undefined
     })
   }
 }

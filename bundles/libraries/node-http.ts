@@ -108,7 +108,6 @@ function watchNodeHttp(): () => void {
     observeMethod(prototype, name, (self, args) => {
       const [request, options] = find(self, args)
       beginNew(request as SentRequest, options as ConnectionOptions | undefined)
-      return undefined
     }),
   )
   const unsubscribe = subscribeChannels({
@@ -145,7 +144,6 @@ function watchNodeHttp(): () => void {
       let isAborted = false
       observeMethod(request, 'destroy', () => {
         isAborted = true
-        return undefined
       })
       const onClose = guard('an HTTP client call', () => {
         // Node.js destroys a response that was cut off with an error.

@@ -101,7 +101,6 @@ function watchMailer(prototype: object | undefined): void {
       const sending = sendings.get(mail)
       sending?.run.describe(describeMail(mail.data, sending.transporter, mail.message))
     }
-    return undefined
   })
 }
 

@@ -14,11 +14,10 @@ export function observeListeners(
   for (const name of ['on', 'addListener', 'prependListener']) {
     observeMethod(prototype, name, (self, args) => {
       const [event, listener] = args
-      if (typeof listener !== 'function' || 'listener' in listener || !isMessage(Object(self), event)) return undefined
+      if (typeof listener !== 'function' || 'listener' in listener || !isMessage(Object(self), event)) return
       const begin = (_: unknown, values: readonly unknown[]) =>
         followUnit(describe(Object(self), String(event), values))
       args[1] = new Proxy(observeCalls(listener as AnyFunction, begin), { get: toWrapped(listener) })
-      return undefined
     })
   }
 }

@@ -28,7 +28,6 @@ async function openHandlers(folder: string): Promise<void> {
     const { codec } = self as { readonly codec: object }
     report(currentMessage, work => prefixes.set(work, String(Object(options).prefix ?? '').replace(/\/$/, '')))
     if (!codecs.has(codec)) watchCodec(codec)
-    return undefined
   })
 }
 
@@ -42,12 +41,10 @@ function watchCodec(codec: object): void {
       const pattern = parameters === undefined ? pathname : `${prefixes.get(work)}${route?.path}`
       work.noteRoute({ key: Object(procedure), pattern, parameters, handler: nameOf(handler) })
     })
-    return undefined
   })
   observeMethod(codec, 'encodeError', (_, [error]) => {
     const { cause, status } = Object(error)
     // An error that is not of this package is wrapped.
     report(currentMessage, work => work.fail(status >= 500 && cause instanceof Error ? cause : error))
-    return undefined
   })
 }

@@ -40,11 +40,10 @@ function watchManager(manager: object | undefined): void {
   observeMethod(manager, 'work', (_, args) => {
     const [queue] = args
     const at = args.findLastIndex(each => typeof each === 'function')
-    if (at === -1 || ownQueues.test(String(queue))) return undefined
+    if (at === -1 || ownQueues.test(String(queue))) return
     args[at] = observeCalls(args[at] as AnyFunction, (_, [jobs]) =>
       followUnit({ type: 'job', name: String(queue), ...describeJobs(String(queue), jobs as readonly BossJob[]) }),
     )
-    return undefined
   })
   for (const name of ['createJob', 'insert']) {
     observeMethod(manager, name, (_, [given]) => ({

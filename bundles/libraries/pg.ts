@@ -144,7 +144,6 @@ function watchSubmittable(submitted: Submittable, message: PgQuery & OperationOu
     observeMethod(cursor, name, (_, args) => {
       const last = args.at(-1)
       if (typeof last === 'function') args.splice(-1, 1, publishCallback(pgCallbacks, message, last as AnyFunction))
-      return undefined
     })
   }
 }

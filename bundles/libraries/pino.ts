@@ -36,7 +36,6 @@ function watchPino(tools: unknown, _file: string, module: NodeJS.Module | undefi
     observeMethod(stream, 'write', (_, [line]) => {
       if (changed !== undefined) report(...changed, line)
       changed = undefined
-      return undefined
     })
   }
   observeMethod(Object(tools), 'asJson', (self, [, , number]) => ({

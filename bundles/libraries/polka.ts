@@ -36,7 +36,6 @@ function watchClass(create: unknown): void {
     const last = functions.at(-1)
     const watched = functions.map(code => watchFunction(code, code === last ? 'handler' : 'middleware', pattern, last))
     args.splice(0, args.length, method, pattern, ...watched)
-    return undefined
   })
   observeMethod(prototype, 'use', function use(_, args) {
     for (const [index, code] of args.entries()) {
@@ -44,16 +43,13 @@ function watchClass(create: unknown): void {
       noteRegistration(code, use)
       args[index] = watchFunction(code, 'middleware')
     }
-    return undefined
   })
   observeMethod(prototype, 'handler', application => {
-    if (applications.has(Object(application))) return undefined
+    if (applications.has(Object(application))) return
     applications.add(Object(application))
     observeMethod(Object(application), 'onError', (_, [error, request]) => {
       report(Object(request), work => work.fail(error))
-      return undefined
     })
-    return undefined
   })
 }
 

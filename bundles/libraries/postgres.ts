@@ -121,11 +121,10 @@ function changePostgresQuery(Query: { readonly prototype: PostgresQuery }, build
   Object.setPrototypeOf(Query, Created)
   observeMethod(prototype, 'handle', self => {
     const query = self as PostgresQuery
-    if (query.executed || !postgresQueries.start.hasSubscribers) return undefined
+    if (query.executed || !postgresQueries.start.hasSubscribers) return
     const isOwn = query.handler.name === 'execute' && query.strings.length === 1 && query.args.length === 0
     const canBuild = typeof Object(builder).build === 'function'
     publishPostgresQuery(query, isOwn && builder !== undefined && canBuild ? askForPlace(query, builder) : undefined)
-    return undefined
   })
 }
 

@@ -36,7 +36,7 @@ export function watchRefusedConnections(
     observeMethod(Socket.prototype, 'connect', (socket, args) => {
       const request = context.current
       const library = request && callers.findPackage(systems)
-      if (request === undefined || library === undefined) return undefined
+      if (request === undefined || library === undefined) return
       openings.set(Object(socket), {
         library,
         server: readServer(args),
@@ -44,14 +44,13 @@ export function watchRefusedConnections(
         caller: callers.find(),
         since: readClock(),
       })
-      return undefined
     }),
     observeMethod(Socket.prototype, 'destroy', (socket, [error]) => {
       const opening = openings.get(Object(socket))
-      if (opening === undefined || !(error instanceof Error) || !isRefusal(error)) return undefined
+      if (opening === undefined || !(error instanceof Error) || !isRefusal(error)) return
       const { caller, library, request, server, since } = opening
       const servers = reported.get(request) ?? new Set()
-      if (servers.has(server)) return undefined
+      if (servers.has(server)) return
       reported.set(request, servers.add(server))
       const end = queries.begin({
         system: systems.get(library) ?? library,
@@ -64,7 +63,6 @@ export function watchRefusedConnections(
         elapsed: readClock() - since,
       })
       end?.({ error })
-      return undefined
     }),
   ]
   return () => {

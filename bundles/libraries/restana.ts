@@ -15,13 +15,11 @@ function watchRouter(exports: unknown, _: string, module?: NodeJS.Module): void 
   if (module === undefined || typeof exports !== 'function') return
   module.exports = observeCalls(exports as AnyFunction, (_, args) => {
     const { errorHandler } = Object(args[0])
-    if (typeof errorHandler !== 'function') return undefined
+    if (typeof errorHandler !== 'function') return
     const observed = observeCalls(errorHandler as AnyFunction, (_, [error, message]) => {
       report(Object(message), work => work.fail(error))
-      return undefined
     })
     // The options belong to the application.
     args[0] = { ...Object(args[0]), errorHandler: observed }
-    return undefined
   })
 }

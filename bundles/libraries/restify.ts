@@ -13,17 +13,15 @@ export const restify: Library = {
     'restify/lib/chain.js': exports =>
       void observeMethod(Object(exports).prototype, 'add', function add(_, args) {
         const [code] = args
-        if (typeof code !== 'function') return undefined
+        if (typeof code !== 'function') return
         noteRegistration(code, add)
         args[0] = watchFunction(code as AnyFunction)
-        return undefined
       }),
     'restify/lib/server.js': exports =>
       void observeMethod(Object(exports).prototype, '_onHandlerError', (_, [error, request]) => {
         const { route } = request as RestifyRequest
         // Without a route the server itself refuses the request.
         if (route !== undefined) report(Object(request), work => work.fail(error))
-        return undefined
       }),
   },
 }

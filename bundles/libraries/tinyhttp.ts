@@ -28,7 +28,6 @@ async function openTinyhttp(folder: string): Promise<void> {
   const prototype = await loadPrototype(path.join(folder, 'dist/app.js'), 'App')
   observeMethod(prototype, 'use', function use(_, args) {
     noteFunctions(args, use)
-    return undefined
   })
   observeMethod(prototype, 'handler', given => {
     const application = given as TinyhttpApplication
@@ -37,10 +36,8 @@ async function openTinyhttp(folder: string): Promise<void> {
       applications.add(application)
       observeMethod(application, 'onError', (_, [error, request]) => {
         if (error instanceof Error) report(Object(request), work => work.fail(error))
-        return undefined
       })
     }
-    return undefined
   })
 }
 
@@ -50,7 +47,6 @@ async function openRouter(folder: string): Promise<void> {
     after: method =>
       observeCalls(method as AnyFunction, function add(_, args) {
         noteFunctions(args, add)
-        return undefined
       }),
   }))
 }

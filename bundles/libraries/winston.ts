@@ -36,17 +36,15 @@ function watchLogger(prototype: object | undefined): void {
   })
   const watched = new WeakSet<object>()
   observeMethod(prototype, 'add', (_, [transport]) => {
-    if (watched.has(Object(transport))) return undefined
+    if (watched.has(Object(transport))) return
     watched.add(Object(transport))
     observeMethod(Object(transport), 'log', (_, [line]) => {
       const info = Object(line) as Info
-      if (isReported === undefined) return undefined
+      if (isReported === undefined) return
       notePrinted(info[textKey])
       if (!isReported) loggedLines.pass(toLogLevel(info[levelKey]), () => readLine(info))
       isReported = true
-      return undefined
     })
-    return undefined
   })
 }
 

@@ -42,7 +42,6 @@ function watchUpgrade(_: unknown, args: unknown[]): undefined {
   args[at] = observeCalls(args[at] as AnyFunction, (_, [socket, message]) => {
     const [path = ''] = String(Object(message).url).split('?')
     connections.set(Object(socket), { id: String(++opened), path, cause: findToken(Object(message)) ?? findToken() })
-    return undefined
   })
 }
 
