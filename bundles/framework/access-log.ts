@@ -4,6 +4,7 @@ import type { Request } from '../../lib/http/request.ts'
 import { AccessEntry, AccessKind } from '../../lib/log/access-entry.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
+import { isHealthPath } from './health.ts'
 
 type AccessLogServices = Pick<Application, 'logger' | 'redactor' | 'signals'>
 
@@ -18,17 +19,13 @@ export function startAccessLog(
   const kinds = new AccessKinds(redactor)
   signals.on('request.finished', (finished: FinishedRequest) => {
     const { bytesSent, duration, isSent, request, response, route } = finished
-    if (isHealthCheck(request) || request.attributes.get('_log') === false) return
+    if (isHealthPath(request.path) || request.attributes.get('_log') === false) return
     if (onlyPages && route === undefined && response.status < 400) return
     const kind = kinds.find(request, route, response.status)
     const ms = Math.round(duration * 10) / 10
     const entry = new AccessEntry(kind, ms, bytesSent, request.clientIp)
     logger.access(kind.message, request.id, isSent ? entry : { ...entry, isSent })
   })
-}
-
-function isHealthCheck({ path }: Request): boolean {
-  return path === '/_health' || path === '/_health/live'
 }
 
 /** The kind of the last request of each route: most routes get many equal requests. */

@@ -1,5 +1,5 @@
 import { maskQuotedValues } from '../redact/mask-quoted-values.ts'
-import { hideInputs, isSecretName, mask, maskInputs } from '../redact/secret-names.ts'
+import { hideInputs, isSecretName, mask, maskInputs, readData } from '../redact/secret-names.ts'
 import { readStatement, type Slot } from '../sql/statement.ts'
 import { isCache, readTokens } from '../sql/tokens.ts'
 import { parseStack, type StackFrame } from '../stack/stack-frames.ts'
@@ -377,7 +377,7 @@ function readErrorStatement(error: object): ErrorStatement | undefined {
   let shape = readReported(reported.get(error), secrets)
   let slots: readonly Slot[] | undefined
   for (const name of statementNames) {
-    const text = own(error, name)
+    const text = readData(error, name)
     if (typeof text !== 'string') continue
     const begin = text.slice(0, textLimit)
     if (name !== 'sql' && !isStatement(begin)) continue
@@ -390,7 +390,7 @@ function readErrorStatement(error: object): ErrorStatement | undefined {
   }
   if (slots !== undefined) {
     secrets.push(...slots.filter(isSecret).map(({ literal }) => literal?.text))
-    for (const name of valueNames) readValues(own(error, name), name, slots, properties, secrets)
+    for (const name of valueNames) readValues(readData(error, name), name, slots, properties, secrets)
   }
   const isKnown = shape !== '' || Object.keys(properties).length > 0 || isOfDatabase(error)
   return isKnown ? { shape, properties, secrets } : undefined
@@ -427,20 +427,16 @@ const sqlState = /^(?=\D{0,4}\d)[\dA-Z]{5}$/
 
 /** Whether an error is that of a database, which quotes values in its message. */
 function isOfDatabase(error: object): boolean {
-  if (ownProperties.some(name => typeof own(error, name) === 'string')) return true
-  const code = String(own(error, 'code'))
-  if (typeof own(error, 'severity') === 'string' && sqlState.test(code)) return true
-  const type = own(Object(Object.getPrototypeOf(error)), 'constructor')
-  return codeOfDatabase.test(code) || nameOfDatabase.test(String(own(Object(type), 'name')))
-}
-
-function own(object: object, name: string): unknown {
-  return Object.getOwnPropertyDescriptor(object, name)?.value
+  if (ownProperties.some(name => typeof readData(error, name) === 'string')) return true
+  const code = String(readData(error, 'code'))
+  if (typeof readData(error, 'severity') === 'string' && sqlState.test(code)) return true
+  const type = readData(Object(Object.getPrototypeOf(error)), 'constructor')
+  return codeOfDatabase.test(code) || nameOfDatabase.test(String(readData(Object(type), 'name')))
 }
 
 /** Whether the values of a statement are beside it: `query` may also be that of a search, such as `select shoes`. */
 function hasValues(error: object): boolean {
-  return valueNames.some(name => typeof (own(error, name) ?? '') === 'object')
+  return valueNames.some(name => typeof (readData(error, name) ?? '') === 'object')
 }
 
 /** Whether a text is a statement: `query` may also be that of a URL. Comments and brackets may be before the verb. */
@@ -451,12 +447,12 @@ function isStatement(text: string): boolean {
 
 /** The command of ioredis: any of its arguments may be a password, a session or a script with both. */
 function readCommand(error: object, properties: Record<string, unknown>, secrets: unknown[]): void {
-  const command = own(error, 'command')
+  const command = readData(error, 'command')
   if (typeof command !== 'object' || command === null) return
-  const args = own(command, 'args')
+  const args = readData(command, 'args')
   if (!Array.isArray(args)) return
   secrets.push(...args.slice(0, valueLimit).filter(arg => typeof arg === 'string'))
-  properties.command = { name: own(command, 'name'), args: args.length === 0 ? [] : mask }
+  properties.command = { name: readData(command, 'name'), args: args.length === 0 ? [] : mask }
 }
 
 /** Adds the values of a statement. They are a list, or an object with the names of the placeholders. */
@@ -470,7 +466,7 @@ function readValues(
   if (typeof values !== 'object' || values === null) return
   const names = Object.keys(values).slice(0, valueLimit)
   properties[property] = names.map(name => {
-    const [value, key] = [own(values, name), Array.isArray(values) ? Number(name) + 1 : name.replace(/^[:@$]/, '')]
+    const [value, key] = [readData(values, name), Array.isArray(values) ? Number(name) + 1 : name.replace(/^[:@$]/, '')]
     const slot = slots.find(slot => slot.key === key)
     if (!isSecret(slot)) return { name: slot?.name, value }
     secrets.push(value)

@@ -1,5 +1,5 @@
 import type { ShapeOf } from '../text/mistakes.ts'
-import { addVary, type Headers } from './headers.ts'
+import { addVary, type Headers, isHeaderName } from './headers.ts'
 import type { Request } from './request.ts'
 import { Response } from './response.ts'
 
@@ -43,13 +43,11 @@ export function findCorsMistakes(policy: CorsPolicy, place: 'cors' | '_cors'): s
   }
   check(!(credentials && origins === '*'), 'credentials is true, and origins is "*": name the origins')
   for (const name of [...headers, ...exposedHeaders]) {
-    check(token.test(name), `headers and ${place}.exposedHeaders have "${name}": use names of headers`)
+    check(isHeaderName(name), `headers and ${place}.exposedHeaders have "${name}": use names of headers`)
   }
   check(Number.isInteger(maxAge) && maxAge >= 0, `maxAge is ${maxAge}: use whole seconds`)
   return mistakes
 }
-
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
 /** Whether scripts of the page that has sent a request may read the response. */
 function allowsReading({ origins }: CorsPolicy, request: Request): boolean {

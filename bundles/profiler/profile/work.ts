@@ -285,6 +285,16 @@ export function totalOf(periods: readonly Period[]): number {
   return periods.reduce((sum, { duration }) => sum + duration, 0)
 }
 
+/** The sum of the times of work, in milliseconds. */
+export function sumOfTimes(work: readonly WorkTimes[]): number {
+  return work.reduce((sum, each) => sum + workTime(each), 0)
+}
+
+/** The milliseconds that a run would save if its work ran at the same time. */
+export function savingOf(run: readonly WorkTimes[]): number {
+  return sumOfTimes(run) - Math.max(0, ...run.map(workTime))
+}
+
 /** The end of a period. */
 export function endOf({ duration, start }: Period): number {
   return start + duration

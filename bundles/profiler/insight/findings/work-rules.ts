@@ -15,13 +15,14 @@ import {
   readStops,
   stoppedTime,
   subtractPeriods,
+  sumOfTimes,
   totalOf,
   workTime,
 } from '../../profile/work.ts'
 import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs, type StoredLog } from '../../subjects/logs/read.ts'
 import { isLateMail, nameOfMail, readMails, type StoredMail } from '../../subjects/mails/read.ts'
-import { endsTransaction, readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
+import { endsTransaction, readQueries, type StoredQuery } from '../../subjects/queries/read.ts'
 import { findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from '../../subjects/queries/rules.ts'
 import { readRenders } from '../../subjects/templates/read.ts'
 import { describePlaces } from './finding.ts'
@@ -44,11 +45,11 @@ export const templateQueriesRule: FindingRule<Profile> = {
     return [...byTemplate].map(([template, group]) => ({
       // It works; but its time is that of the page, and no test of the controller sees it.
       severity: 'info',
-      problem: `{template} ran ${formatCount(group.length, 'query', 'queries')} while it was rendered, ${formatDuration(timeOf(group))} in total.`,
+      problem: `{template} ran ${formatCount(group.length, 'query', 'queries')} while it was rendered, ${formatDuration(sumOfTimes(group))} in total.`,
       ...describePlaces(group, { template }, 'Run queries in the controller and pass their results to the template'),
       // A group has at least one query.
       place: toQueryPlace(group[0] as StoredQuery),
-      evidence: { count: group.length, time: timeOf(group) },
+      evidence: { count: group.length, time: sumOfTimes(group) },
     }))
   },
 }
@@ -299,10 +300,6 @@ function findIdleTransactions(profile: Profile): { readonly before: StoredQuery;
     const idle = gaps.reduce((sum, gap) => sum + gap.idle, 0)
     return longest === undefined ? [] : [{ before: longest.before, idle }]
   })
-}
-
-function sumOfTimes(work: readonly HeldWork[]): number {
-  return work.reduce((sum, each) => sum + workTime(each), 0)
 }
 
 /**

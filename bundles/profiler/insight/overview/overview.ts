@@ -17,6 +17,7 @@ import {
   coveredWorkTime,
   readCalled,
   readStops,
+  sumOfTimes,
   type Work,
   type WorkKind,
   workTime,
@@ -293,10 +294,6 @@ function describePlace(work: readonly Work[], count: number): Sentence {
   // Of the work that was only counted, the places are not known.
   if (count > work.length) return [`, at least ${formatNumber(most.length)} of them at `, place]
   return most.length === work.length ? [' (', place, ')'] : [', most of it at ', place]
-}
-
-function sumOfTimes(work: readonly Work[]): number {
-  return work.reduce((sum, each) => sum + workTime(each), 0)
 }
 
 const causeNameLimit = 60

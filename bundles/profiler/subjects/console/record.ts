@@ -30,16 +30,14 @@ import type { ConsoleData, ConsoleEntry, ConsoleMethod } from './data.ts'
 export const consoleSubject: RecordedSubject = {
   observeProcess: ({ debugGate, directory, redactor }, { findTrace }) =>
     debugGate.isDebug ? [observeConsole({ directory, redactor, findTrace, terminal: process.stdout })] : [],
-  createCollectors: () => [createConsoleCollector()],
+  createCollectors: () => [consoleCollector],
 }
 
-function createConsoleCollector(): CollectorOf<'console'> {
-  return {
-    name: 'console',
-    collectsLate: true,
-    collect: trace => consolePart.find(trace)?.toData(),
-    summarize: trace => ({ dumps: consolePart.find(trace)?.count ?? 0 }),
-  }
+const consoleCollector: CollectorOf<'console'> = {
+  name: 'console',
+  collectsLate: true,
+  collect: trace => consolePart.find(trace)?.toData(),
+  summarize: trace => ({ dumps: consolePart.find(trace)?.count ?? 0 }),
 }
 
 /** The services of {@link observeConsole}. */

@@ -1,3 +1,4 @@
+import { decodePart } from '../../../../lib/redact/mask-text.ts'
 import type { BodyData, ContentData } from '../../profile/content.ts'
 import { readHeader } from '../../profile/format.ts'
 import { isObject, type JsonObject } from '../../profile/json.ts'
@@ -146,7 +147,7 @@ function readTrpc({ method, request, response, url }: StoredExchange): Found | u
   const isKnown = isNamed || (results.length > 0 && results.length === answers.length)
   if (!isKnown && !(folder !== '' && isStream)) return undefined
   const kind = method === 'POST' ? 'mutation' : isStream && !isBatch ? 'subscription' : 'query'
-  const procedures = isBatch ? decode(last).split(',') : [decode(last)]
+  const procedures = isBatch ? decodePart(last, last).split(',') : [decodePart(last, last)]
   const errors = results.flatMap(({ error }, index) => {
     if (!isObject(error)) return []
     // A transformer, such as superjson, wraps the error.
@@ -182,7 +183,7 @@ function readRpc({ request, response, status, url }: StoredExchange): Found | un
 function readGrpcErrors(response: ResponseData | undefined): OperationError[] {
   const [code = '0'] = statusesOf(response)
   const [message = ''] = statusesOf(response, 'grpc-message')
-  return code === '0' ? [] : [{ message: decode(message) || `status ${code}`, path: '' }]
+  return code === '0' ? [] : [{ message: decodePart(message, message) || `status ${code}`, path: '' }]
 }
 
 function statusesOf(response: ResponseData | undefined, name = 'grpc-status'): string[] {
@@ -241,14 +242,6 @@ function parse(text: unknown): unknown {
     return typeof text === 'string' ? JSON.parse(text) : undefined
   } catch {
     return undefined
-  }
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
   }
 }
 

@@ -5,7 +5,16 @@ import { describePlaces, findCommonField, findRuns } from '../../insight/finding
 import { formatCount, formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { coveredWorkTime, readCalled, readStops, stoppedTime, sumWithin, workTime } from '../../profile/work.ts'
+import {
+  coveredWorkTime,
+  readCalled,
+  readStops,
+  savingOf,
+  stoppedTime,
+  sumOfTimes,
+  sumWithin,
+  workTime,
+} from '../../profile/work.ts'
 import { patternOf, readCalls, type StoredCall } from './read.ts'
 
 const urlLength = 120
@@ -90,17 +99,13 @@ function describe(calls: readonly StoredCall[]): Description {
     severity: 'warning',
     // The first call may be necessary, so the link leads to the second one.
     place: { panel: 'http', anchor: `call-${calls[1]?.index}` },
-    evidence: { count: calls.length, time: timeOf(calls) },
+    evidence: { count: calls.length, time: sumOfTimes(calls) },
   }
 }
 
 /** Calls at the same time count once. */
 function totalTimeOf(calls: readonly StoredCall[], profile: Profile): string {
   return `${formatDuration(coveredWorkTime(calls, readStops(profile)))} in total`
-}
-
-function timeOf(calls: readonly StoredCall[]): number {
-  return calls.reduce((sum, call) => sum + workTime(call), 0)
 }
 
 /** Limit of `sequential-calls`: ms that are saved in parallel. A smaller saving is not worth a change. */
@@ -164,17 +169,12 @@ function asOne(hops: readonly StoredCall[]): StoredCall {
   return { ...(hops[0] as StoredCall), end: hops.at(-1)?.end, stopped }
 }
 
-/** The milliseconds that a run would save in parallel. */
-function savingOf(run: readonly StoredCall[]): number {
-  return timeOf(run) - Math.max(0, ...run.map(workTime))
-}
-
 function endOf(call: StoredCall): number {
   return call.end ?? call.start
 }
 
 function describeRun(run: readonly StoredCall[], profile: Profile): RuleFinding[] {
-  const [time, saving] = [timeOf(run), savingOf(run)]
+  const [time, saving] = [sumOfTimes(run), savingOf(run)]
   const [, second] = run
   if (second === undefined || saving < leastSaving) return []
   const programs = namePrograms(run, profile)

@@ -48,42 +48,40 @@ export const memorySubject: RecordedSubject = {
     const stopSearch = searchOwners(() => findTrace()?.main)
     return [loop.stop, hangs.stop, stopSearch, observeSyncCalls(directory, findTrace)]
   },
-  createCollectors: () => [createMemoryCollector()],
+  createCollectors: () => [memoryCollector],
   observeLibraries: (_, { profiler }) => [new GcWatch(() => profiler.unstored).start()],
 }
 
 /** Collects the resources that the process used from the start of a main request until its response was sent. */
-function createMemoryCollector(): CollectorOf<'memory'> {
-  return {
-    name: 'memory',
-    collect(trace) {
-      const usage = usagePart.find(trace)
-      if (usage === undefined) return undefined
-      const { heap, heapLimit, peak, system, user } = usage.readProcess(trace)
-      const { active, idle } = eventLoopUtilization(usage.activity)
-      const now = readClock()
-      usage.watch?.look(now, trace)
-      usage.end = now
-      return {
-        wall: roundTime(usage.end - trace.start),
-        cpu: { user: (user - usage.process.user) / 1000, system: (system - usage.process.system) / 1000 },
-        loop: { active: roundTime(active), idle: roundTime(idle) },
-        heap: { before: usage.process.heap, after: heap, limit: heapLimit },
-        peak,
-        requests: { others: trace.others, most: trace.mostOthers },
-        pauses: usage.pauses,
-        blocks: usage.blocks,
-        ...(trace.events.busy.length > 0 && { busy: trace.events.busy }),
-        ...(usage.syncCalls.length > 0 && { syncCalls: usage.syncCalls }),
-      }
-    },
-    findStops(trace) {
-      const usage = usagePart.find(trace)
-      usage?.watch?.look(readClock())
-      return stopsOf(usage && { ...usage, busy: trace.events.busy })
-    },
-    summarize: () => ({ memory: readProcessUsage(sharedLifetime).heap }),
-  }
+const memoryCollector: CollectorOf<'memory'> = {
+  name: 'memory',
+  collect(trace) {
+    const usage = usagePart.find(trace)
+    if (usage === undefined) return undefined
+    const { heap, heapLimit, peak, system, user } = usage.readProcess(trace)
+    const { active, idle } = eventLoopUtilization(usage.activity)
+    const now = readClock()
+    usage.watch?.look(now, trace)
+    usage.end = now
+    return {
+      wall: roundTime(usage.end - trace.start),
+      cpu: { user: (user - usage.process.user) / 1000, system: (system - usage.process.system) / 1000 },
+      loop: { active: roundTime(active), idle: roundTime(idle) },
+      heap: { before: usage.process.heap, after: heap, limit: heapLimit },
+      peak,
+      requests: { others: trace.others, most: trace.mostOthers },
+      pauses: usage.pauses,
+      blocks: usage.blocks,
+      ...(trace.events.busy.length > 0 && { busy: trace.events.busy }),
+      ...(usage.syncCalls.length > 0 && { syncCalls: usage.syncCalls }),
+    }
+  },
+  findStops(trace) {
+    const usage = usagePart.find(trace)
+    usage?.watch?.look(readClock())
+    return stopsOf(usage && { ...usage, busy: trace.events.busy })
+  },
+  summarize: () => ({ memory: readProcessUsage(sharedLifetime).heap }),
 }
 
 const eventLoopUtilization = performance.eventLoopUtilization.bind(performance)

@@ -17,10 +17,10 @@ import {
   readStops,
   stoppedTime,
   subtractPeriods,
+  sumOfTimes,
   totalOf,
   type Work,
   type WorkKind,
-  workTime,
 } from '../../profile/work.ts'
 import type { ConnectionWaitData, QueryData } from './data.ts'
 
@@ -222,13 +222,8 @@ export function shapeOf({ system, text }: Pick<StoredQuery, 'system' | 'text'>):
 export function toSets(queries: readonly StoredQuery[], keyOf: (query: StoredQuery) => string): QuerySet[] {
   return Array.from(groupBy(queries, keyOf).values(), queries => {
     const [{ index, system, text }] = queries
-    return { id: index, system, text, queries, total: timeOf(queries) }
+    return { id: index, system, text, queries, total: sumOfTimes(queries) }
   })
-}
-
-/** The sum of the times of queries, in milliseconds. */
-export function timeOf(queries: readonly StoredQuery[]): number {
-  return queries.reduce((sum, query) => sum + workTime(query), 0)
 }
 
 /** Counts the queries of a kind, also those that were only counted. */

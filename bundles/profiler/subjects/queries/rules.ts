@@ -19,7 +19,9 @@ import {
   coveredWorkTime,
   type Period,
   readStops,
+  savingOf,
   subtractPeriods,
+  sumOfTimes,
   sumWithin,
   totalOf,
   workTime,
@@ -35,7 +37,6 @@ import {
   type StoredQuery,
   shapeOf,
   slowQuery,
-  timeOf,
 } from './read.ts'
 
 /** Finds slow queries: one finding for each statement shape. */
@@ -213,11 +214,6 @@ function findSequences(profile: Profile, least: number): readonly StoredQuery[][
   return findRuns(profile, candidates, endOf).map(run => takeIndependent(run, profile))
 }
 
-/** The milliseconds that a run would save at the same time. */
-function savingOf(run: readonly StoredQuery[]): number {
-  return timeOf(run) - Math.max(0, ...run.map(workTime))
-}
-
 /** The names of parameters that refer to a row: their values often come from the result of another query. */
 const references = /(?:^|_|\$)(?:u?id|uuid|key|slug|\d+)$|^\d+$|[a-z]Id$/
 
@@ -243,7 +239,7 @@ function isStored([name, value]: Pairs[number]): boolean {
 }
 
 function describeRun(run: readonly StoredQuery[]): RuleFinding[] {
-  const [time, saving] = [timeOf(run), savingOf(run)]
+  const [time, saving] = [sumOfTimes(run), savingOf(run)]
   const [, second] = run
   if (second === undefined || saving < leastSaving) return []
   return [
@@ -398,7 +394,7 @@ function findLongRuns(queries: readonly StoredQuery[]): ReadonlySet<string> {
     else runs.push([query])
     last = shape
   }
-  const long = runs.filter(run => run.length >= leastRun && timeOf(run) >= leastRunTime)
+  const long = runs.filter(run => run.length >= leastRun && sumOfTimes(run) >= leastRunTime)
   return new Set(long.flat().map(shapeOf))
 }
 
@@ -421,7 +417,7 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
         ...describePlaces(queries, { statement: shortenStatement(text), ...(field !== '' && { field }) }, advice),
         // The first query may be necessary, so the link leads to the second one.
         place: toQueryPlace(second),
-        evidence: { count: queries.length, time: timeOf(queries) },
+        evidence: { count: queries.length, time: sumOfTimes(queries) },
       }
     })
     return [...items, ...readBelow(profile).map(below => describeBelow(below, readStops(profile)))]
@@ -497,10 +493,10 @@ export const repeatedCommandsRule: FindingRule<Profile> = {
       const advice = first.operation === 'GET' ? 'Read all keys with one MGET' : 'Send all commands in one pipeline'
       return {
         severity: 'warning',
-        problem: `{command} and ${atLeast(profile)}${formatCount(queries.length - 1, 'similar command')} ran one after another, ${atLeast(profile)}${formatDuration(timeOf(queries))} in total.`,
+        problem: `{command} and ${atLeast(profile)}${formatCount(queries.length - 1, 'similar command')} ran one after another, ${atLeast(profile)}${formatDuration(sumOfTimes(queries))} in total.`,
         ...describePlaces(queries, { command: shortenStatement(first.text) }, advice),
         place: toQueryPlace(second),
-        evidence: { count: queries.length, time: timeOf(queries) },
+        evidence: { count: queries.length, time: sumOfTimes(queries) },
       }
     }),
   measure: {
@@ -551,7 +547,7 @@ export const duplicateQueriesRule: FindingRule<Profile> = {
           'Run it once and pass on the result, or cache it',
         ),
         place: toQueryPlace(second),
-        evidence: { count: queries.length, time: timeOf(queries) },
+        evidence: { count: queries.length, time: sumOfTimes(queries) },
       }
     })
   },

@@ -10,7 +10,7 @@ import { formatCount, formatDuration, formatNumber, formatValue, type Row } from
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { formatWorkTime, hasClientLeft, type Period, periodOf, workTime } from '../../profile/work.ts'
+import { formatWorkTime, hasClientLeft, type Period, periodOf, sumOfTimes, workTime } from '../../profile/work.ts'
 import {
   controlOperations,
   countQueries,
@@ -23,7 +23,6 @@ import {
   type StoredQuery,
   shapeOf,
   slowQuery,
-  timeOf,
   toSets,
 } from './read.ts'
 import { type StatementView, viewLine, viewStatements } from './show-statement.ts'
@@ -43,7 +42,7 @@ export async function viewQueries(
   const views = await viewStatements(kind, [...queries, ...sets], view)
   const link = profileLink(profile.summary.token, kind)
   const filter = readQueryFilter(query, sets)
-  const tables = { kind, views, editor, link, whole: timeOf(queries), chosen: filter.shape }
+  const tables = { kind, views, editor, link, whole: sumOfTimes(queries), chosen: filter.shape }
   const sources = new SourceExcerpts(directory, redactor)
   const findLines = ({ file = '', line = 0 }: Caller) => {
     const path = resolveLocated(file, directory)

@@ -112,8 +112,3 @@ function isAlike(one: Render, other: Render): boolean {
 function isLeaf({ hasFailed, partials }: Render): boolean {
   return !hasFailed && partials.length === 0
 }
-
-/** The milliseconds of all pages, which include their partials. */
-export function renderTime(pages: readonly Render[]): number {
-  return pages.reduce((sum, { duration }) => sum + duration, 0)
-}

@@ -5,8 +5,8 @@ import type { SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, limitRows, row } from '../../panels/toolbar-items.ts'
 import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
-import type { Period } from '../../profile/work.ts'
-import { flattenRenders, type Render, type RenderLine, readRenders, renderOwnTime, renderTime } from './read.ts'
+import { type Period, totalOf } from '../../profile/work.ts'
+import { flattenRenders, type Render, type RenderLine, readRenders, renderOwnTime } from './read.ts'
 
 /**
  * The rendered templates: how often they were rendered, for how long, and by which templates. The
@@ -27,7 +27,7 @@ export const templatesView: SubjectView = {
 
   toView({ profile }, { directory, editor, view }) {
     const { all, pages, calls, omitted, waited } = readRenders(profile)
-    const total = renderTime(pages)
+    const total = totalOf(pages)
     const start = Math.min(...pages.map(({ start }) => start))
     const end = Math.max(...pages.map(({ duration, start }) => start + duration))
     const lines = flattenRenders(pages)
@@ -80,7 +80,7 @@ export const templatesView: SubjectView = {
         text: formatCount(calls, 'template'),
         link,
         isMinor: true,
-        rows: [row('Render time', formatDuration(renderTime(pages))), ...limitRows(rows, link)],
+        rows: [row('Render time', formatDuration(totalOf(pages))), ...limitRows(rows, link)],
       }),
     ]
   },
@@ -125,7 +125,7 @@ function describe({ render, repeated }: RenderLine) {
     name: render.name,
     times: repeated.length === 0 ? '' : `${group.length} times`,
     own: formatDuration(group.reduce((sum, each) => sum + renderOwnTime(each), 0)),
-    time: formatDuration(renderTime(group)),
+    time: formatDuration(totalOf(group)),
   }
 }
 
@@ -138,7 +138,7 @@ function toLine(line: RenderLine, whole: Period, total: number) {
     branch: branch.slice(-branchLength),
     keys: render.keys,
     ...describe(line),
-    share: formatShare(renderTime(group), total),
+    share: formatShare(totalOf(group), total),
     bars: group.slice(0, barLimit).map(render => toBar(render, whole)),
     // An error fails all outer renders; the innermost one threw it.
     hasThrown: render.hasFailed && !render.partials.some(({ hasFailed }) => hasFailed),

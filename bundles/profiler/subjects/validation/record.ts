@@ -17,16 +17,14 @@ import type { ValidationData, ValidationsData } from './data.ts'
 
 /** The validations of the input. They are masked when they are recorded. */
 export const validationSubject: RecordedSubject = {
-  createCollectors: () => [createValidationCollector()],
+  createCollectors: () => [validationCollector],
   observeRequests: ({ redactor }, { findTrace }) => [observeValidations(createValidationRecorder(findTrace, redactor))],
 }
 
-function createValidationCollector(): CollectorOf<'validation'> {
-  return {
-    name: 'validation',
-    collectsLate: true,
-    collect: trace => validationPart.find(trace)?.toData(),
-  }
+const validationCollector: CollectorOf<'validation'> = {
+  name: 'validation',
+  collectsLate: true,
+  collect: trace => validationPart.find(trace)?.toData(),
 }
 
 /** More validations of one request are only counted. */
