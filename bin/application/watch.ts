@@ -22,7 +22,7 @@ export function watchFolder(
         folder,
         watch(folder, (_event, name) => {
           const file = path.join(folder, name ?? '')
-          if (!isFolder(file)) onChange(file)
+          if (lstatSync(file, { throwIfNoEntry: false })?.isDirectory() !== true) onChange(file)
           else if (isWatched(file)) add(file, true)
         }),
       )
@@ -41,8 +41,4 @@ export function watchFolder(
   return () => {
     for (const watcher of watchers.values()) watcher.close()
   }
-}
-
-function isFolder(file: string): boolean {
-  return lstatSync(file, { throwIfNoEntry: false })?.isDirectory() === true
 }

@@ -19,7 +19,7 @@ export const next: Library = {
   ownPaths: ['/_next/static/', '/_next/image', '/_next/webpack-hmr', '/__nextjs_'],
   spans: {
     tracer: 'next.js',
-    describe: span => works[typeOf(span)]?.(span),
+    describe: span => works[String(span.attributes['next.span_type'])]?.(span),
     findRoute(span) {
       // A handler of the Pages Router has its route only in the name of its span.
       const [, ofHandler] = /^executing api route \(pages\) (\/.*)/.exec(span.name) ?? []
@@ -53,10 +53,6 @@ function reportFailure(error: unknown): void {
 }
 
 const ownPages = /^\/(?:_error|_not-found|_global-error|404|500)$/
-
-function typeOf({ attributes }: LibrarySpan): string {
-  return String(attributes['next.span_type'])
-}
 
 /** What is shown, by the types of spans. The others contain these, or are short. */
 const works: Readonly<Record<string, NonNullable<Library['spans']>['describe']>> = {

@@ -92,14 +92,10 @@ function createExporter({ packages, redactor, settings }: ProviderOptions): Span
   /** Exports outside of the request whose span has ended: otherwise the export would be an HTTP client call of it. */
   class ExportProcessor extends packages.BatchSpanProcessor {
     override onEnd: (span: ReadableSpan) => void = AsyncResource.bind((span: ReadableSpan) => {
-      if (isSampled(span)) super.onEnd(maskSpan(span, redactor))
+      if ((span.spanContext().traceFlags & sampledFlag) !== 0) super.onEnd(maskSpan(span, redactor))
     })
   }
   return [new ExportProcessor(exporter)]
-}
-
-function isSampled(span: ReadableSpan): boolean {
-  return (span.spanContext().traceFlags & sampledFlag) !== 0
 }
 
 /** The bit of the trace flags that marks a sampled trace (W3C Trace Context). */

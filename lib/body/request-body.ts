@@ -94,7 +94,8 @@ export class RequestBody {
    */
   read(): Promise<unknown> | undefined {
     if (this.#isStreamed) return undefined
-    const isForMemory = isJsonType(this.contentType) || isText(this.contentType) || this.contentType === simpleForm
+    const isForMemory =
+      isJsonType(this.contentType) || this.contentType.startsWith('text/') || this.contentType === simpleForm
     return isForMemory ? this.bytes() : undefined
   }
 
@@ -245,10 +246,6 @@ const byteOrderMark = 0xfeff
 
 const simpleForm = 'application/x-www-form-urlencoded'
 const multipartForm = 'multipart/form-data'
-
-function isText(type: string): boolean {
-  return type.startsWith('text/')
-}
 
 /** A caller may not wait for the result. A rejection, which a client can cause, must not end the process then. */
 function handled<value>(promise: Promise<value>): Promise<value> {

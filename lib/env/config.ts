@@ -310,7 +310,7 @@ const asDebugKey: Conversion<string> = {
  * @throws CONFIG_INVALID that names each unknown user
  */
 export function findUserIds(users: readonly string[]): readonly number[] {
-  const names = users.filter(user => !isId(user))
+  const names = users.filter(user => !/^\d+$/.test(user))
   const known = names.length === 0 ? new Map<string, number>() : readUsers()
   const unknown = names.filter(name => !known.has(name))
   if (unknown.length > 0) {
@@ -320,10 +320,6 @@ export function findUserIds(users: readonly string[]): readonly number[] {
     throw new CONFIG_INVALID([mistakes.join('\n')])
   }
   return users.map(user => known.get(user) ?? Number(user))
-}
-
-function isId(user: string): boolean {
-  return /^\d+$/.test(user)
 }
 
 function readUsers(): ReadonlyMap<string, number> {

@@ -135,16 +135,12 @@ function readValues(route: Route, parameters: UrlParameters, page: UrlContext | 
   for (const name of variablesOf(route)) {
     const preset = toText(route.defaults[name])
     const given = Object.hasOwn(parameters, name) ? parameters[name] : undefined
-    const value = readText(route, name, given ?? (name === '_locale' ? localeOf(page) : undefined)) ?? preset
+    const value =
+      readText(route, name, given ?? (name === '_locale' ? page?.attributes?.get('_locale') : undefined)) ?? preset
     if (value !== undefined) all.set(name, value)
     if (value !== preset) needed.push(name)
   }
   return { all, needed }
-}
-
-/** The links of a page lead to pages of the same language. */
-function localeOf(page: UrlContext | undefined): string | undefined {
-  return page?.attributes?.get('_locale')
 }
 
 function variablesOf(route: Route): readonly string[] {

@@ -1,4 +1,3 @@
-import type { Caller } from '../../../lib/stack/callers.ts'
 import { type Finding, linkToFinding, splitSentence } from '../insight/findings/finding.ts'
 import { planReplay } from '../insight/replay/replay.ts'
 import { readExceptions, type StoredException } from '../profile/exceptions.ts'
@@ -35,7 +34,7 @@ export function writeFindingPrompt(finding: Finding, profile: Profile): string {
     writeSentences(finding),
     [
       `${writeUnit(profile)}, ${formatDuration(summary.duration)}`,
-      ...writePlace(code),
+      ...(code === undefined ? [] : [`- Place: ${toSpan(formatPlace(code))}`]),
       ...writeTools(profile, summary.token, rule),
     ].join('\n'),
   ])
@@ -66,10 +65,6 @@ function writeException({ frames, message, name, relation }: StoredException): s
   const own = frames.find(({ origin }) => origin === 'application')
   const error = toSpan(message === '' ? name : `${name}: ${message}`)
   return `- ${relation === '' ? '' : `${relation}: `}${error}${own === undefined ? '' : ` at ${toSpan(formatPlace(own))}`}`
-}
-
-function writePlace(code: Caller | undefined): string[] {
-  return code === undefined ? [] : [`- Place: ${toSpan(formatPlace(code))}`]
 }
 
 /** The commands and the tools of MCP that show the profile, and that verify a fix. */

@@ -29,7 +29,7 @@ import { readCalled } from '../profile/work.ts'
 import { readCalls } from '../subjects/http/read.ts'
 import { isReportOf, readLogs } from '../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
-import { type ExceptionView, type FrameView, viewExceptions } from './exceptions.ts'
+import { type FrameView, viewExceptions } from './exceptions.ts'
 import { viewFindings } from './findings.ts'
 import { viewVerification } from './parts.ts'
 import type { PanelModel, PanelProfile, SubjectView } from './subject-view.ts'
@@ -153,7 +153,7 @@ function viewException(profile: Profile, sentence: string, editor: EditorLinks):
   const [first, ...others] = exceptions
   if (first === undefined) return false
   const { message, name } = first
-  const frames = exceptions.flatMap(framesOf)
+  const frames = exceptions.flatMap(({ groups }) => groups.flatMap(({ frames }) => frames))
   const frame = frames.find(({ isOpen }) => isOpen) ?? frames.find(({ origin }) => origin === 'application')
   // If the sentence has room for the message, it is not repeated.
   const isSaid = message !== '' && sentence.includes(message.replace(/\.$/, ''))
@@ -173,10 +173,6 @@ const linesAround = 3
 function cutLines(lines: FrameView['lines']): FrameView['lines'] {
   const marked = lines.findIndex(({ isMarked }) => isMarked)
   return lines.filter((_, index) => Math.abs(index - marked) <= linesAround)
-}
-
-function framesOf({ groups }: ExceptionView): readonly FrameView[] {
-  return groups.flatMap(({ frames }) => frames)
 }
 
 /** What has changed since the previous request; `false` if the section about the last edit says so. */

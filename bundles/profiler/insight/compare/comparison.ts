@@ -93,7 +93,7 @@ export function compareProfiles(first: Profile, second: Profile, spread = 0): Co
     exceptions: compare(readExceptionUses, isSameTimes),
     listeners: compare(readListenerUses, isSameUse),
     functions: compare(readFunctionUses, isSameUse),
-    templates: compare(readTemplateUses),
+    templates: compare(profile => count(readRenders(profile).all.map(({ name }) => name))),
     calls: compare(readCallOutcomes),
     queries: compare(readQueryUses, isSameTimes),
     logs: compare(readLogUses, isSameTimes),
@@ -347,11 +347,6 @@ function readExceptionUses(profile: Profile): Map<string, ExceptionUse> {
     uses.set(key, { text, times: (uses.get(key)?.times ?? 0) + 1 })
   }
   return uses
-}
-
-/** Counts the renders of a profile by template. */
-function readTemplateUses(profile: Profile): Map<string, number> {
-  return count(readRenders(profile).all.map(({ name }) => name))
 }
 
 function count(names: readonly string[]): Map<string, number> {

@@ -332,7 +332,8 @@ function formatAmounts({ after, before, unit }: Amounts): readonly [before: stri
 function findRemains(finding: Finding, before: Versions, after: Versions, judge: Judge): FixVerdict | undefined {
   const added = findAdded(before, after, judge)
   const isLate =
-    after.some(profile => countLate(profile) > Math.max(...before.map(countLate))) || added.some(isLateWork)
+    after.some(profile => countLate(profile) > Math.max(...before.map(countLate))) ||
+    added.some(({ rule }) => rule === 'late-work')
   const count = Math.min(...before.map(profile => findOfRule(finding, profile, judge).length))
   const whole = findMedian(before.flatMap(profile => judge.measure(finding, profile)?.value ?? []))
   const total = findMedian(before.flatMap(profile => judge.measure(finding, profile)?.total ?? []))
@@ -394,10 +395,6 @@ function nameAdded(added: readonly Finding[]): string {
 function countLate(profile: Profile): number {
   const isLate = ({ start }: { readonly start: number }) => start > profile.summary.duration
   return awaitedWork.flatMap(({ list }) => list(profile)).filter(isLate).length
-}
-
-function isLateWork({ rule }: Finding): boolean {
-  return rule === 'late-work'
 }
 
 /**

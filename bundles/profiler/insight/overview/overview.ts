@@ -138,7 +138,11 @@ function describePart(
     case 'stopwatch':
       return took([toValue(part.label, causeNameLimit), ' '])
     case 'request':
-      return describeSubRequests(readEventTree(profile).nodes.filter(isSubRequest).length, children, took)
+      return describeSubRequests(
+        readEventTree(profile).nodes.filter(({ kind }) => kind === 'request').length,
+        children,
+        took,
+      )
     case 'listener':
       // Those that were only counted.
       if (part.event === '') return took([], 'functions without details')
@@ -175,10 +179,6 @@ function describePart(
     default:
       return undefined
   }
-}
-
-function isSubRequest({ kind }: EventNode): boolean {
-  return kind === 'request'
 }
 
 /** The verb of a part: `waited` or `worked` if there is a part of each kind, and else `took`. */

@@ -76,7 +76,7 @@ function selectRows(root: CallNode): { readonly kept: readonly Row[]; readonly o
   const least = Math.max(root.total * leastShare, totals[rowLimit] ?? 0, Number.MIN_VALUE)
   const kept: Row[] = []
   const add = (parent: CallNode, caller: number) => {
-    for (const node of heaviestFirst(parent)) {
+    for (const node of [...parent.children.values()].sort((a, b) => b.total - a.total)) {
       if (node.total < least || kept.length === rowLimit) return
       kept.push({ node, caller })
       add(node, kept.length - 1)
@@ -89,10 +89,6 @@ function selectRows(root: CallNode): { readonly kept: readonly Row[]; readonly o
 function* walk(node: CallNode): Generator<CallNode> {
   yield node
   for (const child of node.children.values()) yield* walk(child)
-}
-
-function heaviestFirst({ children }: CallNode): CallNode[] {
-  return [...children.values()].sort((a, b) => b.total - a.total)
 }
 
 interface GatheredFunction {

@@ -65,7 +65,11 @@ export const callsView: SubjectView = {
     const { calls, omitted } = readCalls(profile)
     return calls.length === 0
       ? []
-      : ['## HTTP client calls', toList(calls, limit, writeCall, rankOf), ...writeRest(omitted)]
+      : [
+          '## HTTP client calls',
+          toList(calls, limit, writeCall, call => (hasFailed(call) ? 0 : 1)),
+          ...writeRest(omitted),
+        ]
   },
 
   toItems({ editor, profile, summary }) {
@@ -87,10 +91,6 @@ export const callsView: SubjectView = {
       }),
     ]
   },
-}
-
-function rankOf(call: StoredCall): number {
-  return hasFailed(call) ? 0 : 1
 }
 
 /** The facts of a call that the panel and Markdown show. Those that are not known are empty. */

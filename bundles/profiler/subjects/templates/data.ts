@@ -2,9 +2,7 @@ import * as v from 'valibot'
 import { amount, check, count, indexedList, maybe, number, text, texts } from '../../profile/schema.ts'
 
 /** A render of one template. Times are in milliseconds, its start from that of the request. */
-export type RenderData = v.InferOutput<typeof render>
-
-export const render = v.object({
+const render = v.object({
   name: text,
   /** The index of the render that this is a partial of; -1 of a page. */
   parent: v.fallback(check.number, -1),

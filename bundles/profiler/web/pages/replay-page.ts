@@ -62,7 +62,7 @@ export async function replay(token: string, request: Request, app: ReplayService
   const plan = planReplay(found.profile)
   if (!plan.isPossible) return redirect(replayLink(token), 303)
   const form = await request.formData()
-  if (plan.caution !== '' && !isConfirmed(form)) return redirect(replayLink(token), 303)
+  if (plan.caution !== '' && form.get(fields.consent) !== '1') return redirect(replayLink(token), 303)
   const input = readReplayForm(form, plan, request)
   const mistake = findMistake(input)
   if (mistake !== '') return renderReplay(token, request, app, mistake)
@@ -154,11 +154,6 @@ function findMistake({ headers }: ReplayInput): string {
   } catch (error) {
     return String(readProperty(error, 'message'))
   }
-}
-
-/** Whether the developer confirmed the replay. */
-function isConfirmed(form: FormData): boolean {
-  return form.get(fields.consent) === '1'
 }
 
 /** Browsers send CRLF for every line break (HTML, section 4.10.21.4); an unchanged body keeps its line breaks. */
