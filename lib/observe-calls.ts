@@ -5,7 +5,7 @@ export type AnyFunction = (this: unknown, ...args: unknown[]) => unknown
 
 /** What follows a call. */
 export interface Following {
-  /** Gets the result, and returns what the caller gets: without it, the result. One of the two functions is there. */
+  /** Gets the result. What it returns, the caller gets in its place, unless it is nothing. */
   after?(result: unknown): unknown
   /**
    * Called with the error of a call. Only with it the call has a frame of this file, which an error does not have any
@@ -140,7 +140,8 @@ function prepare(code: AnyFunction, self: unknown, args: unknown[]): Call {
 
 function finish(this: unknown, result: unknown): unknown {
   try {
-    return (this as NonNullable<Following['after']>)(result)
+    const other = (this as NonNullable<Following['after']>)(result)
+    return other === undefined ? result : other
   } catch (error) {
     noteFailure(error, 'the result of a call')
     return result

@@ -38,7 +38,6 @@ async function openAdonis(folder: string): Promise<void> {
   observeMethod(await loadPrototype(file, 'Router'), 'match', () => ({
     after(match) {
       if (match) noteRoute(match as AdonisMatch)
-      return match
     },
   }))
   observeMethod(await loadPrototype(file, 'ExceptionHandler'), 'report', (_, [error, context]) => {

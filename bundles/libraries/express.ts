@@ -168,12 +168,7 @@ function noteCall(message: object, layer: ExpressLayer, isForError: boolean) {
     noteMount(message, layer)
     const called = readCall(message, layer, layer.handle, isForError)
     work.begin(called, true)
-    return {
-      after(result: unknown) {
-        work.leave(called)
-        return result
-      },
-    }
+    return { after: () => void work.leave(called) }
   })
 }
 
@@ -223,11 +218,10 @@ function watchRouters(router: unknown): void {
     if (typeof path !== 'string' || !/^\/./.test(path)) return undefined
     const { length } = stack
     return {
-      after(result) {
+      after() {
         mountingRouters.add(self as object)
         for (const layer of stack.slice(length))
           mounts.set(layer, { path: path.replace(/\/$/, ''), router: self as object })
-        return result
       },
     }
   })

@@ -57,9 +57,8 @@ function patchFetch(): () => void {
     const outer = starting
     starting = describeFetch(args as Parameters<typeof fetch>, original)
     return {
-      after(result) {
+      after() {
         starting = outer
-        return result
       },
     }
   })

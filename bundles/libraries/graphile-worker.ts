@@ -21,7 +21,6 @@ export const graphileWorker: Library = {
       observeMethod(Object(exports), 'makeJobHelpers', () => ({
         after(helpers) {
           for (const name of ['addJob', 'addJobs']) observeMethod(Object(helpers), name, followAdding)
-          return helpers
         },
       }))
     },

@@ -153,7 +153,6 @@ function watchResolver(resolve: AnyFunction): AnyFunction {
         running = outer
         run.leave()
         followValue(result, run)
-        return result
       },
     }
   })

@@ -168,9 +168,8 @@ function watchHead(socket: object, exchange: ObservedExchange): void {
   const stops = [
     ...['write', 'end'].map(name =>
       observeMethod(socket, name, (_, [chunk]) => ({
-        after: result => {
+        after: () => {
           if (isChunk(chunk)) end(chunk)
-          return result
         },
       })),
     ),
@@ -203,12 +202,7 @@ function begun(observer: ServerObserver, message: ServerMessage, reply: ServerRe
 function enter({ context }: Pick<ServerObserver, 'context'>, request: Request) {
   const outer = context.current
   context.enter(request)
-  return {
-    after(result: unknown) {
-      context.enter(outer)
-      return result
-    },
-  }
+  return { after: () => void context.enter(outer) }
 }
 
 /** Runs the listeners of a message, and of a reply, in the context of its request. */
@@ -242,10 +236,9 @@ function endAfter(exchange: ObservedExchange, following: ReturnType<typeof enter
   // A listener may throw.
   nextTick(end)
   return {
-    after(result: unknown) {
-      following.after(result)
+    after() {
+      following.after()
       end()
-      return result
     },
   }
 }
@@ -282,11 +275,10 @@ function observeReplies(prototype: ServerReply, observer: ServerObserver): (() =
       const page = isChunk(chunk) ? replaceEnd(exchange, chunk, encoding) : undefined
       if (page !== undefined) args[0] = page
       return {
-        after(result) {
+        after() {
           // Of HTTP/2, `end` calls `write` with its chunk.
           if (isChunk(chunk) && !isHttp2) noteChunk(exchange, chunk, encoding)
           finish(exchange)
-          return result
         },
       }
     }),
@@ -298,12 +290,7 @@ function observeReplies(prototype: ServerReply, observer: ServerObserver): (() =
       const at = typeof args[1] === 'string' || args[2] != null ? 2 : 1
       // Node refuses `null` of HTTP/2.
       if (!(isHttp2 && args[at] === null)) addFields(exchange, args, at)
-      return {
-        after(result) {
-          noteHead(exchange)
-          return result
-        },
-      }
+      return { after: () => void noteHead(exchange) }
     }),
   ]
 }

@@ -35,12 +35,7 @@ export const ioredis: Library = {
         const item = Object(command)
         if (waitingCommands.has(item)) {
           resentCommands.publish(item)
-          return {
-            after(result) {
-              sent.publish(item)
-              return result
-            },
-          }
+          return { after: () => void sent.publish(item) }
         }
         if ((client as RedisClient).status !== 'ready' && queued.hasSubscribers) {
           waitingCommands.add(item)

@@ -63,9 +63,8 @@ async function openApplications(folder: string): Promise<void> {
       },
     })
     return {
-      after(callback) {
+      after() {
         app.middleware = middleware
-        return callback
       },
     }
   })

@@ -94,12 +94,7 @@ export function publishCallback(to: OutcomeChannel, message: OperationOutcome, c
     message.error = error ?? undefined
     message.result = result
     to.asyncStart.publish(message)
-    return {
-      after(returned) {
-        to.asyncEnd.publish(message)
-        return returned
-      },
-    }
+    return { after: () => void to.asyncEnd.publish(message) }
   })
 }
 
@@ -209,12 +204,7 @@ function findChange(self: unknown, file: string) {
   if (!file.includes(modulesFolder)) noteLoad(file)
   const name = withoutHash(file)
   if (!changes.some(([end]) => name.endsWith(end))) return undefined
-  return {
-    after(result: unknown) {
-      applyChanges(changes, self as NodeJS.Module, file)
-      return result
-    },
-  }
+  return { after: () => void applyChanges(changes, self as NodeJS.Module, file) }
 }
 
 /** The parts that the watches of libraries work with. */

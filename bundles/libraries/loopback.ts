@@ -13,10 +13,7 @@ export const loopback: Library = {
   changes: {
     '@loopback/rest/dist/router/routing-table.js': exports =>
       void observeMethod(Object(Object(exports).RoutingTable).prototype, 'find', (_, [request]) => ({
-        after(route) {
-          noteRoute(Object(request), route as LoopbackRoute)
-          return route
-        },
+        after: route => void noteRoute(Object(request), route as LoopbackRoute),
       })),
     'strong-error-handler/lib/handler.js': exports =>
       void observeMethod(Object(exports), 'writeErrorToResponse', (_, [error, request]) => {

@@ -74,9 +74,8 @@ class SqliteReports {
         depth++
         const leave = () => void depth--
         return {
-          after(result) {
+          after() {
             leave()
-            return result
           },
           failed: leave,
         }
@@ -185,7 +184,6 @@ export function followQuery(name: string, end: QueryEnd) {
       reported--
       if (name === 'iterate') watchRows(result as Iterator<unknown>, end)
       else end({ rows: rowsOf(name, result) })
-      return result
     },
     failed(error: unknown) {
       reported--
@@ -213,7 +211,6 @@ function watchRows(iterator: Iterator<unknown>, end: QueryEnd): void {
         reported--
         if ((result as IteratorResult<unknown>).done) end({ rows })
         else rows++
-        return result
       },
       failed(error) {
         reported--

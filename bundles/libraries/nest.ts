@@ -136,9 +136,8 @@ class Handlers {
     observeMethod(context, 'create', (_, [, callback]) => {
       this.#hasParameters = false
       return {
-        after: created => {
+        after: () => {
           if (this.#hasParameters && typeof callback === 'function') this.#withParameters.add(callback)
-          return created
         },
       }
     })

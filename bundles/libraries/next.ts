@@ -96,7 +96,6 @@ function watchEdge(exports: unknown): void {
     observeMethod(prototype, name, () => ({
       after(result) {
         void Promise.resolve(result).catch(reportFailure)
-        return result
       },
     }))
   }
@@ -115,7 +114,6 @@ function measureCalls(owner: object | undefined, method: string, phase: string, 
       after(result) {
         // A page that does not exist is looked for in this way, too.
         void Promise.resolve(result).then(end, () => undefined)
-        return result
       },
     }
   })

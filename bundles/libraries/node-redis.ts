@@ -140,10 +140,9 @@ class NodeRedisPools {
         }
       })
       return {
-        after(result) {
+        after() {
           // Below its limit, the pool opens a connection at once.
           isFull = pool.totalClients === total
-          return result
         },
       }
     })

@@ -122,12 +122,7 @@ function followCallback(callback: AnyFunction, sending: Sending): AnyFunction {
   return observeCalls(callback, (_, [error, info]) => {
     sending.run.end(error ? { error } : toEnd(info))
     channel.asyncStart.publish(sending)
-    return {
-      after(result) {
-        channel.asyncEnd.publish(sending)
-        return result
-      },
-    }
+    return { after: () => void channel.asyncEnd.publish(sending) }
   })
 }
 

@@ -23,7 +23,6 @@ export const nuxt: Library = {
               isNoted = true
             }),
           )
-          return router
         },
       })),
   },

@@ -46,7 +46,6 @@ function watchPino(tools: unknown, _file: string, module: NodeJS.Module | undefi
         changed = [logger, number]
         watchStream(Object(logger[streamSym as symbol]))
       }
-      return line
     },
   }))
 }

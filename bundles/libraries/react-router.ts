@@ -20,7 +20,6 @@ export const reactRouter: Library = {
       observeCalls(code, () => ({
         after(matches) {
           if (matches !== null) noteRoute(matches as readonly Match[])
-          return matches
         },
       })),
     callRouteHandler: code =>

@@ -324,20 +324,14 @@ class ProviderWatch {
 
   readonly addProvider = (provider: object): void => {
     this.#observe(provider, 'getTracer', (_, [name]) => ({
-      after: tracer => {
-        this.#addTracer(Object(tracer), String(name))
-        return tracer
-      },
+      after: tracer => void this.#addTracer(Object(tracer), String(name)),
     }))
   }
 
   #addTracer(tracer: object, name: string): void {
     this.#names.set(tracer, name)
     this.#observe(tracer, 'startSpan', (self, args) => ({
-      after: span => {
-        this.#addSpan(Object(span), this.#nameOf(Object(self)), args)
-        return span
-      },
+      after: span => void this.#addSpan(Object(span), this.#nameOf(Object(self)), args),
     }))
   }
 

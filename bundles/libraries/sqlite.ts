@@ -99,7 +99,6 @@ function changeDatabase(prototype: object, library: SqliteCall['library']): void
     after(statement) {
       databases.set(Object(statement), Object(database))
       changeStatements(Object.getPrototypeOf(statement), library)
-      return statement
     },
   }))
 }

@@ -43,10 +43,7 @@ const published = new WeakSet<object>()
 function changeClasses(exports: unknown): void {
   const { Database, Statement } = Object(exports)
   observeMethod(Object(Database).prototype, 'prepare', database => ({
-    after(statement) {
-      databases.set(Object(statement), Object(database))
-      return statement
-    },
+    after: statement => void databases.set(Object(statement), Object(database)),
   }))
   for (const name of ['exec', 'run', 'get', 'all', 'each']) {
     observeMethod(Object(Database).prototype, name, (database, args) => {

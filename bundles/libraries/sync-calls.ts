@@ -55,9 +55,8 @@ function begin(name: string) {
     if (duration >= leastTime) syncCalls.pass({ name, start, duration }, guardedCall)
   }
   return {
-    after(result: unknown) {
+    after() {
       end()
-      return result
     },
     failed: end,
   }

@@ -27,10 +27,9 @@ function watchLogger(prototype: object | undefined): void {
   observeMethod(prototype, 'write', () => {
     isReported = false
     return {
-      after(result) {
+      after() {
         isReported = undefined
         notePrinted(undefined)
-        return result
       },
     }
   })

@@ -37,6 +37,7 @@ t.test('a call may get other arguments, result, or function; a failure of the ob
   t.strictSame(instead(1), ['instead', 1])
   const after = observeCalls(named, () => ({ after: result => [result, 'after'] }))
   t.strictSame(after.call(0, 1), [[0, 1], 'after'])
+  t.strictSame(observeCalls(named, () => ({ after: () => undefined })).call(0, 1), [0, 1])
   const fail = () => {
     throw new Error('of the observer')
   }
