@@ -14,7 +14,6 @@ import { adviseOnStep } from './mistakes/service-advice.ts'
 /** Milliseconds after which a bundle that is still in `register` or `close` is logged. */
 const slowTime = 10_000
 
-/** What the steps of bundles need. */
 interface BundleStepsOptions {
   readonly bundles: readonly Bundle[]
   readonly directory: string

@@ -79,7 +79,6 @@ export async function leaveMainProcess(): Promise<void> {
 /** Emits `failed` with an exit code when a worker has ended with the final code. */
 class WorkerGroup extends EventEmitter {
   readonly #options: WorkerOptions
-  /** The workers, and their numbers. */
   readonly #workers = new Map<Worker, number>()
   /** Workers that are stopped on purpose: they are not replaced when they end. */
   readonly #dismissed = new WeakSet<Worker>()

@@ -3,7 +3,6 @@ import { toServer } from './library.ts'
 
 /** The place of a message of ioredis and node-redis. */
 export interface RedisPlace {
-  /** The number of the database. */
   readonly database: number
   readonly serverAddress: string
   readonly serverPort: number | undefined

@@ -8,7 +8,6 @@ import { locateFrame } from '../../lib/stack/stack-frames.ts'
 import { createConstantResponse, type LastResort } from '../last-resort.ts'
 import type { DebugGate } from './debug-gate.ts'
 
-/** The services of the last resort in development. */
 interface DebugLastResortServices {
   readonly debugGate: Pick<DebugGate, 'allows'>
   readonly redactor: Redactor

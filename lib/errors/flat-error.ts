@@ -339,7 +339,6 @@ const verbs: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** A statement that has failed, and its values. */
 interface FailedStatement {
   readonly system: string
   readonly text: string

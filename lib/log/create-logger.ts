@@ -327,7 +327,6 @@ const batchTime = 20
 /** Characters of lines that are written without a wait. */
 const batchLength = 65_536
 
-/** The writers of access logs. */
 const writers = new Set<LogWriter>()
 
 function flushAll(): void {

@@ -23,7 +23,6 @@ const rulePriority = -1
 /** After all listeners that may have a better answer. */
 export const handlePriority = -128
 
-/** The services of the error listener. */
 interface ErrorListenerServices {
   readonly logger: Logger
   readonly isDebug: boolean

@@ -45,7 +45,6 @@ export function createProfilerReplay(services: ReplayServices): ConsoleCommand {
   }
 }
 
-/** The options of commands that replay a request. */
 const replayOptions: readonly CommandOption[] = [
   { name: 'yes', description: 'does not ask before a request that may change data' },
   { name: 'cookie', value: 'pairs', description: 'the cookies to send; their values are never stored' },

@@ -108,7 +108,6 @@ export function compareTimes(before: readonly TimedRequest[], now: readonly Time
   return { before: toSpread(old, before), now: toSpread(current, now), change: findChange(old, current) }
 }
 
-/** The durations of the latest requests. */
 function durationsOf(requests: readonly TimedRequest[]): readonly number[] {
   return requests.slice(0, sampleLimit).map(({ duration }) => duration)
 }

@@ -29,7 +29,6 @@ export interface RouteStatistics {
   readonly p99: number
   /** The queries of databases in a request: the median. */
   readonly queries: number
-  /** The most queries of a request. */
   readonly mostQueries: number
   /** Requests that ended with a status of 500 or more, or with the process. */
   readonly errors: number

@@ -15,7 +15,6 @@ export interface FilePlace {
   readonly column: number
 }
 
-/** The options of editor links. */
 interface EditorOptions {
   /** An address with `{file}`, `{line}` and `{column}`; without it there are no links. */
   readonly editorUrl?: string | undefined

@@ -44,7 +44,6 @@ declare module '../../../lib/http/request.ts' {
   }
 }
 
-/** The services that a profiler uses. */
 interface ProfilerServices extends ProfileMakerServices {
   /** Called when the trace of a main request has begun. */
   readonly onBegin: (trace: Trace) => void
@@ -60,7 +59,6 @@ interface ProfilerServices extends ProfileMakerServices {
  */
 export type SampleStart = (request: Request, token: string, others: number) => ((trace: Trace) => void) | undefined
 
-/** How an exchange has ended. */
 interface ExchangeEnd extends ResponseEnd {
   /** `undefined` if the client has left before the response began. */
   readonly response: Response | undefined

@@ -45,7 +45,6 @@ export function traceKernel(foundation: Foundation, { findTrace, profiler, sites
   return { ...foundation, dispatcher, view }
 }
 
-/** The services that the recorder uses. */
 interface RequestRecorderServices {
   readonly profiler: Profiler
   readonly context: RequestContext
@@ -152,7 +151,6 @@ const exceptionPriority = 0
 /** Symfony's priority. Later listeners add only the headers of the session and for robots. */
 const responsePriority = -100
 
-/** The services that the listener uses. */
 interface ProfilerListenerServices {
   readonly profiler: Profiler
   readonly debugGate: DebugGate

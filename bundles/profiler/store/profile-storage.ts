@@ -61,7 +61,6 @@ export interface ProfileSearchResult {
 
 /** What a store contains, and what it lost. */
 export interface StorageUsage {
-  /** The number of profiles. */
   readonly profiles: number
   /** The size of all of them. */
   readonly bytes: number

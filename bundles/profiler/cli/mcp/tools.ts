@@ -325,7 +325,6 @@ function writeRules(requests: number, rules: readonly RuleReport[]): string {
   return `${[heading, ...parts].join('\n\n')}\n`
 }
 
-/** The services of tools that replay requests. */
 interface ReplayToolServices extends ToolServices {
   readonly replayer: Pick<Replayer, 'replay'>
 }
@@ -334,7 +333,6 @@ const sends = { readOnlyHint: false, destructiveHint: false, idempotentHint: fal
 
 const limits = 'GET, HEAD, OPTIONS and QUERY only; cookies and credentials are not sent.'
 
-/** Adds the tools that replay requests. */
 function addReplayTools(z: Zod, services: ReplayToolServices, add: AddTool): void {
   const { inspector } = services
   const { answer, token } = createInputs(z)

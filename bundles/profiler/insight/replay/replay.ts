@@ -49,7 +49,6 @@ export interface PossibleReplay {
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** Headers with masked values: by default they are not sent. */
   readonly secrets: readonly SecretHeader[]
-  /** Whether a part of the target is masked. */
   readonly isTargetMasked: boolean
   readonly body: PlannedBody
   /** Sentences about other differences from the recorded request. */

@@ -274,7 +274,6 @@ function readLogMarks(profile: Profile, { offset, token }: RequestFrame): LogMar
   })
 }
 
-/** The spans of an event tree. */
 interface EventSpans {
   /** Spans without a parent. */
   readonly roots: readonly TimelineSpan[]

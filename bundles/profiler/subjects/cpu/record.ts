@@ -47,7 +47,6 @@ function createCpuCollector({
   }
 }
 
-/** The services that the CPU profiler uses. */
 interface CpuProfilerServices {
   readonly profiler: Pick<Profiler, 'sampleWith'>
   /** Returns the name of the route that a request will have. Absent if routes are not known before. */

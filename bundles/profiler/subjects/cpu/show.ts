@@ -166,7 +166,6 @@ interface FlameBar {
   readonly frame: number
 }
 
-/** The options of a flame graph. */
 interface FlameOptions {
   /** The call that fills the picture; by default all calls. */
   readonly frame: StoredSample | undefined

@@ -16,7 +16,6 @@ interface ListenerTables {
   readonly ours: ReadonlySet<string>
 }
 
-/** A listener that was called. */
 interface CalledListener {
   readonly event: string
   readonly priority: string
@@ -28,7 +27,6 @@ interface CalledListener {
   readonly site: string
 }
 
-/** A listener that was not called. */
 interface UncalledListener extends Omit<CalledListener, 'calls' | 'duration'> {
   /** Why it was not called; empty when the reason is not known. */
   readonly reason: string

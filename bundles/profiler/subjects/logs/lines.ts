@@ -301,7 +301,6 @@ function hasWords(words: string, line: string): boolean {
     .every(word => text.includes(word))
 }
 
-/** A part of a log message. */
 interface MessagePart {
   readonly text: string
   /** Whether it is the value of a placeholder. */

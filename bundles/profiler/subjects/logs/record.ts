@@ -171,7 +171,6 @@ export class LogTrace {
   }
 }
 
-/** The log messages of a trace. */
 const logPart: TracePart<LogTrace> = new TracePart(({ start }) => new LogTrace(start))
 
 /** Keeps the first and the newest messages of a severity. With too much text, those in the middle are shortened. */

@@ -356,7 +356,6 @@ function notePause(trace: Trace, { detail, duration, startTime }: GcRun): void {
   usage.addPause(startTime - trace.start, duration, kinds[detail.kind])
 }
 
-/** The services that the watch uses. */
 interface HangWatchServices {
   /** Lists the main requests that are not stored yet. */
   readonly unstored: () => Iterable<Trace>

@@ -196,7 +196,6 @@ function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: T
   }
 }
 
-/** A row of the list of queries. */
 interface QueryRow extends PanelModel {
   readonly marks: readonly Mark[]
   readonly shape: number

@@ -60,7 +60,6 @@ class ValidationTrace {
   }
 }
 
-/** The validations of a trace. */
 const validationPart = new TracePart(() => new ValidationTrace())
 
 /** Creates the observer that records validations on the traces of their requests. Inputs are masked at once. */

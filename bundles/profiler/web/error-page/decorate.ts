@@ -54,7 +54,6 @@ function addLink(problem: string, profile: string | undefined): string | undefin
   return profile === undefined ? undefined : toVisibleJson({ ...JSON.parse(problem), profile })
 }
 
-/** The services that the last resort uses. */
 interface LastResortServices {
   readonly profiler: Pick<Profiler, 'find' | 'keeps'>
   readonly debugGate: DebugGate

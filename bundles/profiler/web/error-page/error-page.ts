@@ -31,7 +31,6 @@ import { routerView } from '../../subjects/router/show.ts'
 import type { Assets } from '../assets.ts'
 import { filesOf } from '../page.ts'
 
-/** What error pages need. */
 interface ErrorPageServices
   extends PreviewServices,
     Pick<PanelServices, 'bundles' | 'directory' | 'editor' | 'routes' | 'view'> {

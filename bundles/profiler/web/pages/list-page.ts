@@ -337,7 +337,6 @@ function listColumns(shown: ShownColumns) {
   return columns.filter(isShown).map(([name, label]) => ({ name, label }))
 }
 
-/** The options of a list of rows. */
 interface RowOptions {
   readonly columns: ShownColumns
   readonly editorOf: (summary: ProfileSummary) => EditorLinks

@@ -10,7 +10,6 @@ import type { Assets } from '../assets.ts'
 /** Takes the place of the token in the tag of a page that has no profile because recording is paused. */
 export const pausedToken = 'paused'
 
-/** The services that the toolbar uses. */
 interface PageToolbarServices {
   readonly assets: Pick<Assets, 'link'>
   readonly logger: Logger

@@ -11,7 +11,6 @@ import { hasToolbar, type PageToolbar, pausedToken } from './page-toolbar.ts'
  */
 const priority = -128
 
-/** The services that the listener uses. */
 interface ToolbarListenerServices {
   readonly profiler: Profiler
   readonly toolbar: Pick<PageToolbar, 'addTo'>
