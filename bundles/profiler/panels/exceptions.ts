@@ -60,14 +60,20 @@ export function viewExceptions(profile: Profile, editor: EditorLinks) {
   }
 }
 
-/** Creates the views of exceptions, all folded. Their ids begin with `prefix`. */
+/**
+ * Creates the views of exceptions, all folded. Their ids begin with `prefix`. Each excerpt is shown
+ * once, with its first frame, and where an exception begins: recursive functions have hundreds of frames.
+ */
 export function viewChain(
   exceptions: readonly StoredException[],
   prefix: string,
   excerpts: readonly Excerpt[],
   editor: EditorLinks,
 ): ExceptionView[] {
-  return exceptions.map((exception, index) => viewException(exception, `${prefix}-${index + 1}`, excerpts, editor))
+  const shown = new Set<Excerpt | undefined>()
+  return exceptions.map((exception, index) =>
+    viewException(exception, `${prefix}-${index + 1}`, excerpts, editor, shown),
+  )
 }
 
 function viewException(
@@ -75,9 +81,15 @@ function viewException(
   id: string,
   excerpts: readonly Excerpt[],
   editor: EditorLinks,
+  shown: Set<Excerpt | undefined>,
 ): ExceptionView {
-  const sources = frames.map(frame => excerpts.find(({ file, line }) => file === frame.file && line === frame.line))
-  const open = sources.findIndex(source => source !== undefined)
+  const all = frames.map(frame => excerpts.find(({ file, line }) => file === frame.file && line === frame.line))
+  const open = all.findIndex(source => source !== undefined)
+  const sources = all.map((source, position) => {
+    const isNew = !shown.has(source)
+    shown.add(source)
+    return isNew || position === open ? source : undefined
+  })
   const views = frames.map((frame, position) => ({
     ...editor.viewWhole(toPlace(frame), frame.origin === 'runtime' ? {} : frame),
     call: frame.call,

@@ -181,7 +181,8 @@ export class Profiler {
    */
   finish(trace: Trace): void {
     trace.duration = trace.elapsed()
-    if (!takeWarmth(trace)) trace.isCold = true
+    // What a sub-request does for the first time takes time of its main request, too.
+    if (!takeWarmth(trace)) trace.isCold = trace.main.isCold = true
     if (trace.request.parent === undefined) {
       this.#handled++
       if (trace.response !== undefined && isEventStream(trace.response.headers)) void this.#maker.storeOpen(trace)

@@ -6,6 +6,7 @@ import { Response } from '../../../lib/http/response.ts'
 import { packageDirectory } from '../../../lib/package.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import type { EditorLinks } from '../panels/editor-links.ts'
+import { formatCount } from '../profile/format.ts'
 import { home, shownRoutes, visitLink } from '../profile/links.ts'
 import { isOwnProgram } from '../record/recording-policy.ts'
 import { filesOf, type ProfilerApplication } from './page.ts'
@@ -42,21 +43,24 @@ export class WelcomeListener {
     const { assets, debugGate, directory, editor, routes, version, view } = this.#services
     const { error, request } = event
     if (request.path !== '/' || !(error instanceof KERNEL_NO_ROUTE) || !debugGate.allows(request)) return
+    const own = shownRoutes(routes).filter(({ name }) => !name.startsWith('_'))
     const model = {
       version,
       hasConsole: !isOwnProgram(directory),
       guides: guides.map(name =>
         editor.viewName(name, { file: path.join(packageDirectory, 'docs/guides', name), line: 1 }),
       ),
-      routes: shownRoutes(routes)
-        .filter(({ name }) => !name.startsWith('_'))
-        .map(route => toRow(route, editor)),
+      routes: own.slice(0, routeLimit).map(route => toRow(route, editor)),
+      others: own.length > routeLimit && formatCount(own.length - routeLimit, 'other'),
       home,
       ...filesOf(assets),
     }
     event.respond(Response.html(await view.render('profiler/welcome', model, request), { status: 404 }))
   }
 }
+
+/** The routes on the page. */
+const routeLimit = 100
 
 function toRow(route: Route, editor: EditorLinks) {
   const { methods, name, path } = route

@@ -9,6 +9,7 @@ import type { CollectorOf } from '../../record/collect.ts'
 import type { RecordedProcess, RecordedSubject } from '../../record/recorded-subject.ts'
 import { isOwnProgram } from '../../record/recording-policy.ts'
 import type { FileEdit } from './data.ts'
+import { selectLoaded } from './loaded-files.ts'
 
 /** The configuration of the application, and the environment of the process: the same for all requests. */
 export const configSubject: RecordedSubject = {
@@ -64,13 +65,23 @@ export function createServerCollector(
   process: ProcessLike,
 ) {
   let edits: readonly FileEdit[] = []
-  const toMasked = ({ files, time }: FileEdit) => ({ time, files: files.map(file => redactor.text(file)) })
   signals.on('process.restarted', restarted => {
-    edits = restarted.edits.map(toMasked)
+    edits = restarted.edits
   })
   signals.on('files.changed', ({ files }) => {
-    if (files.length > 0) edits = [...edits, toMasked({ time: readTime(), files })].slice(-editLimit)
+    if (files.length > 0) edits = [...edits, { time: readTime(), files }].slice(-editLimit)
   })
+  /** The edits of files that the process works with. */
+  const listEdits = () => {
+    const all = findEdits?.() ?? edits
+    const loaded = selectLoaded(
+      all.flatMap(({ files }) => files),
+      directory,
+    )
+    const toMasked = (files: readonly string[]) =>
+      files.filter(file => loaded.has(file)).map(file => redactor.text(file))
+    return all.map(({ files, time }) => ({ time, files: toMasked(files) })).filter(({ files }) => files.length > 0)
+  }
   return {
     name: 'server',
     collect: () => undefined,
@@ -79,7 +90,7 @@ export function createServerCollector(
       return {
         environment: redactor.environment(),
         dotenvNames: Object.keys(settings.files).sort(),
-        edits: findEdits?.().map(toMasked) ?? edits,
+        edits: listEdits(),
         process: {
           pid,
           started: new Date(processStart()).toISOString(),

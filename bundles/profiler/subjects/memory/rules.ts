@@ -1,6 +1,6 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
 import { describePlaces, findCode } from '../../insight/findings/finding.ts'
-import { findKernelGaps, readEventTree } from '../../profile/event-tree.ts'
+import { findBundle, findKernelGaps, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatPlace } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -34,7 +34,7 @@ export const blockedLoopRule: FindingRule<Profile> = {
   measure: { unit: 'ms', read: (_, profile) => totalOf(readBlocks(profile)) },
 }
 
-type Description = Omit<RuleFinding, 'evidence' | 'severity'>
+type Description = Omit<RuleFinding, 'evidence' | 'severity'> & Partial<Pick<RuleFinding, 'severity'>>
 
 const advice = 'Move the work to a worker thread, split it into parts, or reduce it.'
 
@@ -45,7 +45,17 @@ function describeTime(blocks: readonly CausedBlock[]): string {
 }
 
 function describeOwnBlock(block: CausedBlock, time: string, profile: Profile): Description {
-  const { name, ...place } = findWorker(block, profile)
+  const { isOfPackage, name, ...place } = findWorker(block, profile)
+  if (isOfPackage)
+    return {
+      // Whose code it was is not known: an error page may be that of the application.
+      severity: profile.summary.isCold ? 'info' : 'warning',
+      problem: `The event loop was blocked for ${time} in {name}, a listener of the framework.`,
+      values: { name },
+      advice:
+        'What runs for the first time in a process loads its code, such as the first error page: only a block that later requests have, too, is a problem.',
+      ...place,
+    }
   const during = name === '' ? '' : ', in {name}'
   const either = name === '' ? ', by this request or by' : ', in {name} or in'
   const isUnknown = !block.isOwn && block.calls.length === 0
@@ -84,6 +94,8 @@ function describeBlock(by: string | undefined, time: string): Description {
 /** The call, listener or controller that blocked the event loop; the name is empty if it is not known. */
 interface Worker extends Partial<RuleFinding> {
   readonly name: string
+  /** Whether it is a listener of this package. */
+  readonly isOfPackage?: boolean
 }
 
 /**
@@ -109,6 +121,7 @@ function findWorker(block: CausedBlock, profile: Profile): Worker {
   const listener = blocker ?? nodes.findLast(node => node.kind === 'call' && isAt(node))
   if (listener !== undefined) {
     const place = { panel: 'events', anchor: `span-${listener.index}` }
+    if (findBundle(listener, profile) !== undefined) return { name: listener.name, isOfPackage: true, place }
     return { name: listener.name, ...findCode(listener, profile), place }
   }
   const isController = findKernelGaps(roots).some(gap => gap.name === 'controller' && isAt(gap))

@@ -401,13 +401,13 @@ export function drawOverTime(summaries: readonly ProfileSummary[], restarts: rea
   }
 }
 
-/** Draws a distribution as the bars of a picture of 96 by 20 units. */
-function drawDistribution(counts: readonly number[]) {
+/** Draws a distribution as the lines of a path, in a picture of 96 by 20 units: each is the middle of a bar. */
+function drawDistribution(counts: readonly number[]): string {
   const highest = Math.max(...counts)
   const width = 96 / counts.length
-  return counts.flatMap((count, step) => {
-    if (count === 0) return []
-    const height = Math.max(2, (20 * count) / highest)
-    return { x: step * width, width: width - 1, y: (20 - height).toFixed(1), height: height.toFixed(1) }
+  const lines = counts.map((count, step) => {
+    if (count === 0) return ''
+    return `M${(step + 0.5) * width} 20V${Number((20 - Math.max(2, (20 * count) / highest)).toFixed(1))}`
   })
+  return lines.join('')
 }

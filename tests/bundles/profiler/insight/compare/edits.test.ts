@@ -269,7 +269,7 @@ t.test('the verdicts after all edits are true, and "Since your edit" says nothin
   await inGroups(async index => {
     originals[index] = await tokenOf(index)
   })
-  app.signals.emit('files.changed', { files: ['shop.ts'] })
+  app.signals.emit('files.changed', { files: ['templates/shop.hbs'] })
   const mistakes: string[] = []
   await inGroups(async index => {
     const [edit, flaw, , after, state, claim] = edits[index] as (typeof edits)[number]

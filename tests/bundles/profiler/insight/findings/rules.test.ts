@@ -265,6 +265,37 @@ t.test('a synchronous call that waits blocks the event loop for all of its time,
   t.match(blocked({ ...alone, isAlone: true }), [{ problem: /, in \{name\} or in work that was not recorded\.$/ }])
 })
 
+t.test(
+  'a block in a listener of the framework is not the fault of the application, such as the first error page',
+  t => {
+    const spans = [
+      [null, 'kernel.exception', 0, 900_000],
+      [-128, 'ErrorListener.onException', 1000, 810_000, 0],
+    ]
+    const listener = { name: 'ErrorListener.onException', event: 'kernel.exception', priority: -128, site: 'e.ts:3' }
+    const block = { start: 10, duration: 801, cpu: 700, by: 'abc123', isOwn: true }
+    const blocked = (isCold: boolean, more: object) => {
+      const process = { events: { listeners: [{ ...listener, ...more }] } }
+      const profile = createProfile(
+        { events: { spans }, memory: { blocks: [block] } },
+        { isCold, processData: process },
+      )
+      return new Inspector([]).inspect(profile).find(({ rule }) => rule === 'blocked-loop')
+    }
+    const problem = 'The event loop was blocked for 801 ms in {name}, a listener of the framework.'
+    t.hasStrict(blocked(true, { bundle: 'framework' }), { severity: 'info', problem, values: { name: listener.name } })
+    t.notHas(blocked(true, { bundle: 'framework' }), { code: {} }, 'nothing of it is to be mended')
+    t.hasStrict(blocked(false, { bundle: 'framework' }), { severity: 'warning', problem })
+    const own = {
+      problem: /^This request blocked the event loop/,
+      code: { file: 'e.ts', line: 3 },
+      severity: 'warning',
+    }
+    t.match(blocked(true, {}), own, 'of a listener of the application')
+    t.end()
+  },
+)
+
 t.test('work is late if it began after the response, or had not ended', async t => {
   const late = (data: Profile['data']) => find({ late: { since: 10 }, ...data })
   const call = { method: 'POST', url: 'http://a/', start: 9 }

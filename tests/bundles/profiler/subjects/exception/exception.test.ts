@@ -57,6 +57,19 @@ t.test('foreign frames are folded, with the names of their packages', async t =>
   t.equal(await labelOf([frame('vendor'), frame('runtime')]), '2 calls of packages and Node.js', 'an old profile')
 })
 
+t.test('code that many frames have is shown once, and where an error begins', async t => {
+  const { show } = await createProfiledKernel(t)
+  const frameOf = (line: number) => ({ call: 'walk', file: 'tree.js', line, origin: 'application' })
+  const frames = [7, 7, 7, 9, 7, 9].map(frameOf)
+  const excerpts = [7, 9].map(line => ({ file: 'tree.js', line, start: line, lines: [`line${line}`] }))
+  const error = { name: 'Error', message: '', frames }
+  const exceptions = [{ ...error, cause: { ...error, cause: error } }]
+  const html = await show('exception', createProfile({ exception: { exceptions, excerpts } }))
+  const shown = Array.from(html.matchAll(/line[79](?=<)/g), ([line]) => line)
+  t.strictSame(shown, ['line7', 'line9', 'line7', 'line7'])
+  t.equal(html.match(/<li class="frame /g)?.length, 18, 'each frame has its place')
+})
+
 t.test('a 404 is recorded with its cause, without sources of the kernel', async t => {
   const { client, panel, profileOf, show } = await createProfiledKernel(t)
   const response = await client.get('/missing')

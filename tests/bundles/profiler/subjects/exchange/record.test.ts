@@ -578,8 +578,8 @@ t.test('facts of the process', async t => {
     t.hasStrict(elsewhere.describeProcess().process, { 'working directory': 'ada' })
     t.notMatch(JSON.stringify(elsewhere.describeProcess()), /home/)
     t.strictSame(collector.describeProcess().edits, [])
-    signals.emit('process.restarted', { edits: [{ time: 5, files: ['bundles/a.ts', 'token=hunter2000.ts'] }] })
-    const edit = { time: 5, files: ['bundles/a.ts', 'token=******.ts'] }
+    signals.emit('process.restarted', { edits: [{ time: 5, files: ['templates/a.hbs', 'token=hunter2000.hbs'] }] })
+    const edit = { time: 5, files: ['templates/a.hbs', 'token=******.hbs'] }
     t.strictSame(collector.describeProcess().edits, [edit])
     signals.emit('files.changed', { files: [] })
     signals.emit('files.changed', { files: ['templates/a.hbs'] })

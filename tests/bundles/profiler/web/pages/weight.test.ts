@@ -103,6 +103,19 @@ t.test('a log of 500 messages, a flame graph of 168 frames and a list of 100 req
   const flame = await sizeOf('abc124?panel=cpu')
   t.ok(flame <= 60_000, `the flame graph: ${flame} bytes`)
   const [few, all] = [await sizeOf('empty/search/results?limit=10'), await sizeOf('empty/search/results?limit=100')]
+  const routes = Array.from({ length: 300 }, (_, index) => ({ token: String(300_000 + index), route: `item_${index}` }))
+  keep(
+    kernel.storage,
+    ...routes.flatMap(route => [route, { ...route, token: `4${route.token.slice(1)}`, duration: 90 }]),
+  )
+  const ofRoutes = await (await fetch(`${url}/_profiler/routes?sort=route&route-rows=2`)).text()
+  t.ok(Buffer.byteLength(ofRoutes) <= 60_000, `300 routes: ${Buffer.byteLength(ofRoutes)} bytes`)
+  t.match(ofRoutes, /76–150 of 301.*\?sort&#x3D;route&amp;route-rows&#x3D;3#route-rows">Next rows/s)
+  t.notMatch(
+    ofRoutes.slice(0, ofRoutes.indexOf('</thead>')),
+    'route-rows&#x3D;',
+    'another order begins with its first rows',
+  )
   t.ok((all - few) / 90 <= 1150, `a row of the list: ${(all - few) / 90} bytes`)
 })
 
