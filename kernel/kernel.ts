@@ -16,8 +16,8 @@ import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { createSignals, ownSignals } from '../lib/signals.ts'
 import { addOwnPlace } from '../lib/stack/stack-frames.ts'
-import type { MissingList } from '../lib/view/missing-lists.ts'
 import type { TemplateFolder } from '../lib/view/template-files.ts'
+import type { ValueMistake } from '../lib/view/value-mistakes.ts'
 import { createView } from '../lib/view/view.ts'
 import { type Application, type Bundle, type Foundation, kernelSignals } from './bundle.ts'
 import { BundleSteps } from './bundle-steps.ts'
@@ -114,15 +114,15 @@ export class Kernel {
     settings.check()
 
     const debugGate = new DebugGate(createDebugPolicy(config), logger)
-    const lists = debugGate.isDebug ? await import('../lib/view/missing-lists.ts') : undefined
-    const createListCheck =
-      lists && ((root: string) => lists.createListCheck(root, missing => logMissingList(logger, missing)))
+    const values = debugGate.isDebug ? await import('../lib/view/value-mistakes.ts') : undefined
+    const createCheck =
+      values && ((root: string) => values.createValueCheck(root, mistake => logValueMistake(logger, mistake)))
     let foundation: Foundation = {
       settings,
       config,
       directory,
       dispatcher: createEventDispatcher(),
-      view: createView(findTemplateFolders(files, bundles), names, createListCheck),
+      view: createView(findTemplateFolders(files, bundles), names, createCheck),
       context: new RequestContext(),
       queries: new Queries(),
       logger,
@@ -245,9 +245,9 @@ function findTemplateFolders(directory: string, bundles: readonly Bundle[]): Tem
   return [{ path: own }, ...others]
 }
 
-function logMissingList(logger: Logger, { call, mistake, place, request }: MissingList): void {
+function logValueMistake(logger: Logger, { call, mistake, place, request }: ValueMistake): void {
   const log = request === undefined ? logger : logger.withRequestId(request.id)
-  log.warning('{call} in {place} has no value: {mistake}.', { call, place, mistake })
+  log.warning('{call} in {place} {mistake}.', { call, place, mistake })
 }
 
 function createUrlGenerator(routes: Application['routes'], foundation: Foundation): UrlGenerator {

@@ -146,7 +146,7 @@ function ofTemplates(error: Error): SourceProblem[] {
 
 /** The file and the line are shown beside the message, and the source below it. */
 function withoutPlace(text: string): string {
-  return text.replace(/^\S.*?\.hbs: (?:line \d+: |Parse error on line \d+:\n.*\n-*\^\n)?/, '')
+  return text.replace(/^\S.*?\.hbs: (?:line \d+: )?/, '')
 }
 
 type Place = Pick<SourceProblem, 'file' | 'line' | 'column'>

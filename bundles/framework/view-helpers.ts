@@ -6,8 +6,10 @@ import { ARGUMENT_INVALID } from '../../lib/errors/arguments.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { StaticFiles } from '../../lib/http/static-files.ts'
+import { describeValue } from '../../lib/text/describe-value.ts'
 import { suggestNames } from '../../lib/text/mistakes.ts'
 import { VIEW_REQUEST_MISSING } from '../../lib/view/errors.ts'
+import type { WrittenCall } from '../../lib/view/template-uses.ts'
 import { type HelperCall, HtmlFragment, type View } from '../../lib/view/view.ts'
 
 /**
@@ -21,30 +23,43 @@ export function addViewHelpers({ view, urls, files, kernel }: Application): void
     ['path', false],
     ['url', true],
   ] as const) {
+    const routeOf = (route: unknown) => toText(name, route, `the name of the route is missing`, 'home')
     view.addHelper(
       name,
       ({ positional: [route], named, request }) =>
-        urls.generate(toRouteName(name, route), named, { absolute, ...(request && { request }) }),
+        urls.generate(routeOf(route), named, { absolute, ...(request && { request }) }),
       ({ positional, named }) => {
-        if (!isComputed(positional)) urls.check(toRouteName(name, positional[0]), named)
+        if (positional.length > 1) {
+          const mistake = `values of the path have names: {{${name} 'home' id=7}}`
+          throw new ARGUMENT_INVALID([`{{${name}}}`, mistake])
+        }
+        if (!isComputed(positional)) urls.check(routeOf(positional[0]), named)
       },
     )
   }
   view.addHelper(
     'asset',
-    ({ positional: [name], request }) => `${request?.basePath ?? ''}${toFileUrl(files, String(name))}`,
-    ({ positional }) => {
-      if (!isComputed(positional)) toFileUrl(files, String(positional[0]))
+    ({ positional: [name], request }) => `${request?.basePath ?? ''}${toFileUrl(files, name)}`,
+    call => {
+      if (call.positional.length > 0) checkCount('asset', 1, call)
+      if (!isComputed(call.positional)) toFileUrl(files, call.positional[0])
     },
   )
-  view.addHelper('dump', ({ positional: [value, label] }) => {
-    dump(value, label === undefined ? undefined : String(label))
-    return ''
-  })
+  view.addHelper(
+    'dump',
+    ({ positional: [value, label] }) => {
+      dump(value, label === undefined ? undefined : String(label))
+      return ''
+    },
+    call => checkCount('dump', '1 or 2', call),
+  )
   view.addHelper(
     'render',
-    call => new HtmlFragment(renderFragment(kernel, requestOf(call, 'render'), String(call.positional[0]))),
-    ({ positional }) => checkCount('render', 1, positional),
+    call => new HtmlFragment(renderFragment(kernel, requestOf(call, 'render'), toTarget(call.positional[0]))),
+    call => {
+      checkCount('render', 1, call)
+      if (!isComputed(call.positional)) toTarget(call.positional[0])
+    },
   )
 }
 
@@ -53,18 +68,27 @@ function isComputed(positional: readonly unknown[]): boolean {
   return positional.length > 0 && positional[0] === undefined
 }
 
-/** @throws ARGUMENT_INVALID */
-function toRouteName(helper: string, route: unknown): string {
-  if (typeof route === 'string') return route
-  const mistake = `the name of the route is missing: write it in quotes, as in {{${helper} 'home'}}`
-  throw new ARGUMENT_INVALID([`{{${helper}}}`, mistake])
+/** The text of a value in quotes, or of one that the page has. @throws ARGUMENT_INVALID */
+function toText(helper: string, value: unknown, missing: string, example: string): string {
+  if (typeof value === 'string') return value
+  const mistake = value instanceof Promise ? 'its value is a promise: await it before render()' : missing
+  const advice = value instanceof Promise ? '' : `: write it in quotes, as in {{${helper} '${example}'}}`
+  throw new ARGUMENT_INVALID([`{{${helper}}}`, `${mistake}${advice}`])
 }
 
-/** @throws KERNEL_FILE_UNKNOWN */
-function toFileUrl(files: StaticFiles, name: string): string {
+/** @throws ARGUMENT_INVALID KERNEL_FILE_UNKNOWN */
+function toFileUrl(files: StaticFiles, value: unknown): string {
+  const name = toText('asset', value, 'the name of the file is missing', 'site/site.css')
   const url = files.url(name)
   if (url === undefined) throw new KERNEL_FILE_UNKNOWN([name, suggestNames(name, files.names())])
   return url
+}
+
+/** The path of a fragment. @throws ARGUMENT_INVALID */
+function toTarget(value: unknown): string {
+  if (typeof value === 'string' && value.startsWith('/')) return value
+  const given = typeof value === 'string' ? `"${value}"` : describeValue(value)
+  throw new ARGUMENT_INVALID(['{{render}}', `it takes a path, as in {{render (path 'home')}}, not ${given}`])
 }
 
 function requestOf({ request }: HelperCall, helper: string): Request {
@@ -99,8 +123,12 @@ export function addComparisonHelpers(view: Pick<View, 'addHelper'>): void {
   const add = (name: string, count: Count, compute: (values: readonly unknown[]) => unknown) =>
     view.addHelper(
       name,
-      ({ positional }) => compute(positional),
-      ({ positional }) => checkCount(name, count, positional),
+      ({ positional }) => {
+        if (positional.some(value => value instanceof Promise))
+          throw new ARGUMENT_INVALID([`{{${name}}}`, 'one of its values is a promise: await it before render()'])
+        return compute(positional)
+      },
+      call => checkCount(name, count, call),
     )
   add('eq', 2, ([one, other]) => one === other)
   add('not', 1, ([value]) => !isTrue(value))
@@ -109,11 +137,14 @@ export function addComparisonHelpers(view: Pick<View, 'addHelper'>): void {
   add('concat', 'two or more', values => values.map(value => String(value ?? '')).join(''))
 }
 
-type Count = 1 | 2 | 'two or more'
+type Count = 1 | 2 | '1 or 2' | 'two or more'
 
 /** @throws ARGUMENT_INVALID */
-function checkCount(name: string, count: Count, { length }: readonly unknown[]): void {
-  if (typeof count === 'number' ? length === count : length >= 2) return
+function checkCount(name: string, count: Count, { named, positional: { length } }: WrittenCall): void {
+  const [key] = Object.keys(named)
+  if (key !== undefined) throw new ARGUMENT_INVALID([`{{${name}}}`, `it takes no value with a name, such as ${key}=…`])
+  if (typeof count === 'number' ? length === count : count === '1 or 2' ? length === 1 || length === 2 : length >= 2)
+    return
   throw new ARGUMENT_INVALID([`{{${name}}}`, `it takes ${count} ${count === 1 ? 'value' : 'values'}`])
 }
 

@@ -69,7 +69,7 @@ export class UrlGenerator {
     }
 
     const values = readValues(route, parameters, page)
-    refuseMissing(name, route, values)
+    refuseMissing(name, route, values, parameters)
     const path = encodePath(fill(route, route.path, values, readPath))
     const host = route.host && fill(route, route.host, values, readHost)
     if (variablesOf(route).length === 0 && host === undefined) this.#fixedPaths.set(route, path)
@@ -90,7 +90,8 @@ export class UrlGenerator {
       each =>
         !all.has(each) && (each === '_locale' || (Object.hasOwn(parameters, each) && parameters[each] === undefined)),
     )
-    refuseMissing(name, route, { all: new Map([...all, ...later.map(each => [each, ''] as const)]), needed })
+    const known = new Map([...all, ...later.map(each => [each, ''] as const)])
+    refuseMissing(name, route, { all: known, needed }, parameters)
     for (const pattern of [route.path, route.host]) {
       const failed = pattern?.findFailed({ names: needed, values: needed.map(each => all.get(each) ?? '') })
       if (failed) throw new ROUTE_PARAMETER_INVALID([name, describeFailed(failed, all)])
@@ -150,7 +151,10 @@ function variablesOf(route: Route): readonly string[] {
 function readText(route: Route, name: string, value: unknown): string | undefined {
   const text = toText(value)
   if (text === undefined && value !== undefined && value !== null) {
-    throw new ROUTE_PARAMETER_INVALID([route.name, `"${name}" is neither a text nor a number`])
+    throw new ROUTE_PARAMETER_INVALID([
+      route.name,
+      `"${name}" is neither a text nor a number, but ${describeValue(value)}`,
+    ])
   }
   return text
 }
@@ -169,12 +173,18 @@ function usableForms(pattern: Pattern, { needed }: Values): PatternForm[] {
 }
 
 /** @throws ROUTE_PARAMETER_MISSING */
-function refuseMissing(name: string, { host, path }: Route, values: Values): void {
+function refuseMissing(name: string, route: Route, values: Values, parameters: UrlParameters): void {
+  const { host, path } = route
   const missing = [path, host].flatMap(pattern => (pattern ? findMissing(pattern, values) : []))
   if (missing.length === 0) return
   const advice = ['locale', 'lang', 'language'].find(other => missing.includes(other))
   const carried = advice && `: only a variable "_locale" is carried on from the page, so name it "_locale", or pass it`
-  throw new ROUTE_PARAMETER_MISSING([name, missing.map(other => `"${other}"`).join(', ') + (carried ?? '')])
+  const [first = ''] = missing
+  const others = Object.keys(parameters).filter(each => !variablesOf(route).includes(each))
+  const isGiven = missing.length === 1 && Object.hasOwn(parameters, first)
+  const unknown = others.length === 0 ? '' : `; its path has no "${others.slice(0, 3).join('", "')}"`
+  const state = isGiven ? `, which is ${parameters[first]}` : unknown
+  throw new ROUTE_PARAMETER_MISSING([name, missing.map(other => `"${other}"`).join(', ') + (carried ?? state)])
 }
 
 function findMissing(pattern: Pattern, values: Values): string[] {

@@ -111,11 +111,12 @@ const names = {
 
 /**
  * The names that are most similar to a mistyped one: at most three, the most similar first. `limit` is in characters.
+ * A similar name of a few letters is often another one.
  */
 export function nearestNames(
   mistyped: string,
   names: Iterable<string>,
-  limit: number = Math.max(2, mistyped.length / 3),
+  limit: number = mistyped.length < 3 ? 1 : Math.max(2, mistyped.length / 3),
 ): string[] {
   return [...names]
     .filter(name => Math.abs(name.length - mistyped.length) <= limit)

@@ -1,8 +1,20 @@
+import { isUtf8 } from 'node:buffer'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { showPath } from '../stack/stack-frames.ts'
 import { nearestNames, quoteNearest, suggestNames } from '../text/mistakes.ts'
 import { VIEW_TEMPLATE_INVALID } from './errors.ts'
 import { addFrames, type TemplatePlace } from './failed-place.ts'
 import { dataNames } from './globals.ts'
+import { blockHelpers } from './handlebars.ts'
+import {
+  explainSyntax,
+  findEncoding,
+  findForeignTag,
+  type LexerToken,
+  noOperators,
+  type TextMistake,
+} from './syntax-mistakes.ts'
 import { readTemplate, type TemplateFile, type UnusedTemplate } from './template-files.ts'
 import { createReader, namesOf, type Parse, partialNames, type Use, type WrittenCall } from './template-uses.ts'
 
@@ -12,6 +24,8 @@ const block = '@partial-block'
 /** What a check needs of the template engine. */
 export interface TemplateEngine {
   readonly parse: Parse
+  /** Where the parser has stopped. */
+  readonly token: () => LexerToken
   readonly helpers: ReadonlySet<string>
   /** The checks of helpers that have one. */
   readonly checks: ReadonlyMap<string, HelperCheck>
@@ -32,25 +46,26 @@ export type HelperCheck = (call: WrittenCall) => void
 export function checkTemplates(
   files: readonly TemplateFile[],
   sources: ReadonlyMap<string, string>,
-  { checks, globals, helpers, parse }: TemplateEngine,
+  { checks, globals, helpers, parse, token }: TemplateEngine,
   directory: string,
   listUnused: () => readonly UnusedTemplate[],
 ): ReadonlyMap<string, readonly string[]> {
   const mistakes: Mistake[] = []
   const show = (file: string) => showPath(file, directory)
+  const add = ({ file, name }: TemplateFile, { text, ...place }: TextMistake) =>
+    mistakes.push({ name, file, text: `${show(file)}: line ${place.line}: ${text}`, ...place })
   const read = createReader(parse)
-  const parsed = files.flatMap(({ file, name, replaces }) => {
+  const parsed = files.flatMap(each => {
+    const { file, name, replaces } = each
+    const source = sources.get(name) ?? ''
+    const found = findEncoding(source, () => isUtf8(readFileSync(file))) ?? findForeignTag(source)
+    if (found !== undefined) add(each, found)
     try {
-      const source = sources.get(name) ?? ''
-      const foreign = findForeignTag(source)
-      if (foreign !== undefined)
-        mistakes.push({ name, file, ...foreign, text: `${show(file)}: line ${foreign.line}: ${foreign.text}` })
       const uses = read(source)
       return { file, name, uses, replaces, replaced: replaces === undefined ? [] : read(readTemplate(replaces)) }
     } catch (error) {
-      // Handlebars throws errors.
-      const { message } = error as Error
-      mistakes.push({ name, file, text: `${show(file)}: ${explain(message)}`, ...readPlace(message) })
+      // Handlebars throws errors. A text of another encoding has many.
+      if (!source.includes('\0')) add(each, explainSyntax(source, (error as Error).message, token()))
       return []
     }
   })
@@ -70,9 +85,7 @@ export function checkTemplates(
   }
   const names = { templates, called, dropping, helpers, checks, globals, explainMissing }
   for (const { file, name, replaced, replaces, uses } of parsed) {
-    for (const { column, line, text } of findMistakes(uses, names)) {
-      mistakes.push({ name, file, text: `${show(file)}: line ${line}: ${text}`, line, column })
-    }
+    for (const mistake of findMistakes(uses, names)) add({ file, name }, mistake)
     for (const loss of findLosses(uses, replaced, name => sources.has(name))) {
       mistakes.push({
         name,
@@ -87,52 +100,26 @@ export function checkTemplates(
   throw addFrames(new VIEW_TEMPLATE_INVALID([mistakes.map(({ text }) => text).join('\n')]), mistakes)
 }
 
-/** A tag of Twig, Jinja or EJS, which a page would show as text. A page about them has it in an element for code. */
-function findForeignTag(source: string) {
-  const page = source.replace(shownCode, text => text.replace(/[^\n]/g, ' '))
-  const found = /\{%-?\s*(?:for|if|block|extends|include|set|macro|import)\b[^\n]*?%\}|<%[-=_]?\s[^\n]*?%>/.exec(page)
-  if (found === null) return undefined
-  const lines = page.slice(0, found.index).split('\n')
-  const right = 'write {{#each items}} … {{/each}}, {{#if item}} … {{/if}}, {{> partial}} (text is in <code>)'
-  const text = `${found[0]} is of another language, templates are Handlebars: ${right}`
-  return { line: lines.length, column: (lines.at(-1) ?? '').length + 1, text }
-}
-
 const layout =
   ': a layout is a partial with a block, {{#> layout}} … {{/layout}}, and inserts it by {{> @partial-block}}'
 
 /** How templates of other frameworks name a layout and its parts. */
 const layoutHint: ReadonlyMap<string, string> = new Map(
-  ['extends', 'extend', 'layout', 'block', 'content', 'yield', 'section', 'slot'].map(name => [name, layout]),
+  ['extends', 'extend', 'layout', 'block', 'body', 'children', 'content', 'outlet', 'yield', 'section', 'slot'].map(
+    name => [name, layout],
+  ),
 )
 
-/** Words of other languages for blocks. */
+/** Words of other languages for blocks and partials. */
 const blockHint: ReadonlyMap<string, string> = new Map([
+  ...['include', 'import', 'partial', 'component'].map(name => [name, ': write {{> folder/partial}}'] as const),
   ...['elseif', 'elsif', 'elif'].map(name => [name, ': write {{else if value}}'] as const),
   ...['for', 'foreach', 'map'].map(name => [name, ': write {{#each items}} … {{/each}}'] as const),
 ])
 
-const shownCode =
-  /<(code|pre|script|style|textarea)\b[\s\S]*?<\/\1>|\{\{!--[\s\S]*?--\}\}|\{\{![\s\S]*?\}\}|<!--[\s\S]*?-->/gi
-
 interface Mistake extends TemplatePlace {
   /** The message, with the file and the line. */
   readonly text: string
-}
-
-/** The place that a syntax error of Handlebars names: `Parse error on line 3`, or `x doesn't match y - 3:5`. */
-function readPlace(message: string): Pick<TemplatePlace, 'line' | 'column'> {
-  const found = /(?: on line |- )(\d+)(?::(\d+))?/.exec(message)
-  return { line: Number(found?.[1] ?? 1), column: Number(found?.[2] ?? 0) + 1 }
-}
-
-/** At the end of a file, an error of the grammar mostly means that a block has no end. */
-function explain(message: string): string {
-  if (message.endsWith("got 'EOF'")) return `${message}\nA block such as {{#if …}} has no end.`
-  const hasOperator = /got '(?:EQUALS|INVALID|CLOSE_BLOCK_PARAMS)'$/.test(message)
-  return hasOperator
-    ? `${message}\nTemplates have no operators and filters: write a helper, or compute the value in the controller.`
-    : message
 }
 
 /** The names that a template may use. */
@@ -184,7 +171,7 @@ function definesInline({ file }: TemplateFile, name: string, read: (source: stri
  * helpers that do not exist, calls that a helper refuses, blocks and inline partials that are not
  * shown, partials with a computed name (no name may come from data), and unescaped output.
  */
-function* findMistakes(uses: readonly Use[], known: KnownNames): Generator<Pick<Mistake, 'text' | 'line' | 'column'>> {
+function* findMistakes(uses: readonly Use[], known: KnownNames): Generator<TextMistake> {
   for (const use of uses) {
     const text = mistakeOf(use, known)
     if (text !== undefined) yield { text, line: use.line, column: use.column }
@@ -192,43 +179,60 @@ function* findMistakes(uses: readonly Use[], known: KnownNames): Generator<Pick<
 }
 
 function mistakeOf(
-  { call, hasContent, kind, name }: Use,
+  { call, form, hasContent, kind, name }: Use,
   { called, checks, dropping, explainMissing, globals, helpers, templates }: KnownNames,
 ): string | undefined {
   switch (kind) {
     case 'computed':
       return 'a partial must be named, not computed'
+    case 'decorator':
+      return 'an inline partial is {{#*inline "name"}} … {{/inline}}, with its name in quotes'
+    case 'operator':
+      return noOperators
     case 'partial':
     case 'layout': {
       if (hasContent && dropping.has(name))
         return `"${name}" does not show the block: insert it there with {{> ${block}}}`
       if (name === block || templates.has(name)) return undefined
       const end = explainMissing(name)
-      return end === undefined ? undefined : `there is no partial "${name}"${end || suggestNames(name, templates)}`
+      if (end === undefined) return undefined
+      return `there is no partial "${name}"${end || suggestTemplates(name, templates) || (layoutHint.get(name) ?? '')}`
     }
     case 'inline': {
       // A similar name of a few letters is often another one.
       const nearest = called.has(name) ? [] : nearestNames(name, called, Math.max(1, name.length / 3))
       return nearest.length === 0 ? undefined : `no template calls the partial "${name}"${quoteNearest(nearest)}`
     }
-    case 'unescaped':
-      return 'output must be escaped: use two braces; HTML of your own comes from a helper, as an HtmlFragment'
+    case 'unescaped': {
+      const right = layoutHint.get(name) ?? ': use two braces; HTML of your own comes from a helper, as an HtmlFragment'
+      return `output must be escaped${right}`
+    }
     case 'global':
       if (dataNames.has(name) || globals.has(name)) return undefined
       return `there is no global "@${name}"${suggestNames(name, globals)}`
     case 'helper':
       if (!helpers.has(name))
         return `there is no helper "${name}"${layoutHint.get(name) ?? blockHint.get(name) ?? suggestNames(name, helpers)}`
-      return findRefusal(checks.get(name), call)
+      return misuseOf(name, form) ?? findRefusal(checks.get(name), call)
     case 'section':
-      return findRefusal(checks.get(name), call)
     case 'value': {
-      const refusal = findRefusal(checks.get(name), call)
+      if (!helpers.has(name)) return undefined
+      const refusal = misuseOf(name, form) ?? findRefusal(checks.get(name), call)
+      if (form === 'argument' || (form === 'block' && blockHelpers.includes(name))) return refusal
       return refusal && `${refusal}\nA value of the page that has the name of a helper is {{this.${name}}}.`
     }
     default:
       return undefined
   }
+}
+
+/** A helper gets no block: Handlebars would leave out its content, and would not escape what the helper returns. */
+function misuseOf(name: string, form: Use['form']): string | undefined {
+  const isBlock = blockHelpers.includes(name)
+  if (isBlock === (form === 'block')) return undefined
+  return isBlock
+    ? `{{${name}}} is a block: write {{#${name} value}} … {{else}} … {{/${name}}}`
+    : `{{#${name}}} is no block: write {{${name} …}}, or {{#if (${name} …)}} … {{/if}}`
 }
 
 function findRefusal(check: HelperCheck | undefined, call: WrittenCall | undefined): string | undefined {
@@ -239,6 +243,14 @@ function findRefusal(check: HelperCheck | undefined, call: WrittenCall | undefin
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }
+}
+
+/** The end of a message about an unknown template: similar names, or those of files with the same name. */
+export function suggestTemplates(name: string, known: Iterable<string>): string {
+  const names = [...known]
+  const file = path.posix.basename(name, '.hbs')
+  const sameFile = names.filter(each => path.posix.basename(each) === file)
+  return suggestNames(name, names) || quoteNearest(sameFile.slice(0, 3))
 }
 
 /**

@@ -1,8 +1,10 @@
 import path from 'node:path'
 import { describeValue } from '../text/describe-value.ts'
 import { suggestNames } from '../text/mistakes.ts'
+import type { HelperLocation } from './handlebars.ts'
 import type { TemplateFile } from './template-files.ts'
 import {
+  explainCycle,
   explainPartial,
   findIncompleteCall,
   listNodes,
@@ -39,11 +41,6 @@ export class HelperFailure {
   }
 }
 
-/** The location of a helper's call, in the options that Handlebars passes to the helper. */
-export interface HelperLocation {
-  readonly start: { readonly line: string; readonly column: number }
-}
-
 /** A value that a template needs, and that is not there. */
 class MissingValue extends Error {
   readonly parent: unknown
@@ -76,6 +73,9 @@ function describeMissing(parent: unknown, key: string): string {
   const object = Object(parent)
   if (Object.hasOwn(object, key)) return `"${key}" is a promise: await it before render()`
   if (key in object) return describeUnread(object, key)
+  if (object instanceof Map && object.has(key))
+    return `"${key}" is not defined: templates do not read a Map: pass Object.fromEntries(map)`
+  if (/^(?:yield|outlet|children)$/.test(key)) return `"${key}" is not defined: a layout has {{> @partial-block}}`
   // Templates of other frameworks put one into each form.
   if (/csrf|xsrf/i.test(key)) return `"${key}" is not defined: forms need no token, requests of other sites are refused`
   return `"${key}" is not defined${suggestNames(key, Object.keys(object))}`
@@ -124,6 +124,8 @@ export function explainFailure(failure: unknown, page: FailedPage, innermost: st
     const found = innermost === undefined ? undefined : explainArgument(failure, innermost, root, model)
     if (found !== undefined) return found
     const message = messageOf(failure)
+    const endless = /call stack/.test(message) ? explainCycle(page) : undefined
+    if (endless !== undefined) return { ...endless, cause: undefined }
     const [, partial] = /^The partial (.+) could not be found$/.exec(message) ?? []
     const explained = partial === undefined ? undefined : explainPartial(partial, page)
     // The error of Handlebars says nothing more.
@@ -145,7 +147,10 @@ function explainMissing(missing: MissingValue, place: CodePosition, page: Failed
   const { column, file, line } = place
   const { key, message, parent } = missing
   if (parent !== null && parent !== undefined) {
-    if (Object.hasOwn(Object(parent), key)) return message
+    if (key in Object(parent) || parent instanceof Map) return message
+    const path = findPath(file, line, column)
+    if (/^@(?:key|index|first|last)$/.test(path))
+      return `"${path}" is not defined: it is one of an item, in the block of {{#each}}`
     const call = findIncompleteCall(key, place, page)
     if (call !== undefined) return `${message}; ${call} does not pass it`
     const elsewhere = parent === page.model ? undefined : findElsewhere(key, page)
@@ -155,6 +160,8 @@ function explainMissing(missing: MissingValue, place: CodePosition, page: Failed
   const above = path.split(/[./]/).slice(0, -1)
   if (above.length === 0) return message
   const [first = ''] = above
+  if (/^(?:\.\.\/)+[^./]+$/.test(path))
+    return `{{${path}}} is above the page: {{#each}} and {{#with}} begin a level, {{#if}} does not; {{@root.${key}}} is of the page`
   const elsewhere = findElsewhere(first, { ...page, model: {} })
   const suggestion =
     first in page.model ? '' : elsewhere ? `: write {{@${path}}}` : suggestNames(first, Object.keys(page.model))

@@ -1,8 +1,19 @@
 import { createRequire } from 'node:module'
 import type Handlebars from 'handlebars'
+import type { LexerToken } from './syntax-mistakes.ts'
 
 /** The package, with the classes that its types leave out. */
-export type HandlebarsPackage = typeof Handlebars & { JavaScriptCompiler: CodeGeneratorClass; Compiler: CompilerClass }
+export type HandlebarsPackage = typeof Handlebars & {
+  JavaScriptCompiler: CodeGeneratorClass
+  Compiler: CompilerClass
+  /** The parser of all engines. Its lexer keeps the place of the token at which a parse has ended. */
+  readonly Parser: { readonly lexer: { readonly yylloc: LexerToken } }
+}
+
+/** The location of a helper's call, in the options that Handlebars passes to the helper. */
+export interface HelperLocation {
+  readonly start: { readonly line: string; readonly column: number }
+}
 
 /** A helper as Handlebars calls it. */
 export type HandlebarsHelper = Handlebars.HelperDelegate
@@ -29,12 +40,22 @@ interface CodeGenerator {
   nameLookup(parent: string, name: string, type: string): unknown
   /** Returns the code for a function of the engine, by its name. Subclasses may replace it. */
   aliasable(name: string): unknown
+  /** Adds the code that writes the last value, escaped. Subclasses may replace it. */
+  appendEscaped(): void
+  popStack(): unknown
+  pushStackLiteral(code: unknown): void
+  quotedString(text: string): string
+  /** The place in the template of the code that is written. */
+  readonly source: { readonly currentLocation: HelperLocation }
 }
 
 /**
  * The name under which the function that reads a value is among the helpers. No template can call it: it has a blank.
  */
 export const valueReader = 'value reader'
+
+/** The name of the function that gets each written value before it is escaped, if values are checked. */
+export const valueWriter = 'value writer'
 
 const load = createRequire(import.meta.url)
 
@@ -59,34 +80,32 @@ export function readHandlebarsVersion(): string {
 }
 
 /**
- * Called with the data of a template and the options of Handlebars, for a block of
- * {@link blockHelpers} whose value is `undefined`.
+ * Called with the data of a template, the value and the options of Handlebars, for each block of {@link blockHelpers}.
  */
-type OnNoList = (data: unknown, options: never) => void
+type OnBlock = (data: unknown, value: unknown, options: never) => void
 
 /** The helpers of Handlebars whose blocks depend on one value. */
 export const blockHelpers: readonly string[] = ['each', 'if', 'unless', 'with']
 
-/** Creates a template engine with helpers and partials of its own. */
-export function createHandlebars(onNoList?: OnNoList): HandlebarsPackage {
+/**
+ * Creates a template engine with helpers and partials of its own. With the callback, its templates
+ * call {@link valueWriter}.
+ */
+export function createHandlebars(onBlock?: OnBlock): HandlebarsPackage {
   // The type of `create` leaves out the same class.
   const handlebars = loadHandlebars().create() as HandlebarsPackage
-  handlebars.JavaScriptCompiler = withDirectHelpers(handlebars.JavaScriptCompiler)
-  for (const name of blockHelpers) handlebars.registerHelper(name, refusePromise(handlebars, name, onNoList))
+  handlebars.JavaScriptCompiler = withDirectHelpers(handlebars.JavaScriptCompiler, onBlock !== undefined)
+  for (const name of blockHelpers) handlebars.registerHelper(name, refusePromise(handlebars, name, onBlock))
   return handlebars
 }
 
 /** A block helper of Handlebars that does not take a promise for a value. */
-function refusePromise(
-  { Exception, helpers }: HandlebarsPackage,
-  name: string,
-  onUndefined?: OnNoList,
-): HandlebarsHelper {
+function refusePromise({ Exception, helpers }: HandlebarsPackage, name: string, onBlock?: OnBlock): HandlebarsHelper {
   const inner = helpers[name] as HandlebarsHelper
   return function (this: unknown, value: unknown, options: Handlebars.HelperOptions) {
     // The options contain the location, although their type leaves it out.
     // Handlebars calls `if` for `unless`, without data.
-    if (value === undefined && options.data !== undefined) onUndefined?.(this, options as never)
+    if (options.data !== undefined) onBlock?.(this, value, options as never)
     if (!(value instanceof Promise)) return inner.call(this, value, options)
     throw new Exception(`the value of {{#${name}}} is a promise: await it before render()`, options as never)
   }
@@ -97,7 +116,7 @@ function refusePromise(
  * helper in two steps that protect data with unsafe names. Only known helpers are compiled, so
  * their names are safe; reading them directly saves a fourth of the time of a render.
  */
-function withDirectHelpers(Inner: CodeGeneratorClass): CodeGeneratorClass {
+function withDirectHelpers(Inner: CodeGeneratorClass, isChecked: boolean): CodeGeneratorClass {
   class DirectHelpers extends Inner {
     override nameLookup(parent: string, name: string, type: string): unknown {
       return type === 'helper' ? `${parent}[${JSON.stringify(name)}]` : super.nameLookup(parent, name, type)
@@ -107,6 +126,15 @@ function withDirectHelpers(Inner: CodeGeneratorClass): CodeGeneratorClass {
     override aliasable(name: string): unknown {
       return super.aliasable(name === 'container.strict' ? `helpers[${JSON.stringify(valueReader)}]` : name)
     }
+
+    override appendEscaped(): void {
+      if (isChecked) {
+        const { column, line } = this.source.currentLocation.start
+        const place = `${this.quotedString(line)},${column}`
+        this.pushStackLiteral([`helpers[${JSON.stringify(valueWriter)}](`, this.popStack(), `,data,${place})`])
+      }
+      super.appendEscaped()
+    }
   }
   DirectHelpers.prototype.compiler = DirectHelpers
   return DirectHelpers
@@ -115,7 +143,7 @@ function withDirectHelpers(Inner: CodeGeneratorClass): CodeGeneratorClass {
 /** A template, and its functions after its first render. */
 interface CompiledTemplate {
   readonly source: string
-  /** What else the functions depend on: the name in messages, and the names of the helpers. */
+  /** What else the functions depend on: the name in messages, the names of helpers, and whether values are checked. */
   readonly names: string
   functions?: TemplateFunctions
 }
@@ -128,16 +156,18 @@ let known: ReadonlyMap<string, CompiledTemplate> = new Map()
 
 /**
  * Creates the function that compiles the templates of an engine, each at its first render. The next
- * compiler knows the templates that this one has compiled. `srcName` is the name of the file in messages.
+ * compiler knows the templates that this one has compiled. `isChecked` is whether the engine has
+ * a callback. `srcName` is the name of the file in messages.
  */
 export function createCompiler(
   handlebars: HandlebarsPackage,
+  isChecked: boolean,
 ): (file: string, source: string, srcName: string) => Handlebars.TemplateDelegate {
   const before = known
   const compiled = new Map<string, CompiledTemplate>()
   known = compiled
   const helpers = Object.keys(handlebars.helpers)
-  const helperNames = helpers.join()
+  const helperNames = `${helpers.join()} ${isChecked}`
   const generate = (source: string, srcName: string) => {
     const knownHelpers = Object.fromEntries(helpers.map(name => [name, true]))
     const options = { data: true, strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true, srcName }

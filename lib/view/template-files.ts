@@ -103,7 +103,9 @@ export function listUnused(
 function listForeign([folder]: readonly TemplateFolder[]): TemplateFile[] {
   return (folder === undefined ? [] : readFolder(folder)).flatMap(file => {
     const [, name] =
-      /^(.+?)\.(?:html?|handlebars|twig|ejs|hbs\.html|html\.\w+)$/.exec(file.replaceAll(path.sep, '/')) ?? []
+      /^(.+?)\.(?:(?:html?|hbs|handlebars|mustache|twig|njk|liquid|ejs|eta|pug)(?:\.\w+)?)$/i.exec(
+        file.replaceAll(path.sep, '/'),
+      ) ?? []
     return name === undefined || folder === undefined ? [] : [{ name, file: path.join(folder.path, file) }]
   })
 }
@@ -122,7 +124,7 @@ export function bundleOf(name: string): string {
   return bundle
 }
 
-/** Reads a template. */
+/** Reads a template, without the mark that editors of Windows put at its begin. */
 export function readTemplate(file: string): string {
-  return readFileSync(file, 'utf8')
+  return readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
 }

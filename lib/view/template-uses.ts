@@ -9,10 +9,22 @@ export type Parse = (source: string) => unknown
 /**
  * What a template uses: a partial, as a layout if it is called with a block, an inline partial that it
  * defines, a helper, a value or a section (`{{#name}}`), which call the helper of their name if there
- * is one, or a global; and what it may not have: a computed name of a partial, and unescaped output.
+ * is one, or a global; and what it may not have: a computed name of a partial, another decorator than
+ * an inline partial with its name in quotes, an operator, and unescaped output.
  */
 export interface Use {
-  readonly kind: 'partial' | 'layout' | 'inline' | 'helper' | 'value' | 'section' | 'global' | 'computed' | 'unescaped'
+  readonly kind:
+    | 'partial'
+    | 'layout'
+    | 'inline'
+    | 'helper'
+    | 'value'
+    | 'section'
+    | 'global'
+    | 'computed'
+    | 'decorator'
+    | 'operator'
+    | 'unescaped'
   readonly name: string
   readonly line: number
   readonly column: number
@@ -20,6 +32,8 @@ export interface Use {
   readonly hasContent?: boolean
   /** How a helper is called. */
   readonly call?: WrittenCall
+  /** Where a helper is called: as a block, in the text of the page, or as an argument in parentheses. */
+  readonly form?: 'block' | 'text' | 'argument'
 }
 
 /** The call of a helper as a template contains it. `undefined` is a value that is known when a page is rendered. */
@@ -63,13 +77,17 @@ function toUse(node: Node): Use | [] {
   const { hash, name: partial, params = [], parts, path } = node
   const isCall = kind === 'helper' || kind === 'value' || kind === 'section'
   const names = { inline: params[0]?.original, global: parts?.[0] }
-  const name = String(kind in names ? names[kind as keyof typeof names] : (isCall ? path : partial)?.original)
+  const called = isCall || kind === 'unescaped' ? path : partial
+  const name = String(kind in names ? names[kind as keyof typeof names] : called?.original)
   const use: Use = { kind, name, line: node.loc?.start.line ?? 1, column: (node.loc?.start.column ?? 0) + 1 }
   if (kind === 'layout') return { ...use, hasContent: node.program?.body?.some(isShown) ?? false }
   if (!isCall) return use
   const named = hash?.pairs.map(({ key, value }) => [key, constantOf(value)]) ?? []
-  return { ...use, call: { positional: params.map(constantOf), named: Object.fromEntries(named) } }
+  const form = forms[node.type as keyof typeof forms]
+  return { ...use, form, call: { positional: params.map(constantOf), named: Object.fromEntries(named) } }
 }
+
+const forms = { BlockStatement: 'block', MustacheStatement: 'text', SubExpression: 'argument' } as const
 
 function constantOf({ type, value }: Node): unknown {
   return type === 'NullLiteral' ? null : value
@@ -93,18 +111,25 @@ function kindOf(node: Node): Use['kind'] | undefined {
       if (node.name?.type === 'SubExpression') return 'computed'
       return node.type === 'PartialStatement' ? 'partial' : 'layout'
     case 'DecoratorBlock':
-      return 'inline'
+      return node.path?.original === 'inline' && node.params?.[0]?.type === 'StringLiteral' ? 'inline' : 'decorator'
     case 'PathExpression':
       return node.data === true ? 'global' : undefined
     case 'MustacheStatement':
       if ('escaped' in node && node.escaped === false) return 'unescaped'
+      if (hasOperator(node)) return 'operator'
       return hasArguments(node) ? 'helper' : 'value'
     case 'SubExpression':
     case 'BlockStatement':
+      if (hasOperator(node)) return 'operator'
       return hasArguments(node) ? 'helper' : 'section'
     default:
       return undefined
   }
+}
+
+/** Whether an argument is a sign, which Handlebars reads as a name: `{{a ? 1 : 2}}`, `{{a ?? b}}`, `{{a - 1}}`. */
+function hasOperator({ params = [] }: Node): boolean {
+  return params.some(({ original, type }) => type === 'PathExpression' && /^[?:-]+$/.test(String(original)))
 }
 
 /** The names of all uses of a kind. */
@@ -118,7 +143,7 @@ export function partialNames(uses: readonly Use[]): string[] {
 }
 
 /** The parts of a Handlebars syntax tree that are checked. */
-interface Node {
+export interface Node {
   readonly type: string
   readonly loc?: { readonly start: { readonly line: number; readonly column: number } }
   readonly path?: Node
@@ -271,6 +296,18 @@ export function explainPartial(name: string, { files, name: page, root }: PageTe
     .flatMap(({ calls }) => calls)
     .find(({ hasBlock, partial }) => !hasBlock && layouts.includes(partial))
   return call && explain(call, `has no block, which the partial inserts: write ${writeBlock(call.partial)}`)
+}
+
+/** Explains a render without an end: a template of the page that calls itself, directly or by others. */
+export function explainCycle({ files, name: page, root }: PageTemplates) {
+  for (const { calls, name } of readReached(page, files)) {
+    const call = calls.find(({ partial }) => readReached(partial, files).some(each => each.name === name))
+    if (call === undefined) continue
+    const place = { file: call.file, line: call.line, column: call.column }
+    const reason = `${showPath(call.file, root)}: line ${call.line}: ${writeCall(call)} leads back to "${name}", without an end`
+    return { reason, place }
+  }
+  return undefined
 }
 
 function writeCall({ hasBlock, partial }: PartialCall): string {

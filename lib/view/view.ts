@@ -4,15 +4,13 @@ import { ARGUMENT_INVALID, checkFunction, checkString } from '../errors/argument
 import type { Request } from '../http/request.ts'
 import { showPath } from '../stack/stack-frames.ts'
 import { describeValue } from '../text/describe-value.ts'
-import { quoteNearest, suggestNames } from '../text/mistakes.ts'
-import { checkTemplates, type HelperCheck, type TemplateEngine } from './check-templates.ts'
+import { checkTemplates, type HelperCheck, suggestTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import {
   addFrames,
   explainFailure,
   findCallers,
   HelperFailure,
-  type HelperLocation,
   locateNodes,
   notedTemplates,
   readValue,
@@ -25,10 +23,11 @@ import {
   createHandlebars,
   type HandlebarsHelper,
   type HandlebarsPackage,
+  type HelperLocation,
   type PartialOptions,
   valueReader,
+  valueWriter,
 } from './handlebars.ts'
-import type { ListCheck } from './missing-lists.ts'
 import {
   foldersFor,
   listTemplates,
@@ -38,6 +37,7 @@ import {
   type TemplateFolder,
 } from './template-files.ts'
 import { parseAhead } from './template-uses.ts'
+import type { ValueCheck } from './value-mistakes.ts'
 
 /** The data of a template, as an object. Handlebars reads own properties only: no methods, no Maps, no promises. */
 export type ViewModel = object
@@ -119,14 +119,14 @@ export type TemplateDecorator = (name: string, template: Template) => Template
  * Creates a view of the `.hbs` files in and below some folders. The first folder is that of the application. The
  * template of a name is in the first folder that has it. Each template is also a partial under its name.
  * `bundles` are the names of the folders that are read in the application's folder; all by default. The callback
- * creates a check of the lists that pages show; it gets the directory to which names of files are relative.
+ * creates a check of the values that pages show; it gets the directory to which names of files are relative.
  */
 export function createView(
   folders: readonly TemplateFolder[],
   bundles?: readonly string[],
-  createListCheck?: (directory: string) => ListCheck,
+  createCheck?: (directory: string) => ValueCheck,
 ): View {
-  return new HandlebarsView(folders, bundles, createListCheck)
+  return new HandlebarsView(folders, bundles, createCheck)
 }
 
 /**
@@ -147,16 +147,20 @@ const builtIn: ReadonlySet<string> = new Set(
   'blockHelperMissing each helperMissing if log lookup unless with'.split(' '),
 )
 
-const builtInChecks: readonly (readonly [string, HelperCheck])[] = blockHelpers.map(name => [
-  name,
-  ({ positional }) => {
-    if (positional.length === 1) return
-    throw new ARGUMENT_INVALID([
-      `{{#${name}}}`,
-      'it takes one value, such as the result of a helper: (eq status "open"); a name for each item is "as |item|"',
-    ])
-  },
-])
+const oneValue =
+  'it takes one value, such as the result of a helper: (eq status "open"); a name for each item is "as |item|"'
+
+const builtInChecks: readonly (readonly [string, HelperCheck])[] = [
+  ...blockHelpers.map(name => [name, refuseUnless(`{{#${name}}}`, length => length === 1, oneValue)] as const),
+  ['lookup', refuseUnless('{{lookup}}', length => length === 2, 'it takes two values: {{lookup prices book.id}}')],
+  ['log', refuseUnless('{{log}}', length => length > 0, 'it takes values: {{log "price" cents}}')],
+]
+
+function refuseUnless(call: string, isRight: (count: number) => boolean, mistake: string): HelperCheck {
+  return ({ positional }) => {
+    if (!isRight(positional.length)) throw new ARGUMENT_INVALID([call, mistake])
+  }
+}
 
 /** The function of a page or partial. */
 export type Template = (model: unknown, options?: PartialOptions) => string
@@ -167,7 +171,7 @@ type Pending = Map<string, Promise<string>>
 class HandlebarsView implements View {
   readonly #folders: readonly TemplateFolder[]
   readonly #bundles: readonly string[] | undefined
-  readonly #createListCheck: ((directory: string) => ListCheck) | undefined
+  readonly #createCheck: ((directory: string) => ValueCheck) | undefined
   /** The application's directory, or its equivalent in a test. */
   readonly #root: string
   readonly #decorators: TemplateDecorator[] = []
@@ -184,11 +188,11 @@ class HandlebarsView implements View {
   constructor(
     folders: readonly TemplateFolder[],
     bundles: readonly string[] | undefined,
-    createListCheck: ((directory: string) => ListCheck) | undefined,
+    createCheck: ((directory: string) => ValueCheck) | undefined,
   ) {
     this.#folders = folders
     this.#bundles = bundles
-    this.#createListCheck = createListCheck
+    this.#createCheck = createCheck
     this.#root = path.dirname(folders[0]?.path ?? '')
   }
 
@@ -221,13 +225,18 @@ class HandlebarsView implements View {
   }
 
   #read(): ReadonlyMap<string, Template> {
-    const handlebars = createHandlebars(this.#createListCheck?.(this.#root))
+    const check = this.#createCheck?.(this.#root)
+    const handlebars = createHandlebars(check?.checkBlock)
     const { parse } = handlebars
     handlebars.parse = (source, options) => locateNodes(parse(source, options), options?.srcName ?? '')
-    const helpers = Object.fromEntries([...this.#helpers].map(each => [each[0], toHandlebars(each[1], handlebars)]))
+    const helpers = Object.fromEntries(
+      [...this.#helpers].map(each => [each[0], toHandlebars(each[1], handlebars, check)]),
+    )
     handlebars.registerHelper(helpers)
     const files = listTemplates(this.#folders, this.#bundles)
     const sources = new Map(files.map(each => [each.name, readTemplate(each.file)]))
+    if (check !== undefined)
+      for (const { file, name } of files) check.checkSource(sources.get(name) ?? '', showPath(file, this.#root))
     const unused = () => listUnused(this.#folders, this.#bundles)
     const engine = { ...toEngine(handlebars), checks: this.#checks, globals: new Set(this.#globals.names()) }
     const isCore = ({ file }: TemplateFile) =>
@@ -236,7 +245,7 @@ class HandlebarsView implements View {
     if (engine.globals.size > 0 || !files.every(isCore))
       this.#used = checkTemplates(files, sources, engine, this.#root, unused)
 
-    const compile = createCompiler(handlebars)
+    const compile = createCompiler(handlebars, check !== undefined)
     const createTemplate = ({ file, name }: TemplateFile) => {
       const template: Template = compile(file, sources.get(name) ?? '', showPath(file, this.#root))
       return this.#decorators.reduce((inner, decorate) => decorate(name, inner), template)
@@ -245,7 +254,11 @@ class HandlebarsView implements View {
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
     this.#files = files
     this.#templates = templates
-    this.#partialOptions = capturePartialOptions(handlebars, { ...helpers, [valueReader]: readValue })
+    this.#partialOptions = capturePartialOptions(handlebars, {
+      ...helpers,
+      [valueReader]: readValue,
+      ...(check && { [valueWriter]: check.checkText }),
+    })
     return templates
   }
 
@@ -279,9 +292,7 @@ class HandlebarsView implements View {
   #explainUnknown(name: string, known: Iterable<string>): string {
     const unused = listUnused(this.#folders, this.#bundles).find(each => each.name === name)
     if (unused !== undefined) return `: the file ${showPath(unused.file, this.#root)} exists, but ${unused.reason}`
-    const names = [...known]
-    const sameFile = names.filter(each => path.posix.basename(each) === path.posix.basename(name, '.hbs'))
-    return suggestNames(name, names) || quoteNearest(sameFile.slice(0, 3))
+    return suggestTemplates(name, known)
   }
 
   #render(
@@ -333,19 +344,22 @@ function checkModel(template: string, model: ViewModel): void {
   }
 }
 
-function toEngine(handlebars: HandlebarsPackage): Pick<TemplateEngine, 'parse' | 'helpers'> {
+function toEngine(handlebars: HandlebarsPackage): Pick<TemplateEngine, 'parse' | 'token' | 'helpers'> {
   return {
     // The handling of white space does not matter for the check.
     parse: source => handlebars.parseWithoutProcessing(source),
+    token: () => handlebars.Parser.lexer.yylloc,
     helpers: new Set(Object.keys(handlebars.helpers)),
   }
 }
 
 /** Converts a helper to one of Handlebars. No other code uses SafeString. */
-function toHandlebars(helper: Helper, Handlebars: HandlebarsPackage): HandlebarsHelper {
-  return (...parameters: unknown[]) => {
+function toHandlebars(helper: Helper, Handlebars: HandlebarsPackage, check?: ValueCheck): HandlebarsHelper {
+  return function (this: unknown, ...parameters: unknown[]) {
     // The options of Handlebars are the last argument.
-    const { hash, data, loc } = parameters.at(-1) as HelperOptions
+    const options = parameters.at(-1) as HelperOptions
+    const { hash, data, loc } = options
+    if (parameters.length === 1) check?.checkCall(this, options)
     let result: unknown
     try {
       result = helper(new CheckedHelperCall(parameters.slice(0, -1), inWrittenOrder(hash), data.request))
@@ -375,12 +389,14 @@ function inWrittenOrder(hash: Record<string, unknown>): Record<string, unknown> 
 
 /** The options that Handlebars passes to a helper. */
 interface HelperOptions {
+  readonly name: string
   readonly hash: Record<string, unknown>
   readonly data: RenderData
   readonly loc: HelperLocation
 }
 
 interface RenderData {
+  readonly root: object
   readonly request: Request | undefined
   readonly pending: Pending
 }

@@ -86,7 +86,7 @@ t.test('what a template names is checked at the start', async t => {
     "{{#> frame}}{{#*inline 'in'}}{{path 'itme'}}{{/inline}}{{/frame}}": none,
     "{{path 'item'}}": `${item} without "id"`,
     "{{path 'item' i=7}}": `${item} without "id"`,
-    "{{path 'item' 7}}": `${item} without "id"`,
+    "{{path 'item' 7}}": "{{path}}: values of the path have names: {{path 'home' id=7}}",
     "{{path 'item' id=null}}": `${item} without "id"`,
     "{{path 'old_item'}}": 'The URL of the route "old_item" cannot be generated without "id"',
     "{{path 'item' id='a-b'}}": `${item} from these parameters: "a-b" is no value for "id"`,
