@@ -31,7 +31,7 @@ import { isReportOf, readLogs } from '../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 import { type FrameView, viewExceptions } from './exceptions.ts'
 import { viewFindings } from './findings.ts'
-import { viewVerification } from './parts.ts'
+import { viewFiles, viewVerification } from './parts.ts'
 import type { PanelModel, PanelProfile, SubjectView } from './subject-view.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from './toolbar-items.ts'
 import { viewTrailBefore } from './trail.ts'
@@ -62,6 +62,7 @@ export const overviewView: SubjectView = {
       exception,
       exceptionLink: profileLink(token, 'exception'),
       trail: exception !== false && viewTrailBefore(profile, editor, { limit: listLimit, table: 'before' }),
+      files: viewFiles(profile.collectors.request?.body),
       prompt: exception !== false && writeErrorPrompt(profile, token),
       verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
       sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),

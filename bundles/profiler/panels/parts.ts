@@ -84,11 +84,11 @@ export interface BodyView {
 
 /** Makes the view of a request's body: fields, files, and the content as far as it was recorded. */
 export function viewBody(body: BodyData | undefined): BodyView {
-  const { files = [], form = [], json } = body ?? {}
+  const { form = [], json } = body ?? {}
   const size = [body?.type || 'no content type', formatSize(body?.length) || 'of unknown length'].join(', ')
   return {
     form: toPairRows(form),
-    files: files.map(file => ({ ...file, size: formatSize(file.size) })),
+    files: viewFiles(body),
     content: {
       size: body === undefined ? '' : size,
       tree: json !== undefined && new TreeViewer(valueTreeLimit).viewJson(json[0], true),
@@ -97,6 +97,11 @@ export function viewBody(body: BodyData | undefined): BodyView {
       isEmpty: body === undefined || messageOf(body) === noContent,
     },
   }
+}
+
+/** The uploaded files of a body, for the template `profiler/files`. */
+export function viewFiles({ files = [] }: Pick<BodyData, 'files'> = {}): BodyView['files'] {
+  return files.map(file => ({ ...file, size: formatSize(file.size) }))
 }
 
 const noContent = 'No request content. The body of a form or of JSON appears here.'

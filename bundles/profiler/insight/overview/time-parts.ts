@@ -121,7 +121,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     if (node.kind === 'dispatch') continue
     const end = node.duration === undefined ? whole : node.start + node.duration
     add(
-      node.kind === 'request' ? subRequests : node.isOfFramework ? functionsOf(node) : partOf(node, profile),
+      node.kind === 'request' ? subRequestOf(node) : node.isOfFramework ? functionsOf(node) : partOf(node, profile),
       node.start,
       end,
       depth,
@@ -165,6 +165,11 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   return claims
 }
 
+/** The sub-request of a listener of `kernel.exception` makes the response of the error. */
+function subRequestOf({ parent }: EventNode): Claim['part'] {
+  return parent?.parent?.name === 'kernel.exception' ? errorResponse : subRequests
+}
+
 /** Characters of a label. */
 const labelLimit = 60
 
@@ -189,6 +194,7 @@ const controller: Claim['part'] = {
 }
 const moreFunctions = part('listener', 'Functions without details', 'events')
 const subRequests = part('request', 'Sub-requests', 'time')
+const errorResponse = part('request', 'Error response', 'time')
 /** The application waited for the body of the request. */
 const client = part('client', 'Receiving the body', 'request')
 /** The response waited for the client to read it. */

@@ -16,15 +16,17 @@ export const configView: SubjectView = {
     const { config, server } = profile.process
     // The settings are those of the kernel that shows the profile.
     const isElsewhere = readServerAddress(profile) !== undefined
-    const { node, sinfonietta, ...others } = server?.versions ?? {}
+    const { handlebars, node, sinfonietta, ...others } = server?.versions ?? {}
     return {
       version: sinfonietta || 'n/a',
       node: node || 'n/a',
       environment: config?.environment || 'n/a',
       isElsewhere,
+      nodeEnv: server?.environment === undefined ? 'n/a' : (server.environment.NODE_ENV ?? 'not set'),
       isDebug: config?.isDebug ?? false,
       logLevel: config?.logLevel || 'n/a',
-      versions: toRows(others),
+      // On another server, only the pages of the profiler use it.
+      versions: toRows(isElsewhere || handlebars === undefined ? others : { handlebars, ...others }),
       process: toRows(server?.process).map(row => ({ ...row, time: row.name === 'started' && toTime(row.value) })),
       ...viewEnvironment(server),
       bundles: config?.bundles ?? [],

@@ -517,13 +517,15 @@ function toResponseItem({ children, editor, overview, profile, summary }: Toolba
   const forwarded = readForwarded(profile)
   const child = children.find(({ token }) => token === forwarded)
   const place = viewAnswer(profile, editor)
+  // Another server names a route by its method and its path.
+  const mark = summary.route.includes(' ') ? '' : '@'
   const reason = overview.reason?.panel === 'exception' ? '' : writeReason(overview.reason)
   return item(
     { name: 'request', label: 'Response' },
     {
       order: 10,
       pill: summary.status,
-      text: reason || (summary.route === '' ? 'no route' : `@${summary.route}`),
+      text: reason || (summary.route === '' ? 'no route' : `${mark}${summary.route}`),
       tone: summary.tone,
       link: profileLink(summary.token, 'request'),
       rows: [

@@ -173,7 +173,6 @@ function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: T
   const { id, queries, total } = set
   const places = new Map(queries.map(({ caller }) => editor.view(caller)).map(place => [place.place, place]))
   const known = [...places.values()].filter(({ place }) => place !== '')
-  const rows = rowsOf(queries)
   return {
     id: `shape-${id}`,
     isPlain: true,
@@ -186,11 +185,11 @@ function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: T
       { text: `${formatNumber(queries.length)} ×` },
       { text: formatDuration(total), title: 'in total' },
       {
-        text: queries.length === 1 ? '' : `≤ ${formatDuration(slowestOf(queries))}`,
+        text: queries.length === 1 ? '' : `max ${formatDuration(slowestOf(queries))}`,
         title: 'the slowest',
         isMinor: true,
       },
-      { text: rows === undefined ? '' : formatCount(rows, 'row'), isMinor: true },
+      { text: describeRows(queries), isMinor: true },
     ],
     bars: [{ kind, ...toBar({ start: 0, duration: total }, { start: 0, duration: whole }) }],
   }
@@ -261,7 +260,7 @@ function createList(
           lines: findLines(call),
         })),
       facts: [
-        { text: facts.rows === '' ? '' : formatCount(Number(query.rows), 'row'), isMinor: true },
+        { text: marks.includes('miss') ? 'miss' : describeRows([query]), isMinor: true },
         { text: facts.time, tone: slownessOf(query) },
       ],
       // A single one is what the page is about.
@@ -311,8 +310,14 @@ export function slowestOf(queries: readonly StoredQuery[]): number {
   return queries.reduce((longest, query) => Math.max(longest, workTime(query)), 0)
 }
 
+/** The rows that some queries have returned, or the values of a cache; empty when no query reported them. */
+export function describeRows(queries: readonly StoredQuery[]): string {
+  const rows = rowsOf(queries)
+  return rows === undefined ? '' : formatCount(rows, queries[0]?.kind === 'cache' ? 'value' : 'row')
+}
+
 /** The rows of some queries; `undefined` when no query reported them. */
-export function rowsOf(queries: readonly StoredQuery[]): number | undefined {
+function rowsOf(queries: readonly StoredQuery[]): number | undefined {
   const known = queries.flatMap(({ rows }) => (rows === undefined ? [] : [rows]))
   return known.length === 0 ? undefined : known.reduce((sum, rows) => sum + rows, 0)
 }

@@ -9,7 +9,7 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { countFor, workTime } from '../../profile/work.ts'
 import { countFailedQueries, countQueries, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
-import { countOmitted, type Kind, listMetrics, rowsOf, slowestOf, toQueryFacts, viewQueries } from './show-list.ts'
+import { countOmitted, describeRows, type Kind, listMetrics, slowestOf, toQueryFacts, viewQueries } from './show-list.ts'
 import { viewStatements } from './show-statement.ts'
 
 /** The queries of databases: their statement shapes, then each of them. */
@@ -111,10 +111,9 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
 
 function writeShape({ queries, text, total }: QuerySet): string {
   const places = [...new Set(queries.map(({ caller }) => formatCaller(caller)))].filter(place => place !== '')
-  const rows = rowsOf(queries)
   const facts = [
     `${queries.length} × ${toSpan(oneLine(text))}: ${formatDuration(total)}, slowest ${formatDuration(slowestOf(queries))}`,
-    rows === undefined ? '' : formatCount(rows, 'row'),
+    describeRows(queries),
     places.length === 0 ? '' : `at ${places.slice(0, placeLimit).map(toSpan).join(', ')}`,
   ]
   return facts.filter(Boolean).join('; ')
@@ -124,14 +123,14 @@ function writeShape({ queries, text, total }: QuerySet): string {
 const placeLimit = 5
 
 function writeQuery(query: StoredQuery): string {
-  const { caller, rows, text } = query
+  const { caller, text } = query
   const { code, commands, connection, error, number, parameters, start, time, transaction, twin, unknown } =
     toQueryFacts(query)
   const values = parameters.map(({ name, value }) => `${toSpan(name)} ${toSpan(value)}`)
   const facts = [
     `${number}. +${start} ${toSpan(oneLine(text))}: ${time || 'not finished'}`,
     toSpan(connection),
-    rows === undefined ? '' : formatCount(rows, 'row'),
+    describeRows([query]),
     values.length === 0 ? unknown : `with ${values.join(', ')}`,
     error && `failed: ${toSpan(error)}${code && ` (${toSpan(code)})`}`,
     twin,

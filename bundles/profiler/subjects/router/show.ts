@@ -8,7 +8,7 @@ import { nearestNames } from '../../../../lib/text/mistakes.ts'
 import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import type { PanelProfile, PanelServices, SubjectView } from '../../panels/subject-view.ts'
 import { nameHandler } from '../../profile/event-tree.ts'
-import { toRows, toTarget, toValueRow } from '../../profile/format.ts'
+import { formatCount, toRows, toTarget, toValueRow } from '../../profile/format.ts'
 import { isObject } from '../../profile/json.ts'
 import { shownRoutes, visitLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
@@ -219,6 +219,7 @@ function viewMissed(profile: Profile, app: Pick<PanelServices, 'bundles' | 'dire
   return {
     /** A path that the nearest route would match; empty if none is similar. */
     suggestion,
+    total: formatCount(log.total, 'route'),
     unlisted: findUnlisted(app),
     allow: log.allow.join(', '),
     rows: rows.slice(0, shown),

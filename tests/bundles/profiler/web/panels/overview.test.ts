@@ -106,6 +106,13 @@ t.test('short parts are one part together', async t => {
   t.match(textOf(one), 'Listeners of kernel.request 0.20 ms 0.20 %', 'a single short part keeps its name')
 })
 
+t.test('the time of an error page is not that of sub-requests', async t => {
+  const { client, show, storedOf } = await createProfiledKernel(t)
+  const missing = textOf(await show('overview', await storedOf(await client.get('/missing'))))
+  t.match(missing, 'Error response')
+  t.notMatch(missing, 'Sub-requests')
+})
+
 t.test('an exception comes first, with its place in the application', async t => {
   const { show } = await createOverview(t, 'editor://{file}:{line}')
   const frames = [

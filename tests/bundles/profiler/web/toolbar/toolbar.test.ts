@@ -302,6 +302,8 @@ t.test('the toolbar shows all conspicuous facts', async t => {
   const html = await show(createProfile(data, { ...init, processData }), [child])
   const text = toText(html)
   t.match(text, /no route/)
+  const ofServer = toText(await show(createProfile(data, { ...init, exception: null, route: 'GET /users/:id' })))
+  t.match(ofServer, / GET \/users\/:id/, 'another server names a route by its method and path')
   t.match(text, /Outcome The client closed/)
   t.match(html, 'data-trouble="Error" data-trouble-tone="error"')
   t.match(text, /1 error, 1 warning/)
