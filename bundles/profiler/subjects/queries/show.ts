@@ -9,7 +9,15 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { countFor, workTime } from '../../profile/work.ts'
 import { countFailedQueries, countQueries, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
-import { countOmitted, describeRows, type Kind, listMetrics, slowestOf, toQueryFacts, viewQueries } from './show-list.ts'
+import {
+  countOmitted,
+  describeRows,
+  type Kind,
+  listMetrics,
+  slowestOf,
+  toQueryFacts,
+  viewQueries,
+} from './show-list.ts'
 import { viewStatements } from './show-statement.ts'
 
 /** The queries of databases: their statement shapes, then each of them. */
