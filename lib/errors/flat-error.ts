@@ -1,3 +1,4 @@
+import { maskChildWords } from '../redact/mask-child-words.ts'
 import { maskQuotedValues } from '../redact/mask-quoted-values.ts'
 import { hideInputs, isSecretName, mask, maskInputs, readData } from '../redact/secret-names.ts'
 import { readStatement, type Slot } from '../sql/statement.ts'
@@ -120,9 +121,10 @@ function propertiesOf(error: object): Record<string, unknown> | undefined {
 
 /** Replaces the statement and its values, and masks these in other texts: mysql2 repeats the message in a property. */
 export function hideStatement(error: object, properties: Record<string, unknown>): void {
-  const statement = statementOf(error)
+  const words = childWordsOf(error)
+  const statement = statementOf(error) ?? (words.length > 0 ? { shape: '', properties: {}, secrets: words } : undefined)
   if (statement === undefined) return
-  const message = text(readProperty(error, 'message'))
+  const message = words.length > 0 ? undefined : text(readProperty(error, 'message'))
   for (const [name, value] of Object.entries(properties)) {
     if (typeof value !== 'string') continue
     properties[name] = value === message ? hideValues(value, statement, same) : hideInputs(value, statement.secrets)
@@ -206,7 +208,8 @@ const causeLimit = 3
 function messageOf(error: unknown, mask: (text: string) => string, depth: number): string {
   if (!isError(error)) return mask(describe(error))
   const statement = statementOf(error)
-  const message = hideCause(text(readProperty(error, 'message')) ?? '', error, mask, depth)
+  const own = text(readProperty(error, 'message')) ?? ''
+  const message = hideCause(hideInputs(own, childWordsOf(error)), error, mask, depth)
   if (statement !== undefined) return hideValues(message, statement, mask)
   const issues = items(readProperty(error, 'issues') ?? readProperty(error, 'details'))
   if (issues.length === 0) return mask(message)
@@ -239,6 +242,15 @@ function statementOf(error: object): ErrorStatement | undefined {
     // A proxy may refuse.
     return undefined
   }
+}
+
+/** The words of the command of a child process that may be secrets: Node repeats the command in its message. */
+function childWordsOf(error: object): readonly string[] {
+  const [, command = ''] = /^Command failed: ([^\r\n]+)/.exec(text(ownValue(error, 'message')) ?? '') ?? []
+  const line = text(ownValue(error, 'cmd')) ?? command
+  const words = line.slice(0, textLimit).split(/\s+/)
+  const masked = maskChildWords(words)
+  return words.flatMap((word, index) => (masked[index] === word ? [] : [word.slice(masked[index]?.indexOf(mask))]))
 }
 
 /** Writes an issue of a validator: `user.age: Too small`. */

@@ -51,12 +51,12 @@ export function maskPairs(text: string, isSecret: NameTest, places = placesOf(te
 }
 
 /** The ends of parts of secret names, and of names that are secret in this text. */
-export function placesOf(text: string, names: readonly string[] = []): number[] {
+export function placesOf(text: string, names: ReadonlySet<string> = new Set()): number[] {
   const places: number[] = []
   findWords(text, places)
-  if (names.length === 0) return places
-  const found = text.matchAll(new RegExp(`\\b(?:${names.join('|')})\\b`, 'g'))
-  return [...places, ...Array.from(found, ({ 0: { length }, index }) => index + length - 1)].sort((a, b) => a - b)
+  if (names.size === 0) return places
+  const found = [...text.matchAll(/\w+/g)].filter(([word]) => names.has(word))
+  return [...places, ...found.map(({ 0: { length }, index }) => index + length - 1)].sort((a, b) => a - b)
 }
 
 /** Whether the name of a pair is secret, or the name of its object: `{"name":"password","value":"x"}`. */
@@ -258,9 +258,14 @@ class PairReader {
     const limit = isLine ? findLineEnd(near, at, true) : text.length
     const wordEnd = findWordEnd(near.slice(0, limit), at, separator === ':', /[?&]/.test(before))
     if (!isLine || opensProse(text, wordEnd)) return { start: at, end: wordEnd, mask }
-    const lineEnd = findLineEnd(text, at, true)
-    if (position !== 'part' || isQuoted) return { start: at, end: lineEnd, mask }
-    const length = text.slice(wordEnd, lineEnd).search(/[,;)}\]|]|$/)
-    return { start: at, end: wordEnd + length, mask }
+    if (position !== 'part' || isQuoted) return { start: at, end: findLineEnd(text, at, true), mask }
+    // A line may have many parts: it is read no further than four times the value.
+    for (let reach = wordEnd + proseReach; ; reach += 3 * (reach - at)) {
+      const lineEnd = findLineEnd(text.slice(0, reach), at, true)
+      const length = text.slice(wordEnd, lineEnd).search(/[,;)}\]|]/)
+      // Nearer to the end of what is read, a quote may be within a word.
+      const isWhole = lineEnd < reach - 100 || reach > text.length
+      if (length >= 0 || isWhole) return { start: at, end: length < 0 ? lineEnd : wordEnd + length, mask }
+    }
   }
 }

@@ -49,14 +49,14 @@ function maskOnce(given: string, isSecret: NameTest, depth: number): string {
   const hasName = (found & 1) !== 0
   let masked = maskLiterals(maskColumns(text, isSecret, places), isSecret, depth)
   masked = maskForms(masked, isSecret, found & firstBits)
-  const variables = hasName ? secretVariables(text, isSecret) : []
-  const isNamed = variables.length > 0 ? (name: string) => variables.includes(name) || isSecret(name) : isSecret
+  const variables = new Set(hasName ? secretVariables(text, isSecret) : [])
+  const isNamed = variables.size > 0 ? (name: string) => variables.has(name) || isSecret(name) : isSecret
   if (hasName) {
     if (masked.includes('<')) masked = maskElements(masked, isSecret)
     masked = maskEncoded(masked, isSecret, depth)
     masked = maskInserts(masked, isSecret)
     const named = masked === text ? places : undefined
-    masked = maskPairs(masked, isNamed, variables.length === 0 ? named : placesOf(masked, variables))
+    masked = maskPairs(masked, isNamed, variables.size === 0 ? named : placesOf(masked, variables))
   } else if (masked.includes('+')) masked = maskEncoded(masked, isSecret, depth)
   return maskForms(masked, isNamed, found & ~firstBits)
 }
@@ -228,8 +228,20 @@ const knownWord =
   /^(?:sha-?\d+|md5|utf-?\d+|base\d+|aes\b.*|[hrep]s\d+|es\d+|ed\d+|p-?\d+|x\d+|oauth\d?|http\/?\d.*|v\d.*|iso-?\d.*|i18n|id_ed25519)$/i
 const shortest = 6
 
+/**
+ * Masks the parts of links that look random, behind their host. A link in a mail may be all that its user needs to
+ * log in, whatever its path is. Markup is read as other text.
+ */
+export function maskLinks(text: string): string {
+  return text.replace(link, (_, host: string, rest: string) => {
+    return host + rest.replace(/[^/?#&=;,]+/g, part => (looksRandom(decodePart(part)) ? mask : part))
+  })
+}
+
+const link = /(\b[a-z][a-z\d+.-]{0,20}:\/\/[^\s"'<>`/?#]{1,300})([/?#][^\s"'<>`]+)/gi
+
 /** Digits among letters, or many capital letters within a word. Ordinary words have neither. */
-function looksRandom(text: string): boolean {
+export function looksRandom(text: string): boolean {
   if (text.length < shortest || text.includes('${')) return false
   return text.split(/[\s/.:,;_-]+/).some(part => part !== '' && !knownWord.test(part) && isMixed(part))
 }

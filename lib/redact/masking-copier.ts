@@ -1,6 +1,7 @@
 import { types } from 'node:util'
 import { describeError } from '../errors/flat-error.ts'
 import { isPlainObject } from '../text/describe-value.ts'
+import { maskChildWords } from './mask-child-words.ts'
 import { stripColors } from './mask-text.ts'
 import { isFact } from './prose.ts'
 import { mask, maskIssue, type NameTest, readData, secretsUnder, secretVariables } from './secret-names.ts'
@@ -301,7 +302,7 @@ export function readOwn(object: object, name: string, named: readonly string[], 
 function maskSpawnArguments(object: object, value: unknown, masker: TextMasker): unknown {
   if (!Array.isArray(value) || !value.every(each => typeof each === 'string')) return value
   const program = readData(object, 'path') ?? readData(object, 'spawnfile')
-  return maskCommandLine([String(program ?? ''), ...value], masker).slice(1)
+  return maskChildWords(maskCommandLine([String(program ?? ''), ...value], masker)).slice(1)
 }
 
 /** The names of columns: `{ columns: ['user', 'password'], rows: [['ada', 'x']] }`, `fields: [{ name: 'user' }]`. */

@@ -61,6 +61,12 @@ const firstForms: Forms = {
     'https://api.telegram.org/bot§123456789:aB3dE5fG7h§/send': /(?<before>\bbot)\d{5,12}(?::|%3A)[\w-]{8,}/g,
     'https://discord.com/api/webhooks/§12/aB3dE5§': /(?<before>discord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>`?#]+/g,
   },
+  // The link of a mail: who has it, is the user.
+  '/reset¦/verif¦/confirm¦/activat¦/invit¦/magic¦/unsubscri¦-password/¦-email/¦-account/¦-login/': {
+    'https://shop.test/reset/§aB3dE5fG§ ¦ /reset-password/7/§aB3dE5fG§?u=1 ¦ /#/invite/§aB3dE5fG§': form`(?<before>
+      \/(?:[a-z]{1,20}[-_])?(?:reset|verif|confirm|activat|invit|magic|unsubscri|password|email|account|login)[a-z_-]{0,30}\/(?:\d{1,9}\/)?)
+      (?=[\w~%=+.-]{0,300}\d)(?=[\w~%=+.-]{0,300}[a-z])(?!v\d|[\w-]+\.[a-z\d]{1,5}(?![\w.-])|\d{4}-\d\d)[\w~%=+.-]{8,}`,
+  },
   'private-lines': {
     'Private-Lines: 2\n§AAAAaB3\ndE5=§\nPrivate-MAC: x':
       /(?<before>\bPrivate-Lines: \d{1,3}\r?\n)[A-Z\d+/=]+(?:\r?\n[A-Z\d+/=]+(?![^\r\n]))*/gi,
@@ -175,9 +181,9 @@ const otherForms: Forms = {
     'docker login -p §aB3§ ¦ az login -u ada -p §aB3§': form`(?<before>\b(?:docker|podman|helm|oras|az)(?= )[^\r\n|;&]{0,40}? login\b${options}? -p[ =]?)[^\s"'-][^\s"']*`,
     'echo §aB3§ | docker login -p -': /(?<before>\becho )[^\r\n|]{1,200}(?= \| ?(?:docker|podman|helm|oras) )/g,
   },
-  'websocket-protocol': {
-    'Sec-WebSocket-Protocol: bearer, §aB3dE5§':
-      /(?<before>\bSec-WebSocket-Protocol: ?(?:\w{0,20}token|auth\w{0,20}|bearer|jwt), ?)\S+/gi,
+  'token,¦bearer,¦jwt,¦auth,¦authorization,¦apikey,¦api-key,¦api_key,': {
+    'Sec-WebSocket-Protocol: bearer, §aB3dE5§ ¦ graphql-ws,access_token,§aB3dE5§':
+      /(?<before>(?<![\w-])(?:\w{0,20}token|auth(?:orization)?|bearer|jwt|api[-_]?key), ?)(?=[^\s,"'`]{0,400}\d)[\w.+/=~-]{6,}(?![^\s,"'`])/gi,
   },
   'machine ¦:1234:¦:12345:¦:*:¦vault login ': {
     'vault login §aB3dE5§': /(?<before>\bvault login )(?![-\s])[\w.-]*\d[\w.-]*/g,

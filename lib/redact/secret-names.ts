@@ -172,8 +172,9 @@ interface Parameters {
  */
 export function secretVariables(operation: unknown, isSecret: NameTest): readonly string[] {
   if (typeof operation !== 'string' || !/\$|%24/.test(operation)) return []
-  return [...operation.matchAll(usedVariable)].flatMap(([, name = '', variable = '']) =>
-    isSecret(name) ? [variable] : [],
+  const found = operation.matchAll(usedVariable)
+  return [...new Set(Array.from(found, ([, name = '', variable = '']) => (isSecret(name) ? variable : '')))].filter(
+    Boolean,
   )
 }
 

@@ -18,6 +18,7 @@ import { Headers } from '../../../lib/http/headers.ts'
 import { type Connection, Request } from '../../../lib/http/request.ts'
 import { isBodiless, Response } from '../../../lib/http/response.ts'
 import { readClock } from '../../../lib/own-globals.ts'
+import type { TextMasker } from '../../../lib/redact/masking-copier.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
 import { listenToFrameworks, readRoute, watchServers } from '../../libraries/libraries.ts'
 import { isOwnPath, profileLink } from '../profile/links.ts'
@@ -42,6 +43,7 @@ export interface ExchangeServices {
   readonly profiler: Profiler
   readonly context: RequestContext
   readonly debugGate: Pick<DebugGate, 'allows' | 'identify'>
+  readonly redactor: Pick<TextMasker, 'text'>
   /** The value of the header `server-timing`. */
   readonly toServerTiming: (trace: Trace) => string
   /** The origin of the pages of the profiler. */
@@ -255,7 +257,7 @@ class ServerExchange implements ObservedExchange {
     const route = part?.route ?? readRoute(this.#message)
     // Small routers do as Express does.
     const { handler, parameters } = route ?? { handler: '', parameters: readProperty(this.#message, 'params') }
-    const pattern = routePatternOf(route, request.path)
+    const pattern = routePatternOf(route, request.path, this.#services.redactor)
     request.attributes.set('_route', `${request.method} ${pattern}`)
     request.attributes.set('_route_pattern', pattern)
     if (typeof parameters === 'object' && parameters !== null)

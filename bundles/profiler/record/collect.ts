@@ -171,7 +171,7 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
 export function routeNameOf(trace: Trace, redactor: Redactor): string | null {
   const { attributes, method, path } = trace.request
   const { route: inner } = middlewarePart.find(trace) ?? {}
-  const route = inner === undefined ? attributes.get('_route') : `${method} ${routePatternOf(inner, path)}`
+  const route = inner === undefined ? attributes.get('_route') : `${method} ${routePatternOf(inner, path, redactor)}`
   return typeof route === 'string' ? redactor.knownSecrets(route) : null
 }
 

@@ -5,6 +5,7 @@ import {
   registrationOf,
   takeRegistrations,
 } from '../../../kernel/contracts/functions.ts'
+import type { TextMasker } from '../../../lib/redact/masking-copier.ts'
 import type { CodePlace, StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
 import { enterFunction } from './loop-activity.ts'
@@ -13,11 +14,15 @@ import { type Trace, TracePart } from './trace.ts'
 
 /**
  * The pattern by which a request is counted. Without a route, or where a wildcard is all of its
- * pattern, it is the path: paths that differ in numbers and ids only are one.
+ * pattern, it is the masked path: paths that differ in numbers and ids only are one.
  */
-export function routePatternOf(route: Pick<FrameworkRoute, 'pattern'> | undefined, path: string): string {
+export function routePatternOf(
+  route: Pick<FrameworkRoute, 'pattern'> | undefined,
+  path: string,
+  redactor: Pick<TextMasker, 'text'>,
+): string {
   if (route !== undefined && !isWildcard(route.pattern)) return route.pattern
-  return path.replace(/\/(?:\d+|[\da-f]{8}-[\da-f-]{27}|[\da-f]{24,})(?=\/|$)/gi, '/*')
+  return redactor.text(path).replace(/\/(?:\d+|[\da-f]{8}-[\da-f-]{27}|[\da-f]{24,})(?=\/|$)/gi, '/*')
 }
 
 /**

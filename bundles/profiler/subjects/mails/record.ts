@@ -1,5 +1,6 @@
 import { keepMails, type Mail, type MailEnd, type MailRun, observeMails } from '../../../../kernel/contracts/mails.ts'
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
+import { maskLinks } from '../../../../lib/redact/mask-text.ts'
 import { type CopyBounds, MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type Caller, Callers } from '../../../../lib/stack/callers.ts'
@@ -173,7 +174,7 @@ class MailDescriber {
       replyTo: this.#lines(mail.replyTo),
       subject: this.#line(subject),
       headers: copyHeaders(
-        { toRaw: () => headers.slice(0, listLimit).flat() },
+        { toRaw: () => headers.slice(0, listLimit).flatMap(([name, value]) => [name, maskLinks(value)]) },
         new MaskingCopier(this.#redactor, headerBounds),
       ),
       text: this.#content(mail.text, 'text/plain'),
@@ -195,7 +196,7 @@ class MailDescriber {
   }
 
   #line(text: string): string {
-    return maskAndCut(text, lineLimit, this.#redactor)
+    return maskAndCut(maskLinks(text), lineLimit, this.#redactor)
   }
 
   #maybe(text: string | undefined): string | undefined {
@@ -209,7 +210,7 @@ class MailDescriber {
   #content(body: string | undefined, type: string) {
     if (body === undefined || body === '') return undefined
     if (this.#left <= 0) return { type, length: Buffer.byteLength(body), note: 'Not stored: too many mails at once.' }
-    const content = this.#contents.copy({ body, type, encoding: '' })
+    const content = this.#contents.copy({ body, type, encoding: '', hide: maskLinks })
     this.#left -= content?.text?.length ?? 0
     return content
   }

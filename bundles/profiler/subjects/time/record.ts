@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { asyncCalls } from '../../../../kernel/contracts/process-calls.ts'
+import { maskChildWords } from '../../../../lib/redact/mask-child-words.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type Caller, Callers } from '../../../../lib/stack/callers.ts'
@@ -71,7 +72,7 @@ function writeCommand([program = '', ...given]: readonly string[], directory: st
   const words = isShell
     ? redactor.text(text.slice(0, commandLimit.read)).split(' ')
     : [path.basename(program), ...values.map(value => value.slice(0, commandLimit.read))]
-  const line = redactor.commandLine(words.slice(0, commandLimit.words)).join(' ')
+  const line = maskChildWords(redactor.commandLine(words.slice(0, commandLimit.words))).join(' ')
   return maskAndCut(line.replaceAll(`${directory}${path.sep}`, ''), commandLimit.length, redactor)
 }
 

@@ -2,6 +2,9 @@ import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { middlewarePart, routePatternOf } from '#bundles/profiler/record/middleware-trace.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+
+const redactor = new Redactor()
 
 t.test('a pattern that is a wildcard alone does not make all pages one route', async t => {
   const wild = [
@@ -10,7 +13,7 @@ t.test('a pattern that is a wildcard alone does not make all pages one route', a
     ...[/.*/, /^.*$/i, /(.*)/, /^\/(?!api|health).*$/, /.+/].map(String),
   ]
   t.strictSame(
-    wild.filter(pattern => routePatternOf({ pattern }, '/users/12') !== '/users/*'),
+    wild.filter(pattern => routePatternOf({ pattern }, '/users/12', redactor) !== '/users/*'),
     [],
   )
   const others = [
@@ -25,11 +28,19 @@ t.test('a pattern that is a wildcard alone does not make all pages one route', a
     '/*/edit',
   ]
   for (const pattern of [...others, String(/^\/users\/.*$/), String(/^\/[\w-]+$/)])
-    t.equal(routePatternOf({ pattern }, '/users/12'), pattern)
+    t.equal(routePatternOf({ pattern }, '/users/12', redactor), pattern)
 })
 
 t.test('without a route, paths that differ in numbers and ids only are one', async t => {
-  t.equal(routePatternOf(undefined, '/users/12/cc0f3a1e-1111-4222-8333-444455556666/list-2'), '/users/*/*/list-2')
+  t.equal(
+    routePatternOf(undefined, '/users/12/cc0f3a1e-1111-4222-8333-444455556666/list-2', redactor),
+    '/users/*/*/list-2',
+  )
+  t.equal(
+    routePatternOf({ pattern: '*' }, '/bot123456789:aB3dE5fG7h/send', redactor),
+    '/bot******/send',
+    'a path is masked',
+  )
 })
 
 t.test('functions without room are counted and timed, and the handler behind them has its own row', async t => {

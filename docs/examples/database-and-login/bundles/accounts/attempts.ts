@@ -6,9 +6,9 @@ export class Attempts {
   readonly #limiter = new RateLimiterMemory({ points: 10, duration: 15 * 60 })
 
   /** Counts an attempt of a client for an account. @throws HttpError (429) after ten in 15 minutes for one of them */
-  async count({ clientIp }: Request, email: string): Promise<void> {
+  async count(request: Request, email: string): Promise<void> {
     try {
-      await Promise.all([this.#limiter.consume(clientIp), this.#limiter.consume(email.toLowerCase())])
+      await Promise.all(keysOf(request, email).map(key => this.#limiter.consume(key)))
     } catch (result) {
       if (!(result instanceof RateLimiterRes)) throw result
       const headers = { 'retry-after': String(Math.ceil(result.msBeforeNext / 1000)) }
@@ -16,8 +16,14 @@ export class Attempts {
     }
   }
 
-  /** Forgets the attempts after the right password. */
-  async forget({ clientIp }: Request, email: string): Promise<void> {
-    await Promise.all([this.#limiter.delete(clientIp), this.#limiter.delete(email.toLowerCase())])
+  /** Forgets the attempts for an account after the right password; of the client, which may try others, only this one. */
+  async forget(request: Request, email: string): Promise<void> {
+    const [client, account] = keysOf(request, email)
+    await Promise.all([this.#limiter.reward(client, 1), this.#limiter.delete(account)])
   }
+}
+
+/** A client may send any text as an address, also the IP address of another client. */
+function keysOf({ clientIp }: Request, email: string): [client: string, account: string] {
+  return [`client ${clientIp}`, `account ${email.toLowerCase().slice(0, 200)}`]
 }

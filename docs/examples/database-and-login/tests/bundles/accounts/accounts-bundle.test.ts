@@ -33,7 +33,8 @@ test('a form with mistakes is shown again, without the password', async t => {
 test('after ten attempts, a client has to wait', async t => {
   const { client, close, join } = await boot()
   t.after(close)
-  const form = { email: 'Ada', password: '' }
+  // Not an address, but the key of another client must not be that of an account.
+  const form = { email: '127.0.0.1', password: '' }
   const statuses: number[] = []
   for (let attempt = 1; attempt <= 11; attempt++) statuses.push((await client.post('/login', { form })).status)
   assert.deepEqual(statuses, [...Array(10).fill(422), 429])
@@ -41,6 +42,19 @@ test('after ten attempts, a client has to wait', async t => {
   await join('Eve')
   const known = { email: 'eve@example.org', name: 'Ada', password: 'a good password' }
   assert.equal((await client.post('/join', { form: known })).status, 429)
+})
+
+test('a client cannot log in to its own account to try others again', async t => {
+  const { client, close, join } = await boot()
+  t.after(close)
+  await join('Eve')
+  const own = { email: 'eve@example.org', password: 'a good password' }
+  const tryOther = async (name: string) =>
+    (await client.post('/login', { form: { email: `${name}@example.org`, password: 'guess' } })).status
+  for (let number = 1; number <= 9; number++) assert.equal(await tryOther(`user${number}`), 422)
+  assert.equal((await client.post('/login', { form: own })).status, 303)
+  assert.equal(await tryOther('user10'), 422)
+  assert.equal(await tryOther('user11'), 429)
 })
 
 test('a mail leads to another password, once, and ends all sessions', async t => {
