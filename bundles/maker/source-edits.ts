@@ -81,14 +81,8 @@ function addLines(body: string, outer: string, added: readonly string[]): string
   return [...lines.slice(0, -1), before, lines.at(-1), body.slice(before.length)].join('')
 }
 
-/** How `register` names the application, and the lines at its beginning. */
-interface Parameter {
-  readonly name: string
-  readonly written: string
-  readonly lines: readonly string[]
-}
-
-function readParameter(written: string, code: string): Parameter | undefined {
+/** Reads how `register` names the application, and the lines at its beginning. */
+function readParameter(written: string, code: string) {
   // TypeScript knows the type of the parameter of an object's method, but not of that of a class.
   if (written === '') return /^(?:export )?class\b/m.test(code) ? undefined : { name: 'app', written: 'app', lines: [] }
   const [, name, pattern, type = ''] = /^(?:(\w+)|(\{[^{}]*\}))(: Application)?$/.exec(written) ?? []

@@ -53,17 +53,11 @@ export function environmentOf({ APP_ENV, NODE_ENV }: Readonly<Record<string, str
   return APP_ENV || (NODE_ENV === 'production' ? 'prod' : 'dev')
 }
 
-/** A file that is not read, and the name by which it would be read. */
-interface MisnamedFile {
-  readonly file: string
-  readonly name: string
-}
-
 /**
- * Finds files in a directory whose names are nearly those of `.env` files. A file may belong to
- * another tool if the right name exists, too.
+ * Finds files in a directory whose names are nearly those of `.env` files, and the names by which they
+ * would be read. A file may belong to another tool if the right name exists, too.
  */
-export function findMisnamedFiles(directory: string): MisnamedFile[] {
+export function findMisnamedFiles(directory: string): { readonly file: string; readonly name: string }[] {
   const files = readNames(directory)
   return files.flatMap(file => {
     const name = correctName(file)

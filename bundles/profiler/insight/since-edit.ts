@@ -375,16 +375,11 @@ export function readProcessStart({ process }: Profile): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** A restart of the server between two profiles. */
-interface Restart {
-  /** Milliseconds since 1970. */
-  readonly time: number
-  /** The files that were edited between the two profiles. */
-  readonly changed: readonly string[]
-}
-
-/** Finds the restart between two profiles, in any order; `undefined` if there was none, or it is not known. */
-export function findRestart(one: Profile, other: Profile): Restart | undefined {
+/**
+ * Finds the restart of the server between two profiles, in any order, and the files that were edited between them;
+ * `undefined` if there was none, or it is not known.
+ */
+export function findRestart(one: Profile, other: Profile) {
   const [earlier, later] = one.summary.time <= other.summary.time ? [one, other] : [other, one]
   const time = readProcessStart(later)
   if (time === undefined || earlier.summary.time >= time) return undefined

@@ -168,18 +168,11 @@ function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed())
 }
 
-/** A sub-request as an event tree and a timeline show it. */
-interface SubRequest {
-  readonly name: string
-  /** The token of its profile; empty when it is damaged. */
-  readonly token: string
-}
-
-/** Names a sub-request after its controller, if its profile is stored, and returns the token of its profile. */
-export function describeSubRequest(
-  { name: token }: { readonly name: string },
-  children: readonly ProfileSummary[],
-): SubRequest {
+/**
+ * Names a sub-request after its controller, if its profile is stored, and returns the token of its profile, which is
+ * empty when it is damaged.
+ */
+export function describeSubRequest({ name: token }: { readonly name: string }, children: readonly ProfileSummary[]) {
   const child = children.find(child => child.token === token)
   return {
     name: child === undefined ? 'Sub-Request' : `Sub-Request ${child.controller || toTarget(child.url)}`,

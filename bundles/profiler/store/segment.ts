@@ -192,21 +192,16 @@ interface WrittenFacts {
   readonly span: Span
 }
 
-/** The bytes that a group adds to the two files of a segment, and the places of its items. */
-interface EncodedGroup {
-  readonly data: Buffer
-  readonly index: Buffer
-  readonly places: readonly Place[]
-  readonly facts: WrittenFacts | undefined
-}
-
-/** Encodes a group for the file of a writer, which has `start` bytes so far. */
+/**
+ * Encodes a group for the file of a writer, which has `start` bytes so far: the bytes that it adds to the two files of
+ * a segment, and the places of its items.
+ */
 export function encodeGroup(
   { path: file, writer }: Pick<Segment, 'path' | 'writer'>,
   items: readonly WriteItem[],
   start: number,
   lastFacts?: WrittenFacts,
-): EncodedGroup {
+) {
   const lines: string[] = []
   let index = ''
   let facts = lastFacts

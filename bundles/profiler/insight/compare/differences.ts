@@ -147,16 +147,8 @@ function compareLines(one: readonly string[], other: readonly string[], unit: st
   return differences
 }
 
-/** Lines that are replaced by others. */
-interface Hunk {
-  readonly atFirst: number
-  readonly atSecond: number
-  readonly first: readonly string[]
-  readonly second: readonly string[]
-}
-
 /** Yields the lines between the lines of a longest common subsequence. Texts that are too long are one hunk. */
-function* findHunks(one: readonly string[], other: readonly string[]): Generator<Hunk> {
+function* findHunks(one: readonly string[], other: readonly string[]) {
   const common = one.length * other.length > cellLimit ? [] : findCommon(one, other)
   let [atFirst, atSecond] = [0, 0]
   for (const [endFirst, endSecond] of [...common, [one.length, other.length] as const]) {

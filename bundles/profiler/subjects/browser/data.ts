@@ -58,14 +58,6 @@ export function parseReports(value: unknown): readonly BrowserReport[] {
   return v.parse(reports, value).errors
 }
 
-/** A call of a stack in a browser. */
-interface BrowserFrame {
-  readonly function: string
-  readonly file: string
-  readonly line: number
-  readonly column: number
-}
-
 const lineLength = 1000
 
 const frameLimit = 100
@@ -74,7 +66,7 @@ const frameLimit = 100
  * Parses the frames of a stack in the format of Chromium (`at name (url:1:2)`), or of Firefox and
  * Safari (`name@url:1:2`), at most 100.
  */
-export function parseBrowserStack(stack: string): BrowserFrame[] {
+export function parseBrowserStack(stack: string) {
   return stack.split('\n', frameLimit).flatMap(text => {
     const line = text.trim().slice(0, lineLength)
     const place = /:(\d{1,9}):(\d{1,9})\)?$/.exec(line)

@@ -241,13 +241,6 @@ interface FoldedNode {
   readonly left: number
 }
 
-/** An outline with a limited number of lines. */
-interface FoldedOutline {
-  readonly nodes: readonly FoldedNode[]
-  /** How many lines are left out. */
-  readonly left: number
-}
-
 /** Fewer similar dispatches in a row are not folded. */
 const leastAlike = 3
 
@@ -265,7 +258,7 @@ const depthLimit = 24
  * effects become one line, and so do listeners of this package in a row: `ours` has their keys. The steps
  * of the kernel are kept first, then nodes that changed something, stopped or threw, then the longest.
  */
-function foldOutline(outline: readonly OutlineNode[], ours: ReadonlySet<string>, limit: number): FoldedOutline {
+function foldOutline(outline: readonly OutlineNode[], ours: ReadonlySet<string>, limit: number) {
   const all = [...walkOutline(outline)]
   const kept = all.length <= limit ? new Set(all) : chooseLines(all, limit)
   const keys = new Map([...keysOfQuiet(all), ...keysOfOurs(all, ours)])

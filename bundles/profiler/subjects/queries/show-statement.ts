@@ -132,16 +132,8 @@ async function viewStatement(
   }
 }
 
-/** A placeholder of a statement: where it is, and the index of its value. */
-interface Placeholder {
-  readonly start: number
-  readonly end: number
-  readonly value: number
-  readonly isNamed: boolean
-}
-
-/** Finds the placeholders of a statement. Those with the same number or name have the same value. */
-function findPlaceholders(statement: string, system: string): Placeholder[] {
+/** Finds the placeholders of a statement, with the indices of their values. The same number or name has the same value. */
+function findPlaceholders(statement: string, system: string) {
   const values = new Map<string, number>()
   let from = 0
   return readTokens(statement, system).flatMap(({ kind, text }) => {
