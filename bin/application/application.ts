@@ -37,7 +37,7 @@ export interface ApplicationSettings {
 }
 
 /** The variables of an environment. */
-export type Variables = Readonly<Record<string, string | undefined>>
+type Variables = Readonly<Record<string, string | undefined>>
 
 /**
  * Reads the `.env` files of the application in a directory, and the kernel's own settings. The
@@ -65,7 +65,7 @@ export function createProcessLogger(
 }
 
 /** How an application is loaded. */
-export interface LoadOptions {
+interface LoadOptions {
   readonly logger: Logger
   /** By default those of the application's `bundles/index.ts`, with those that it needs not list. */
   readonly load?: LoadBundles | undefined

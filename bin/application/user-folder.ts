@@ -10,7 +10,8 @@ import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
  *
  * @throws CommandUsageError if another user can write there
  */
-export function findUserFolder(parent: string = tmpdir()): string {
+export function findUserFolder(): string {
+  const parent = tmpdir()
   const user = process.geteuid?.()
   const folder = path.join(parent, user === undefined ? 'sinfonietta' : `sinfonietta-${user}`)
   try {

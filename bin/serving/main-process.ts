@@ -307,7 +307,7 @@ function reload(kernel: Kernel, files: readonly string[]): readonly SourceProble
 }
 
 /** Prints the address of a server that has begun to listen, with warnings, and reports both to the supervisor. */
-export function announce(url: string, config: Config, { isRestarted, workers }: Options): void {
+function announce(url: string, config: Config, { isRestarted, workers }: Options): void {
   const { environment } = config
   const isDebug = isDebugOn(config)
   // Outside of development stdout is for log lines in JSON.
@@ -358,6 +358,6 @@ function toLink(url: string, key: string): string {
  * long-lived ones and allocates the next ones in the old generation, where only a full collection frees them and the
  * pages that they refer to: a third of the cost of a page. The benchmarks call this function, too.
  */
-export function tuneGarbageCollector(): void {
+function tuneGarbageCollector(): void {
   v8.setFlagsFromString('--no-allocation-site-pretenuring')
 }

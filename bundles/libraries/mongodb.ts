@@ -231,7 +231,7 @@ function readReply(command: object, reply: Reply & WriteResult): QueryResult {
 }
 
 /** A command without its values, and its values by their paths. */
-export interface CommandParts {
+interface CommandParts {
   /** Such as `find users { filter: { name: ? }, limit: ? }`. */
   readonly text: string
   readonly parameters: QueryParameters

@@ -45,7 +45,7 @@ export const pg: Library = {
 }
 
 /** A message of the channels of pg. */
-export interface PgQuery {
+interface PgQuery {
   readonly query: string
   readonly values: readonly unknown[] | undefined
   readonly database: string

@@ -18,7 +18,7 @@ export function listBundle(text: string, bundle: string, file: string): FileChan
 }
 
 /** Writes a statement for the `register` of a bundle. `app` is the name of its parameter. */
-export type Statement = (app: string) => string
+type Statement = (app: string) => string
 
 /** Adds a statement to the `register` of a bundle, whose usual form is a method of an object: `register(app) {`. */
 export function registerInBundle(text: string | undefined, added: string, statement: Statement): FileChange {

@@ -417,7 +417,7 @@ function toLine(value: unknown): string {
 export const messageLimit = 4096
 
 /** Creates a record: the context is copied and masked, the message filled and cut to 4,096 characters. */
-export function createRecord(
+function createRecord(
   time: string,
   level: LogLevel,
   channel: string,

@@ -119,12 +119,12 @@ export function countOf(count: number, word: string): string {
 }
 
 /** Shows a dialog until it is closed, also by a click beside it, whose target is the dialog itself. */
-export function showDialog(dialog: HTMLDialogElement, root: Element = document.body): void {
+export function showDialog(dialog: HTMLDialogElement): void {
   dialog.addEventListener('click', ({ target }) => {
     if (target === dialog) dialog.close()
   })
   dialog.addEventListener('close', () => dialog.remove())
-  root.append(dialog)
+  document.body.append(dialog)
   dialog.showModal()
 }
 

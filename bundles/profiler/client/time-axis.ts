@@ -20,7 +20,7 @@ export interface TimeWindow {
 export const wholeWindow: TimeWindow = { from: 0, to: 100 }
 
 /** A line of the ruler. */
-export interface Tick {
+interface Tick {
   /** In percent of the visible part. */
   readonly x: number
   /** Empty if there is no room for it. */

@@ -257,7 +257,7 @@ function readSort({ sort, order = defaultOrder }: Parameters, notes: string[]): 
 }
 
 /** The first and the last value of a range; `undefined` where it has no bound. */
-export type Range = readonly [first: number | undefined, last: number | undefined]
+type Range = readonly [first: number | undefined, last: number | undefined]
 
 /**
  * Parses a range of whole numbers to its first and last number: `10`, `10..`, `..20`, `5..20`.

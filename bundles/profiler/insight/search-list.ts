@@ -394,7 +394,7 @@ interface FactServices {
 }
 
 /** What a row of a list shows, and the summary of the profile does not have. */
-export interface RowFact {
+interface RowFact {
   /** The badge of the findings; `undefined` without any. */
   readonly badge: Badge | undefined
   /** The place in the code that answered the request; empty if it is not known. */

@@ -118,7 +118,7 @@ function messageOf({ files = [], form = [], json, note, state }: BodyData): stri
 }
 
 /** The content of the template `profiler/occurrences`. */
-export interface OccurrencesView {
+interface OccurrencesView {
   readonly fingerprint: string
   /** `12 other requests`; empty when there are none. */
   readonly count: string

@@ -9,7 +9,7 @@ import { readForwarded } from '../subjects/exchange/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 
 /** A change of a value, and what made it. */
-export interface Origin {
+interface Origin {
   /** The listener, the controller, or `the kernel`. */
   readonly who: string
   /** The id of its row in the events panel. */

@@ -5,7 +5,7 @@ export const unitTypes = ['request', 'command', 'job', 'message', 'task'] as con
 export type UnitType = (typeof unitTypes)[number]
 
 /** What a kind of work is called, and what it has. */
-export interface Unit {
+interface Unit {
   readonly noun: string
   readonly nouns: string
   /** Whether a client has asked for it over HTTP: then it has a method, a URL and a response, and can be replayed. */

@@ -65,7 +65,7 @@ const handlerLimit = 1100
  * stands for an event. A call lasts until the next one begins, so that each moment belongs to one function. What
  * a function does after those behind it is a second call; if these are not done, so is what they do after it.
  */
-export class MiddlewareTrace implements FrameworkWork {
+class MiddlewareTrace implements FrameworkWork {
   readonly #trace: Trace
   /** The functions of calls, with the index of their rows. */
   readonly #functions: [index: number, code: object][] = []

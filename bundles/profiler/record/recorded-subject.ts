@@ -59,7 +59,7 @@ export interface RecordedSubject {
 export type Stop = () => void
 
 /** The services for observations of the process. */
-export interface ProcessServices {
+interface ProcessServices {
   readonly profiler: Profiler
   readonly findTrace: FindTrace
   /** Adds a function that is called when the trace of a main request has begun. */

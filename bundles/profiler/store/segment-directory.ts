@@ -307,7 +307,7 @@ function endOf({ length, offset }: Span): number {
  * A copy of a profile, in a file of its own: a line of facts, the profile, and its line of an index. A copy without
  * that last line is not complete, and is ignored.
  */
-export interface Pin {
+interface Pin {
   readonly path: string
   readonly writer: string
   /** When the profile was appended. */

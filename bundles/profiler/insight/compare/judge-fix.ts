@@ -20,7 +20,7 @@ import type { Inspector } from '../findings/inspector.ts'
 import type { Repeating } from '../replay/replay.ts'
 
 /** A flaw of a request that a replay verifies: its exception, or one of its findings. */
-export interface Flaw {
+interface Flaw {
   /** `exception`, or the rule of the finding and its number among the findings of the rule: `repeated-queries.0`. */
   readonly id: string
   /** The class of the exception, or the title of the finding. */
@@ -108,7 +108,7 @@ export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, j
 }
 
 /** The verdicts on the flaws of a request. */
-export interface Verification {
+interface Verification {
   readonly verdicts: readonly (Pick<Flaw, 'id' | 'title'> & FixVerdict)[]
   /** The replays, the newest first. */
   readonly replays: Versions

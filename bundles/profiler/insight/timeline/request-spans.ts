@@ -97,7 +97,7 @@ function toWords(label: string): string {
 }
 
 /** Whether a moment lies within a period. */
-export function holds(period: Period | undefined, moment: number): boolean {
+function holds(period: Period | undefined, moment: number): boolean {
   return period !== undefined && period.start <= moment && moment < endOf(period)
 }
 

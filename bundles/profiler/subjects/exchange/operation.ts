@@ -23,7 +23,7 @@ export interface Operation {
 }
 
 /** An error of an operation. */
-export interface OperationError {
+interface OperationError {
   /** Masked. */
   readonly message: string
   /** Where in the operation, such as `books.0.author`, or the name of a call of a batch; empty if it is not known. */

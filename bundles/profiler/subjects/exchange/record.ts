@@ -98,7 +98,7 @@ const fieldLimit = 1000
  * Describes the body as far as the application has read it. Forms and JSON are copied and masked; other bodies are
  * described by type and length, because secrets in them are not recognised. `undefined` without a body.
  */
-export function describeBody({ body, headers, parent }: Request, redactor: Redactor): BodyData | undefined {
+function describeBody({ body, headers, parent }: Request, redactor: Redactor): BodyData | undefined {
   if (!body.isPresent) return undefined
   const { bytes, form, received, size } = body.peek()
   const type = createCopier(redactor).text(body.contentType)

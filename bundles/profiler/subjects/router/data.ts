@@ -23,7 +23,7 @@ export interface FoundRouteData {
 }
 
 /** A page of the page cache. */
-export interface CachedPageData {
+interface CachedPageData {
   /** Seconds since the page was stored. */
   readonly age: number
   /** Whether its lifetime was over: it is made again after the response. */
