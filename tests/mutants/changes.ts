@@ -1,4 +1,5 @@
 import { type AnyNode, type Expression, type Node, type Program, parse } from 'acorn'
+import { isNode } from '#tests/support/syntax.ts'
 
 /** A change of a program, which a test should notice. */
 export interface Change {
@@ -224,8 +225,4 @@ function* walk(node: AnyNode | Program, parent?: AnyNode): Generator<{ node: Any
   for (const value of Object.values(node)) {
     for (const child of [value].flat()) if (isNode(child)) yield* walk(child, node)
   }
-}
-
-function isNode(value: unknown): value is AnyNode {
-  return typeof value === 'object' && value !== null && 'type' in value && 'start' in value
 }

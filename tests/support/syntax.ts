@@ -32,7 +32,8 @@ export function* listNodes(node: AnyNode): Generator<AnyNode> {
   for (const child of Object.values(node).flat()) if (isNode(child)) yield* listNodes(child)
 }
 
-function isNode(value: unknown): value is AnyNode {
+/** Whether a value is a node of a syntax tree. */
+export function isNode(value: unknown): value is AnyNode {
   return typeof value === 'object' && value !== null && 'type' in value && 'start' in value
 }
 

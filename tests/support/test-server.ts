@@ -55,6 +55,16 @@ export function openConnection(port: number): { socket: Socket; received: () => 
   return { socket, received: () => Buffer.concat(chunks).toString('latin1') }
 }
 
+/** The head of a message: its first line without the version, and lines of more fields. */
+export function head(line: string, more = ''): string {
+  return `${line} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
+}
+
+/** Unlike `once`, not disturbed by a reset. */
+export async function closed(socket: Socket): Promise<void> {
+  if (!socket.closed) await new Promise(resolve => socket.on('close', resolve))
+}
+
 export async function exchange(port: number, bytes: string): Promise<string> {
   const { socket, received } = openConnection(port)
   socket.write(bytes, 'latin1')

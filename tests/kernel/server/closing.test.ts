@@ -14,16 +14,10 @@ import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { startEagerClients } from '#tests/support/eager-clients.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { usesNodeMessages } from '#tests/support/node-messages.ts'
-import { openConnection, startServer, type TestServer } from '#tests/support/test-server.ts'
+import { closed, head, openConnection, startServer, type TestServer } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
-const head = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
 const answersOf = (text: string) => text.split('HTTP/1.1 200 OK\r\n').length - 1
-
-/** Unlike `once`, not disturbed by a reset. */
-async function closed(socket: Socket): Promise<void> {
-  if (!socket.closed) await new Promise(resolve => socket.on('close', resolve))
-}
 
 /** Starts a server that answers `/wait` when the test releases it. */
 async function startWaiting(

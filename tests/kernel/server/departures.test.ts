@@ -16,15 +16,11 @@ import { type Test, t } from 'tap'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { type BareServer, startBareServer } from '#tests/support/bare-server.ts'
-import { openConnection } from '#tests/support/test-server.ts'
+import { closed, openConnection } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 const socketOf = ({ connection }: Request) => connection as Socket
-
-async function closed(socket: Socket): Promise<void> {
-  if (!socket.closed) await new Promise(resolve => socket.on('close', resolve))
-}
 
 /** The steps of a request that dispatches all events but `kernel.terminate`; the controller is a step, too. */
 const steps: readonly (EventClass<KernelEvent> | 'controller')[] = [

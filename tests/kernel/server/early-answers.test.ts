@@ -4,21 +4,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { t } from 'tap'
 import { Response } from '#lib/http/response.ts'
 import { startBareServer } from '#tests/support/bare-server.ts'
-import { openConnection } from '#tests/support/test-server.ts'
+import { closed, head, openConnection } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
 // Nothing waits in the kernel of these tests: a response may be written while the parser still reads the request.
 
-const head = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
 const get = (path: string, more = '') => head(`GET ${path}`, more)
 const answerPath = ({ path }: { readonly path: string }) => Response.text(`<${path}>`)
 /** The bodies of the responses of `answerPath`, in order. */
 const answersIn = (text: string) => [...text.matchAll(/<([^<>]+)>/g)].map(([, path]) => path)
 const smuggled = get('/smuggled')
-
-async function closed(socket: Socket): Promise<void> {
-  if (!socket.closed) await new Promise(resolve => socket.on('close', resolve))
-}
 
 /** Writes pieces, each after the event loop has turned a few times. */
 async function writeSlowly(socket: Socket, pieces: readonly string[]): Promise<void> {

@@ -6,10 +6,9 @@ import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { startBareServer } from '#tests/support/bare-server.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
-import { openConnection, startServer } from '#tests/support/test-server.ts'
+import { head, openConnection, startServer } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
-const head = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
 const mebibyte = 2 ** 20
 
 /** Many bytes, as fast as they are taken; says how many were asked for, and whether it was let go. */

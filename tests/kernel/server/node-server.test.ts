@@ -15,7 +15,7 @@ import { isNode20 } from '#tests/support/bad-requests.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { usesNodeMessages } from '#tests/support/node-messages.ts'
-import { openConnection, startServer } from '#tests/support/test-server.ts'
+import { closed, openConnection, startServer } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
 const head = (target: string, more = '') => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${more}`
@@ -26,11 +26,6 @@ async function* endless(): AsyncGenerator<string> {
     yield 'tick'
     await wait(5)
   }
-}
-
-/** Unlike `once`, not disturbed by a reset. */
-async function closed(socket: Socket): Promise<void> {
-  if (!socket.closed) await new Promise(resolve => socket.on('close', resolve))
 }
 
 async function isRefused(port: number): Promise<boolean> {

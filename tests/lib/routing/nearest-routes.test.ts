@@ -1,14 +1,11 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
-import { Request } from 'sinfonietta'
 import { t } from 'tap'
 import { NearestRoutes } from '#lib/routing/nearest-routes.ts'
 import type { RouteDefinition } from '#lib/routing/route.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { correctSlash } from '#lib/routing/route-matcher.ts'
-import { probeRoutes } from './probe-routes.ts'
-
-type RequestInit = ConstructorParameters<typeof Request>[0]
+import { probeRoutes, type RequestInit, request } from './probe-routes.ts'
 
 function near(definitions: Iterable<RouteDefinition>): NearestRoutes {
   const routes = new RouteCollection()
@@ -19,11 +16,6 @@ function near(definitions: Iterable<RouteDefinition>): NearestRoutes {
 function nearPaths(...paths: string[]): (target: string) => string[] {
   const routes = near(paths.map(path => ({ name: path, path, controller: 1 })))
   return target => routes.find(request(`GET ${target}`), paths.length).map(({ path }) => path)
-}
-
-function request(line: string, init: Partial<RequestInit> = {}): Request {
-  const [method = '', target = ''] = line.split(' ')
-  return new Request({ method, target, headers: { host: '127.0.0.1:8000' }, ...init })
 }
 
 const probes = near(probeRoutes)

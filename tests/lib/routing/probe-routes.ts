@@ -1,3 +1,4 @@
+import { Request } from 'sinfonietta'
 import type { RouteDefinition } from '#lib/routing/route.ts'
 
 /** The routes of the recorded Symfony application that the `routing.*` cases of the conformance suite are about. */
@@ -42,3 +43,11 @@ export const probeRoutes: readonly RouteDefinition[] = [
   { name: 'cond', path: '/cond', controller: 'cond', condition: request => request.headers.get('x-probe') === 'yes' },
   { name: 'post_only', path: '/post-only', controller: 'post-only', methods: ['POST'] },
 ]
+
+export type RequestInit = ConstructorParameters<typeof Request>[0]
+
+/** A request of a line such as `GET /item`. */
+export function request(line: string, init: Partial<RequestInit> = {}): Request {
+  const [method = '', target = ''] = line.split(' ')
+  return new Request({ method, target, headers: { host: '127.0.0.1:8000' }, ...init })
+}

@@ -5,19 +5,12 @@ import { describeHiddenRoute, findHiddenRoutes } from '#lib/routing/hidden-route
 import type { RouteDefinition, RouteMethod, RouteScheme } from '#lib/routing/route.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { applySlash, correctSlash, type RouteMatch, RouteMatcher, trimSlashes } from '#lib/routing/route-matcher.ts'
-import { probeRoutes } from './probe-routes.ts'
-
-type RequestInit = ConstructorParameters<typeof Request>[0]
+import { probeRoutes, type RequestInit, request } from './probe-routes.ts'
 
 function collect(definitions: Iterable<RouteDefinition>): RouteCollection {
   const routes = new RouteCollection()
   for (const definition of definitions) routes.add(definition)
   return routes
-}
-
-function request(line: string, init: Partial<RequestInit> = {}): Request {
-  const [method = '', target = ''] = line.split(' ')
-  return new Request({ method, target, headers: { host: '127.0.0.1:8000' }, ...init })
 }
 
 /** One line for each outcome. */

@@ -14,21 +14,12 @@ import path from 'node:path'
 import { mock } from 'node:test'
 import { t } from 'tap'
 import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
-import { createRecord, createRecords, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
+import { createRecord, createRecords, facts, tokenOf } from '#tests/support/create-profile.ts'
 import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { turns } from '#tests/support/turns.ts'
 import { until } from '#tests/support/until.ts'
 import { createDisk, createError, type Operation } from './disk.ts'
-import { createDirectory, createFileStorage, listFiles, pause } from './file-storage.ts'
-
-async function append(storage: FileProfileStorage, count: number, first = 0): Promise<void> {
-  for (const record of createRecords(count, first)) storage.append(record, facts)
-  await storage.flush()
-}
-
-async function list(storage: FileProfileStorage): Promise<number[]> {
-  return tokensOf(await storage.search({ limit: 100_000 })).map(token => Number.parseInt(token, 16))
-}
+import { append, createDirectory, createFileStorage, list, listFiles, pause } from './file-storage.ts'
 
 /** Checks that everything that is listed can be read. */
 async function readable(storage: FileProfileStorage): Promise<number[]> {

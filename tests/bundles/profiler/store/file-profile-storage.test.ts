@@ -6,19 +6,10 @@ import { t } from 'tap'
 import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { IndexEntry, ProfileIndex } from '#bundles/profiler/store/profile-index.ts'
-import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
+import { createRecord, createRecords, createSummary, facts, tokenOf } from '#tests/support/create-profile.ts'
 import { until } from '#tests/support/until.ts'
 import { createDisk, createError, type Operation } from './disk.ts'
-import { abandon, createFileStorage, listFiles, pause } from './file-storage.ts'
-
-async function append(storage: FileProfileStorage, count: number, first = 0): Promise<void> {
-  for (const record of createRecords(count, first)) storage.append(record, facts)
-  await storage.flush()
-}
-
-async function list(storage: FileProfileStorage): Promise<number[]> {
-  return tokensOf(await storage.search({ limit: 100_000 })).map(token => Number.parseInt(token, 16))
-}
+import { abandon, append, createFileStorage, list, listFiles, pause } from './file-storage.ts'
 
 t.test('a process finds the profiles of another process, running or not', async t => {
   const { storage, directory } = createFileStorage(t)

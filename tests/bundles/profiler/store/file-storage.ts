@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, renameSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { FileProfileStorage, type FileProfileStorageOptions } from '#bundles/profiler/store/file-profile-storage.ts'
+import { createRecords, facts, tokensOf } from '#tests/support/create-profile.ts'
 
 /** A problem that a storage has reported. */
 export interface Problem {
@@ -29,6 +30,17 @@ export function createDirectory(t: Test): string {
   const root = roots.get(t) ?? t.testdir()
   roots.set(t, root)
   return mkdtempSync(path.join(root, 'directory-'))
+}
+
+/** Appends profiles with tokens from `first` on, and waits until they are written. */
+export async function append(storage: FileProfileStorage, count: number, first = 0): Promise<void> {
+  for (const record of createRecords(count, first)) storage.append(record, facts)
+  await storage.flush()
+}
+
+/** The tokens of all stored profiles, as numbers. */
+export async function list(storage: FileProfileStorage): Promise<number[]> {
+  return tokensOf(await storage.search({ limit: 100_000 })).map(token => Number.parseInt(token, 16))
 }
 
 /** The files of a directory with this ending, sorted. */

@@ -1,25 +1,14 @@
 import { readFileSync, statSync, unlinkSync, utimesSync } from 'node:fs'
 import { type Test, t } from 'tap'
-import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { nodeFileSystem } from '#bundles/profiler/store/file-system.ts'
 import { type SegmentUsage, selectOverLimits } from '#bundles/profiler/store/segment-directory.ts'
-import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
+import { createRecord, createRecords, createSummary, facts, tokenOf } from '#tests/support/create-profile.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 import { until } from '#tests/support/until.ts'
 import { createDisk, createError } from './disk.ts'
-import { abandon, createFileStorage, listFiles } from './file-storage.ts'
+import { abandon, append, createFileStorage, list, listFiles } from './file-storage.ts'
 
 const hour = 3_600_000
-
-async function append(storage: FileProfileStorage, count: number, first = 0): Promise<void> {
-  for (const record of createRecords(count, first)) storage.append(record, facts)
-  await storage.flush()
-}
-
-async function list(storage: FileProfileStorage): Promise<number[]> {
-  const { summaries } = await storage.search({ limit: 100_000 })
-  return tokensOf({ summaries }).map(token => Number.parseInt(token, 16))
-}
 
 const sizeOf = (directory: string) => listFiles(directory).reduce((sum, file) => sum + statSync(file).size, 0)
 
