@@ -132,7 +132,7 @@ async function viewStatement(
   }
 }
 
-/** Finds the placeholders of a statement, with the indices of their values. The same number or name has the same value. */
+/** Finds the placeholders of a statement, each with the index of its value: the same number or name has the same. */
 function findPlaceholders(statement: string, system: string) {
   const values = new Map<string, number>()
   let from = 0
