@@ -167,6 +167,8 @@ export function formatSize(value: number | null | undefined): string {
 export interface Row {
   readonly name: string
   readonly value: string
+  /** Narrow windows lack it: another part of the page, or another panel, has it. */
+  readonly isMinor?: true
 }
 
 /** Creates an item of the template `profiler/options`: a choice of a menu. */

@@ -20,13 +20,15 @@ import type { LoopBlock, SyncCallData } from './data.ts'
 export function listUsage(profile: Profile): Row[] {
   const { cpu, loop, peak, wall = 0 } = profile.collectors.memory ?? {}
   const toShare = (time: number) => `${formatDuration(time)} (${formatShare(time, wall)})`
-  const usage: readonly [name: string, value: string | undefined][] = [
+  const usage: readonly [name: string, value: string | undefined, isMinor?: true][] = [
     ['On CPU', cpu && toShare(cpu.user + cpu.system)],
     ['Event loop idle', loop && toShare(loop.idle)],
-    ['Heap at the end', formatBytes(profile.summary.memory)],
-    ['Peak memory usage', peak === undefined ? undefined : formatBytes(peak)],
+    ['Heap at the end', formatBytes(profile.summary.memory), true],
+    ['Peak memory usage', peak === undefined ? undefined : formatBytes(peak), true],
   ]
-  return usage.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]))
+  return usage.flatMap(([name, value, isMinor]) =>
+    value === undefined ? [] : [{ name, value, ...(isMinor && { isMinor }) }],
+  )
 }
 
 /** The runs of the garbage collector, in microseconds since the request began. */

@@ -92,18 +92,18 @@ export function listMetrics(kind: Kind, profile: Profile): Row[] {
   const transactions = findTransactions(queries).size
   const isCache = kind === 'cache'
   const rows = isCache ? undefined : rowsOf(queries)
-  const some = (name: string, value: number) =>
-    value === 0 ? [] : [{ name: `${name}${part}`, value: formatNumber(value) }]
+  const some = (name: string, value: number, isMinor?: true) =>
+    value === 0 ? [] : [{ name: `${name}${part}`, value: formatNumber(value), ...(isMinor && { isMinor }) }]
   return [
     {
       name: isCache ? 'Commands' : 'Queries',
       value: formatNumber(count),
     },
-    ...(isCache ? some('Keys', keys) : some('Statement shapes', shapes.length === 1 ? 0 : shapes.length)),
+    ...(isCache ? some('Keys', keys) : some('Statement shapes', shapes.length === 1 ? 0 : shapes.length, true)),
     ...some('Duplicates', duplicates.length),
     { name: 'Elapsed (overlap removed)', value: formatDuration(covered) },
     ...(count === 1 ? [] : [{ name: 'Slowest', value: formatDuration(Math.max(slowestOf(queries), more.longest)) }]),
-    ...(rows === undefined ? [] : [{ name: `Rows${part}`, value: formatNumber(rows) }]),
+    ...(rows === undefined ? [] : [{ name: `Rows${part}`, value: formatNumber(rows), isMinor: true as const }]),
     ...(lookups.length === 0 ? [] : [{ name: `Hits · misses${part}`, value: `${hits} · ${lookups.length - hits}` }]),
     ...(isCache ? some('Batches', batches.length) : some('Transactions', transactions)),
     ...(isCache ? some('Commands in batches', batched) : []),

@@ -4,7 +4,8 @@ import { mailsToJson, mailsToMarkdown } from '../../export/lists.ts'
 import { gatherMails, type SentMail } from '../../insight/mails.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { isPage } from '../../panels/parts.ts'
-import { formatCount, formatTime } from '../../profile/format.ts'
+import { writeContent } from '../../profile/content.ts'
+import { formatCount, formatTime, shorten } from '../../profile/format.ts'
 import { mailLink, mailsLink, profileLink } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { readMails } from '../../subjects/mails/read.ts'
@@ -32,12 +33,16 @@ export async function renderMails(
   return renderPage('profiler/mails', model, request, app)
 }
 
+/** Characters of the text of a mail without a preview. Its profile has all of it. */
+const textLimit = 1_000
+
 function viewMail({ mail, sender }: SentMail) {
-  const { from, html, index, start } = mail
+  const { from, html, index, start, text } = mail
   return {
     ...toMailRow(mail),
     link: `${profileLink(sender.token, 'mails')}#mail-${index}`,
     previewLink: html !== undefined && isPage(html) ? mailLink(sender.token, index) : '',
+    text: text === undefined ? '' : shorten(writeContent(text), textLimit),
     from,
     at: formatTime(sender.time + start),
     where: toSummaryView(sender).title,

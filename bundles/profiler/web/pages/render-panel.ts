@@ -90,7 +90,7 @@ interface MenuEntry {
   readonly badges: readonly Badge[]
 }
 
-/** Creates the menu of a profile. The order is always the same. */
+/** Creates the menu of a profile, in the order of the panels. */
 export function createMenu(
   panels: readonly SubjectView[],
   shown: Inspected,
@@ -124,13 +124,17 @@ function listLongPanels(profile: Profile): string[] {
 /** The panels that are in sight if they have content. The others are behind "More". */
 const menuLimit = 9
 
-/** Divides a menu: a panel without content is never in sight, one with a failure or a tenth of the time always. */
+/**
+ * Divides a menu: a panel without content is never in sight, one with a failure or a tenth of the time always. Panels
+ * with trouble follow the first one.
+ */
 export function divideMenu(entries: readonly MenuEntry[]) {
-  const isInSight = ({ badges, isCurrent, isEmpty, isLong }: MenuEntry, index: number) =>
-    index < menuLimit
-      ? isCurrent || !isEmpty
-      : !isEmpty && (isLong || badges.some(({ tone }) => tone === 'error' || tone === 'warning'))
-  const first = entries.filter(isInSight)
+  const [start] = entries
+  const hasTrouble = ({ badges }: MenuEntry) => badges.some(({ tone }) => tone === 'error' || tone === 'warning')
+  const isInSight = (entry: MenuEntry, index: number) =>
+    index < menuLimit ? entry.isCurrent || !entry.isEmpty : !entry.isEmpty && (entry.isLong || hasTrouble(entry))
+  const rank = (entry: MenuEntry) => (entry === start ? 0 : hasTrouble(entry) ? 1 : 2)
+  const first = entries.filter(isInSight).sort((a, b) => rank(a) - rank(b))
   const more = entries.filter(entry => !first.includes(entry))
   return { first, more, isOpen: more.some(({ isCurrent }) => isCurrent) }
 }

@@ -27,6 +27,10 @@ t.test('the mails of a request are in its profile and in the list of all mails',
         return Response.text('sent')
       },
       '/called': () => new Promise(resolve => local.sendMail(order, () => resolve(Response.text('sent')))),
+      '/plain': async () => {
+        await local.sendMail({ ...order, html: undefined, text: 'A text without HTML' })
+        return Response.text('sent')
+      },
       '/many': async () => {
         await Promise.all(Array.from({ length: 80 }, () => local.sendMail(order)))
         return Response.text('sent')
@@ -53,6 +57,8 @@ t.test('the mails of a request are in its profile and in the list of all mails',
   t.equal((many.collectors.mails?.mails.length ?? 0) + (many.collectors.mails?.omitted ?? 0), 80, 'all are counted')
   const forms = ['', '.md', '.json'].map(async form => (await client.get(`/_profiler/mails${form}`)).text)
   for (const text of await Promise.all(forms)) t.match(text, /Order 7/)
+  await profileOf(await client.get('/plain'))
+  t.match((await client.get('/_profiler/mails')).text, /<pre [^>]*>A text without HTML<\/pre>/, 'one click shows it')
 })
 
 t.test('with PROFILER_MAILS=keep a mail is written as usual, and not sent', async t => {

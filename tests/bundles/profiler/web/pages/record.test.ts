@@ -300,7 +300,7 @@ t.test('a panel that fails does not affect the others', async t => {
   t.match(await show('/abc123?panel=menu'), '<pre>menu is shown</pre>')
 })
 
-t.test('the order of the menu is always the same, and empty panels are behind More', async t => {
+t.test('the menu has the order of the panels, and empty panels are behind More', async t => {
   const badge = () => ({ text: '3', level: 'error' as const })
   const c = panel('c', { badge: () => ({ text: '', level: 'plain' }) })
   const { show, storage } = await withPanels(t, panel('a'), panel('b', { badge }), c)
@@ -325,7 +325,7 @@ t.test('the order of the menu is always the same, and empty panels are behind Mo
   t.notMatch(empty, 'More', 'the panel of the page is in sight')
 })
 
-t.test('the menu has eight panels and those with trouble; the others are behind More', async t => {
+t.test('the menu has eight panels and those with trouble, which come first; the others are behind More', async t => {
   const names = [...'abcdefghijk']
   const badgeOf = (level: 'error' | 'warning') => ({ badge: () => ({ text: '7', level }) })
   const panels = names.map(name =>
@@ -333,14 +333,17 @@ t.test('the menu has eight panels and those with trouble; the others are behind 
   )
   const { show, storage } = await withPanels(t, ...panels)
   storage.append(createRecord({ token: 'abc123', data: Object.fromEntries(names.map(name => [name, 1])) }), '{}')
+  const menuOf = async (name: string) => plainEquals(await show(`/abc123?panel=${name}`))
   const moreOf = async (name: string) => {
-    const html = plainEquals(await show(`/abc123?panel=${name}`))
+    const html = await menuOf(name)
     return /<details class="more-panels"( open)?>\s*<summary[^>]*>(.*?)<\/summary>(.*?)<\/details>/s.exec(html) ?? []
   }
   const [, isOpen, summary = '', links = ''] = await moreOf('a')
   t.equal(isOpen, undefined)
   t.equal(textOf(summary).trim(), 'More')
   t.equal(textOf(links).trim(), 'The k')
+  const shown = (await menuOf('a')).matchAll(/class="panel-link"[^>]*><span>The (\w)/g)
+  t.equal(Array.from(shown, ([, name]) => name).join(''), 'aijbcdefghk')
   t.equal((await moreOf('k'))[1], ' open', 'the current panel is in sight')
 })
 
