@@ -50,7 +50,7 @@ const linesOf = (html: string, of: string) =>
     ),
   )
 
-const metricsOf = (html: string) => textsOf(html, /<div class="metric">(.*?)<\/div>/g)
+const metricsOf = (html: string) => textsOf(html, /<div class="metric(?: minor)?">(.*?)<\/div>/g)
 const rowsOf = (html: string) =>
   [...html.matchAll(/<li class="item[^"]*" id="query-(\d+)"(?:(?! hidden).)*?>/g)].map(([, index]) => Number(index))
 
