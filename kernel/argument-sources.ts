@@ -1,9 +1,9 @@
 import { type FormData, isChosen, UploadedFile } from '../lib/body/form-data.ts'
-import { ARGUMENT_INVALID, checkString } from '../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkArguments, checkString } from '../lib/errors/arguments.ts'
 import type { HttpError } from '../lib/errors/http-error.ts'
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import { isHeaderName } from '../lib/http/headers.ts'
-import type { Request } from '../lib/http/request.ts'
+import { checkRequest, type Request } from '../lib/http/request.ts'
 import type { Route } from '../lib/routing/route.ts'
 import type { Argument } from '../lib/routing/sources.ts'
 import {
@@ -14,7 +14,7 @@ import {
   type StandardSchema,
   toPointer,
 } from '../lib/schema/standard-schema.ts'
-import { asText, type Conversion, findStandInMistake } from '../lib/text/conversion.ts'
+import { asText, type Conversion, findConversionMistake, findStandInMistake } from '../lib/text/conversion.ts'
 import { describeValue, isKeyed, isPlainObject } from '../lib/text/describe-value.ts'
 import { nearestNames, quoteNearest } from '../lib/text/mistakes.ts'
 import { type Controller, createNamedByKey, isController, listSources, noteBody, noteParameter } from './controller.ts'
@@ -39,6 +39,7 @@ import {
  * attributes of its own. Of any other request the request itself.
  */
 export function failedRequest(request: Request): Request {
+  checkRequest('failedRequest(request)', request)
   return request.attributes.has('exception') ? (request.parent ?? request) : request
 }
 
@@ -290,7 +291,9 @@ function noteInput<value>(argument: Argument<value>, input: RouteInput): Argumen
  * The inputs of a route that schemas validate, in the order of its sources; for descriptions of an
  * API, such as OpenAPI.
  */
-export function inputsOf({ controller }: Pick<Route, 'controller'>): RouteInput[] {
+export function inputsOf(route: Pick<Route, 'controller'>): RouteInput[] {
+  checkArguments('inputsOf(route)', ['object'], route)
+  const { controller } = route
   return isController(controller) ? listSources(controller).flatMap(source => inputs.get(source) ?? []) : []
 }
 
@@ -322,6 +325,8 @@ function convertText(
   if (typeof conversion?.convert !== 'function') {
     throw new KERNEL_CONVERSION_INVALID([`${argument}("${name}")`, describeValue(conversion)])
   }
+  const mistaken = findConversionMistake(conversion)
+  if (mistaken !== undefined) throw new ARGUMENT_INVALID([`${argument}("${name}")`, mistaken])
   const mistake = isOptions(fallback)
     ? 'is its third argument itself, not an object with options'
     : findStandInMistake(fallback, text => conversion.convert(text))

@@ -132,7 +132,7 @@ export const bundleShape: ShapeOf<Bundle> = {
   assets: 'string',
   settings: 'object',
   routeDefaults: ['string'],
-  decorate: 'function',
+  decorate: 'sync function',
   register: 'function',
   close: 'function',
 }

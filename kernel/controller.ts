@@ -1,4 +1,4 @@
-import { ARGUMENT_INVALID, checkFunction, checkString } from '../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkArguments, checkFunction, checkString } from '../lib/errors/arguments.ts'
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
@@ -276,13 +276,19 @@ export class ControllerResolver {
    */
   register(name: string, controller: Controller): void {
     checkString('controllers.register(name, controller)', 'the name', name)
-    if (!isController(controller)) throw new KERNEL_CONTROLLER_INVALID([`"${name}"`, '; use toController(function)'])
-    this.#named.set(name, controller)
+    this.#set(name, controller)
   }
 
   /** Replaces a registered controller by one that wraps it. @throws KERNEL_CONTROLLER_INVALID */
   decorate(name: string, decorator: (controller: Controller) => Controller): void {
-    this.#named.set(name, decorator(this.#findNamed(name)))
+    checkArguments('controllers.decorate(name, decorator)', ['string', 'sync function'], name, decorator)
+    this.#set(name, decorator(this.#findNamed(name)))
+  }
+
+  #set(name: string, controller: Controller): void {
+    if (!isController(controller) || typeof controller.call !== 'function' || !Array.isArray(controller.arguments))
+      throw new KERNEL_CONTROLLER_INVALID([`"${name}"`, '; use toController(function)'])
+    this.#named.set(name, controller)
   }
 
   /** The registered controllers. */

@@ -1,4 +1,4 @@
-import { ARGUMENT_INVALID } from '../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkArguments } from '../lib/errors/arguments.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import { describeListener, Event, Failure, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes, Request } from '../lib/http/request.ts'
@@ -239,6 +239,7 @@ export class ResponseEvent extends KernelEvent {
    * request, such as its id or a policy, and not for those of one body, such as its length.
    */
   complete(completion: Completion): void {
+    checkArguments('event.complete(completion)', ['function'], completion)
     completion(this.#response, this.request)
     this.#completions = { last: completion, before: this.#completions }
   }

@@ -1,4 +1,4 @@
-import { ARGUMENT_INVALID } from '../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkArguments } from '../lib/errors/arguments.ts'
 import { appendCause } from '../lib/errors/flat-error.ts'
 import { HttpError, isClientError } from '../lib/errors/http-error.ts'
 import {
@@ -9,11 +9,11 @@ import {
   type Failure,
   type RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
-import { type KnownAttributes, Request } from '../lib/http/request.ts'
+import { checkRequest, type KnownAttributes, type Request } from '../lib/http/request.ts'
 import { dropForbiddenBody, Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Signals } from '../lib/signals.ts'
-import { describeValue } from '../lib/text/describe-value.ts'
+import { describeValue, isKeyed } from '../lib/text/describe-value.ts'
 import { type ControllerResolver, resolveArguments } from './controller.ts'
 import { KERNEL_NO_RESPONSE, KERNEL_RESPONSE_THROWN, KERNEL_TOO_DEEP } from './errors.ts'
 import {
@@ -121,6 +121,12 @@ export class HttpKernel implements RequestKernel {
     attributes: Readonly<Record<string, unknown>> = {},
   ): Promise<Response> {
     checkRequest('kernel.forward(request, controller)', request)
+    if (!controller || !isKeyed(attributes)) {
+      const mistake = controller
+        ? `the attributes are an object such as { id: 7 }, not ${describeValue(attributes)}`
+        : `the controller is a function or a name, not ${describeValue(controller)}`
+      throw new ARGUMENT_INVALID(['kernel.forward(request, controller, attributes)', mistake])
+    }
     const forwarded = request.duplicate()
     for (const [name, value] of Object.entries(attributes)) forwarded.attributes.set(name, value)
     forwarded.attributes.set('_controller', controller)
@@ -129,6 +135,7 @@ export class HttpKernel implements RequestKernel {
 
   /** Runs a task in the context of a request, outside of its lifecycle: to read the stream of its response. */
   run<result>(request: Request, task: () => result): result {
+    if (typeof task !== 'function') checkArguments('kernel.run(request, task)', ['object', 'function'], request, task)
     return this.#context.run(request, task)
   }
 
@@ -276,12 +283,6 @@ function refuseThrownResponse(thrown: unknown): unknown {
     // A proxy may refuse.
     return thrown
   }
-}
-
-/** @throws ARGUMENT_INVALID */
-function checkRequest(call: string, request: unknown): void {
-  if (request instanceof Request) return
-  throw new ARGUMENT_INVALID([call, `the request is an object of the class Request, not ${describeValue(request)}`])
 }
 
 /** Chooses the main requests for which only the listeners of core bundles are called. */

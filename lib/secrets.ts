@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
-import { checkString } from './errors/arguments.ts'
+import { checkArguments } from './errors/arguments.ts'
 
 /**
  * Signs and encrypts texts that clients keep, such as cookies and parts of links. A text is bound
@@ -25,13 +25,14 @@ export class Secrets {
    * no longer accepted; by default it is accepted for ever. The text consists of letters, digits, `-`, `_` and `.`.
    */
   sign(name: string, value: string, seconds?: number): string {
-    checkString('secrets.sign(name, value)', 'the value', value)
+    checkArguments('secrets.sign(name, value)', ['string', 'string'], name, value)
     const content = `${Buffer.from(value).toString('base64url')}.${this.#findEnd(seconds)}`
     return `${content}.${createSignature(this.#signingKeys[0], content, name)}`
   }
 
   /** The value of a signed text; `undefined` if it was changed, is too old, or belongs to another name. */
   verify(name: string, text: string | null | undefined): string | undefined {
+    checkArguments('secrets.verify(name, text)', ['string', 'string?'], name, text ?? undefined)
     const [, content, value, end, signature] = /^(([\w-]*)\.(\d*))\.([\w-]+)$/.exec(text ?? '') ?? []
     if (content === undefined || value === undefined || end === undefined || signature === undefined) return undefined
     const isSigned = this.#signingKeys.some(key => isEqual(signature, createSignature(key, content, name)))
@@ -43,7 +44,7 @@ export class Secrets {
    * text is no longer accepted; by default it is accepted for ever. The text consists of letters, digits, `-` and `_`.
    */
   encrypt(name: string, value: string, seconds?: number): string {
-    checkString('secrets.encrypt(name, value)', 'the value', value)
+    checkArguments('secrets.encrypt(name, value)', ['string', 'string'], name, value)
     const nonce = randomBytes(nonceLength)
     const cipher = createCipheriv(algorithm, this.#encryptionKeys[0], nonce).setAAD(Buffer.from(name))
     const content = [cipher.update(`${this.#findEnd(seconds)}.${value}`), cipher.final()]
@@ -52,6 +53,7 @@ export class Secrets {
 
   /** The value of an encrypted text; `undefined` if it was changed, is too old, or belongs to another name. */
   decrypt(name: string, text: string | null | undefined): string | undefined {
+    checkArguments('secrets.decrypt(name, text)', ['string', 'string?'], name, text ?? undefined)
     const bytes = Buffer.from(text ?? '', 'base64url')
     // Node ignores characters that are not part of the encoding.
     if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== text) return undefined

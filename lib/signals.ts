@@ -1,5 +1,5 @@
 import mitt from 'mitt'
-import { ARGUMENT_INVALID, checkFunction } from './errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction, checkString } from './errors/arguments.ts'
 import { isThenable } from './event-dispatcher/event-dispatcher.ts'
 import { nearestNames } from './text/mistakes.ts'
 
@@ -57,6 +57,7 @@ export function createSignals(
   const checked = new Set<string>(known)
   const check = (call: string, name: string) => {
     if (checked.has(name)) return
+    checkString(call, 'the name', name)
     checkName(call, name, known)
     checked.add(name)
   }

@@ -152,8 +152,8 @@ export const collectorPoint: ExtensionPoint<Collector> = {
   shape: {
     name: 'string',
     collect: 'function',
-    panel: { label: 'string', template: 'string', badge: 'function' },
-    toolbar: 'function',
+    panel: { label: 'string', template: 'string', badge: 'sync function' },
+    toolbar: 'sync function',
   },
   required: ['name', 'collect'],
 }
@@ -161,7 +161,13 @@ export const collectorPoint: ExtensionPoint<Collector> = {
 /** What `app.findingRules` takes. */
 export const findingRulePoint: ExtensionPoint<FindingRule> = {
   noun: 'finding rule',
-  shape: { name: 'string', title: 'string', find: 'function', measure: 'object', isRepeatable: 'boolean' },
+  shape: {
+    name: 'string',
+    title: 'string',
+    find: 'sync function',
+    measure: { unit: 'string', read: 'sync function', total: 'sync function' },
+    isRepeatable: 'boolean',
+  },
   required: ['name', 'title', 'find'],
 }
 

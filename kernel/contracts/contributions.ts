@@ -1,4 +1,4 @@
-import { ARGUMENT_INVALID, checkFunction } from '../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkArguments } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { noteDeclaration } from '../../lib/stack/declaration-sites.ts'
 import { describeValue, isKeyed, readProperty } from '../../lib/text/describe-value.ts'
@@ -71,7 +71,7 @@ const checks = {
   collectors: (entry: unknown) => checkEntry(entry, collectorPoint),
   findingRules: (entry: unknown) => checkEntry(entry, findingRulePoint),
   explainers: (entry: unknown) => checkEntry(entry, explainerPoint),
-  isolated: (test: unknown) => checkFunction('isolated.push(test)', 'the test', test),
+  isolated: (test: unknown) => checkArguments('isolated.push(test)', ['sync function'], test),
 }
 
 const names = Object.keys(checks) as (keyof typeof checks)[]

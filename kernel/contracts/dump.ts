@@ -1,3 +1,5 @@
+import { checkArguments } from '../../lib/errors/arguments.ts'
+
 /** Receives the values of {@link dump}. */
 interface DumpObserver {
   /** Records a value for the current request. False outside of a recorded request. */
@@ -24,7 +26,10 @@ export function observeDumps(observer: DumpObserver): () => void {
  * stand in an expression. Without the profiler, as in production, nothing happens.
  */
 export function dump<value>(value: value, label?: string): value {
-  if (observers.length > 0) pass(value, label)
+  if (observers.length > 0) {
+    checkArguments('dump(value, label)', ['any', 'string?'], value, label)
+    pass(value, label)
+  }
   return value
 }
 

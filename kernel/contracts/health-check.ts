@@ -21,6 +21,6 @@ export interface HealthCheck {
 /** What `app.healthChecks` takes. */
 export const healthCheckPoint: ExtensionPoint<HealthCheck> = {
   noun: 'health check',
-  shape: { name: 'string', isOptional: 'boolean', timeout: 'number', check: 'function' },
+  shape: { name: 'string', isOptional: 'boolean', timeout: 'positive', check: 'function' },
   required: ['name', 'check'],
 }

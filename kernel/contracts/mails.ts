@@ -1,4 +1,6 @@
+import { checkArguments, checkOptions } from '../../lib/errors/arguments.ts'
 import { guard } from '../../lib/guard.ts'
+import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import { endWith } from './units.ts'
 
 /** A mail. Nothing in it is masked: its receiver masks it. */
@@ -98,6 +100,22 @@ export interface MailKeeper {
 
 const keepers: MailKeeper[] = []
 
+const mailShape: ShapeOf<Mail> = {
+  from: 'string',
+  to: ['string'],
+  cc: ['string'],
+  bcc: ['string'],
+  replyTo: ['string'],
+  subject: 'string',
+  headers: 'list',
+  text: 'string',
+  html: 'string',
+  unread: 'list',
+  attachments: [{ name: 'string', type: 'string', size: 'number' }],
+  envelope: { from: 'string', to: ['string'] },
+  transport: 'string',
+}
+
 /** Keeps mails from being sent, until the returned function is called. */
 export function keepMails(keeper: MailKeeper): () => void {
   keepers.push(keeper)
@@ -122,6 +140,8 @@ export function areMailsKept(): boolean {
  * would. Returns its result, and passes its error on. Without the profiler, as in production, it only calls `send`.
  */
 export function recordMail<result>(mail: Mail, send: () => result, keep: () => result): result {
+  checkArguments('recordMail(mail, send, keep)', ['object', 'function', 'function'], mail, send, keep)
+  checkOptions('recordMail(mail, send, keep)', mail, mailShape)
   const run = beginMail(mail)
   const isKept = isMailKept(mail)
   if (run === undefined) return isKept ? keep() : send()

@@ -1,3 +1,4 @@
+import { checkArguments } from '../../lib/errors/arguments.ts'
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { guard } from '../../lib/guard.ts'
 import type { Following } from '../../lib/observe-calls.ts'
@@ -155,6 +156,8 @@ export function failMessage(failure: MessageFailure): void {
  * profiler, as in production, it only calls the function. Returns the result of the function, and passes its error on.
  */
 export function profile<result>(name: string, work: () => result): result {
+  if (typeof name !== 'string' || typeof work !== 'function')
+    checkArguments('profile(name, work)', ['string', 'function'], name, work)
   const unit = beginUnit({ type: 'task', name })
   return unit === undefined ? work() : runUnit(unit, work)
 }

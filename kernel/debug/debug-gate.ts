@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 import type { BlockList } from 'node:net'
 import { type Config, findUserIds } from '../../lib/env/config.ts'
+import { ARGUMENT_INVALID } from '../../lib/errors/arguments.ts'
 import { listCookieValues, setCookie } from '../../lib/http/cookies.ts'
 import type { Headers } from '../../lib/http/headers.ts'
 import { type Connection, Request } from '../../lib/http/request.ts'
@@ -15,6 +16,7 @@ import {
   type TrustableHeader,
 } from '../../lib/http/trusted-proxies.ts'
 import type { Logger } from '../../lib/log/logger.ts'
+import { describeValue } from '../../lib/text/describe-value.ts'
 
 const ownHosts: readonly string[] = ['localhost', '*.localhost', '127.0.0.1', '[::1]']
 
@@ -34,8 +36,10 @@ export interface DebugPolicy {
 }
 
 /** Whether the settings allow debug output. If not, no client gets any. */
-export function isDebugOn({ environment, isDebug }: Config): boolean {
-  return environment === 'dev' && isDebug
+export function isDebugOn(config: Config): boolean {
+  if (typeof config?.environment !== 'string')
+    throw new ARGUMENT_INVALID(['isDebugOn(app.config)', `it needs the configuration, not ${describeValue(config)}`])
+  return config.environment === 'dev' && config.isDebug
 }
 
 /** Reads the policy of a process from its configuration. @throws CONFIG_INVALID for an unknown user */

@@ -42,7 +42,10 @@ export function toFetchHandler<context extends readonly unknown[] = []>(
   { app }: { readonly app: Application },
   options: FetchHandlerOptions<context> = {},
 ): (request: globalThis.Request, ...context: context) => Promise<globalThis.Response> {
-  checkOptions('toFetchHandler()', options, { connection: 'function' })
+  // The context is generic, so the compiler does not know what the function returns.
+  checkOptions('toFetchHandler()', options as { readonly connection?: () => undefined }, {
+    connection: 'sync function',
+  })
   const { connection } = options
   const trustedProxies = new TrustedProxies(app.config.trustedProxies, app.config.trustedHeaders)
   return async (message, ...context) => {

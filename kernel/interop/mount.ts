@@ -1,4 +1,4 @@
-import { checkFunction } from '../../lib/errors/arguments.ts'
+import { checkFunction, checkObject } from '../../lib/errors/arguments.ts'
 import { type CodedErrorClass, defineError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { RouteDefinition } from '../../lib/routing/route.ts'
@@ -66,6 +66,7 @@ export function addMount(routes: Routes, path: string, options: MountOptions, co
   if (path !== '/' && path.endsWith('/')) throw new MOUNT_PATH_INVALID([path, 'leave out the slash at its end'])
   if (/[*{}]/.test(path))
     throw new MOUNT_PATH_INVALID([path, 'all paths below it belong to the mount without a wildcard'])
+  checkObject('mounting a handler', options, { methods: true, host: true, defaults: true })
   checkFunction(
     'mounting a handler',
     'the first argument has the routes of the application: its method add()',

@@ -1,4 +1,4 @@
-import { describeValue, isClass, isPlainObject } from '../../lib/text/describe-value.ts'
+import { describeValue, isClass, isKeyed, isPlainObject } from '../../lib/text/describe-value.ts'
 import { findShapeMistakes } from '../../lib/text/mistakes.ts'
 import { type Bundle, bundleShape } from '../bundle.ts'
 import {
@@ -36,7 +36,8 @@ function isBundle(value: unknown): value is Bundle {
 }
 
 function findSettingsMistake({ settings }: Bundle): string | undefined {
-  if (settings === undefined || typeof settings.check === 'function') return undefined
+  if (settings === undefined || (typeof settings.check === 'function' && isKeyed(settings.definitions)))
+    return undefined
   return `"settings" must be the result of defineSettings(), not ${describeValue(settings)}`
 }
 

@@ -5,7 +5,7 @@ import { checkFunction, checkOptions } from '../../lib/errors/arguments.ts'
 import { findCrossOrigin } from '../../lib/http/cors.ts'
 import { HTTP_UPGRADE_CROSS_ORIGIN, HTTP_UPGRADE_REQUIRED } from '../../lib/http/errors.ts'
 import { Headers } from '../../lib/http/headers.ts'
-import type { Request } from '../../lib/http/request.ts'
+import { checkRequest, type Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 
@@ -42,6 +42,7 @@ export class WebSocketUpgrade extends Response {
 
   /** @throws HTTP_UPGRADE_REQUIRED (426) HTTP_UPGRADE_CROSS_ORIGIN (403) ARGUMENT_INVALID */
   constructor(request: Request, handler: UpgradeHandler, options: WebSocketUpgradeOptions = {}) {
+    checkRequest('new WebSocketUpgrade(request, handler)', request)
     checkFunction('new WebSocketUpgrade(request, handler)', 'handler', handler)
     checkOptions('new WebSocketUpgrade()', options, optionShape)
     super()

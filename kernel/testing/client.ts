@@ -3,13 +3,14 @@ import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { CookieJar as ToughCookieJar } from 'tough-cookie'
-import { ARGUMENT_INVALID, checkOptions } from '../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction, checkObject, checkOptions, checkString } from '../../lib/errors/arguments.ts'
 import { isRetrieval } from '../../lib/http/conditions.ts'
 import { parseCookies, setCookie } from '../../lib/http/cookies.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import type { Request, RequestInit } from '../../lib/http/request.ts'
 import { discard, type Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
+import { describeValue } from '../../lib/text/describe-value.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 import { createRequest, type TestRequestInit } from './event-factories.ts'
@@ -112,6 +113,7 @@ export class TestClient {
   readonly #sent = new WeakMap<Request, ClientRequestInit>()
 
   constructor(kernel: HttpKernel, options: TestClientOptions = {}) {
+    checkFunction('new TestClient(app.kernel)', 'the method handle() of the kernel', kernel?.handle)
     checkOptions('new TestClient()', options, optionShape)
     this.#kernel = kernel
     this.#options = options
@@ -154,8 +156,9 @@ export class TestClient {
    * @throws Error if the body is incomplete, or at more redirects than the limit
    */
   request(method: string, target: string, init: ClientRequestInit = {}): Promise<TestResponse> {
+    checkString('client.request(method, path)', 'the method', method)
     const response = this.#send(method, target, init, [])
-    return init.redirect === 'follow' ? response.then(first => this.#followAll(first)) : response
+    return init?.redirect === 'follow' ? response.then(first => this.#followAll(first)) : response
   }
 
   /** Sends a GET and returns the response with its headers; the body is read later and may be endless. */
@@ -174,6 +177,10 @@ export class TestClient {
    * @throws TypeError without a Location, or for a Location on another host
    */
   follow(response: TestResponse): Promise<TestResponse> {
+    if (typeof response?.headers?.get !== 'function' || response.request === undefined) {
+      const mistake = `it needs a response of a test client, not ${describeValue(response)}`
+      throw new ARGUMENT_INVALID(['client.follow(response)', mistake])
+    }
     const { headers, redirects, request, status } = response
     const location = headers.get('location')
     if (location === null) throw new TypeError(`The response (${status}) has no Location to follow.`)
@@ -226,6 +233,9 @@ export class TestClient {
   }
 
   #createRequest(method: string, target: string, init: ReplyingInit): Request {
+    const call = `client.${method.toLowerCase()}(path)`
+    checkString(call, 'the path', target)
+    checkObject(call, init, { headers: true, json: true, form: true, redirect: true })
     const { base = '', headers, redirectLimit: _, ...options } = this.#options
     const all = new Headers(headers)
     const own = new Headers(init.headers)
@@ -233,7 +243,7 @@ export class TestClient {
     for (const [name, value] of own) all.append(name, value)
     if (/^[\w.-]+(?:[/?]|$)/.test(target)) {
       const mistake = `the path "${target}" begins with a slash: "/${target}"`
-      throw new ARGUMENT_INVALID([`client.${method.toLowerCase()}(path)`, mistake])
+      throw new ARGUMENT_INVALID([call, mistake])
     }
     return createRequest(target.startsWith('/') ? base + target : target, { ...options, ...init, method, headers: all })
   }
@@ -295,6 +305,7 @@ export class CookieJar {
 
   /** The decoded value of a cookie of the base's host, for any path; `undefined` if there is none. */
   get(name: string): string | undefined {
+    checkString('client.cookies.get(name)', 'the name', name)
     const header = this.#jar?.getCookieStringSync(this.#base, { allPaths: true })
     return parseCookies(header ?? null).get(name)
   }

@@ -2,7 +2,7 @@ import { createHook } from 'node:async_hooks'
 import { readConfig } from '../../lib/env/config.ts'
 import { CONFIG_INVALID } from '../../lib/env/errors.ts'
 import { Settings } from '../../lib/env/settings.ts'
-import { checkObject, checkOptions } from '../../lib/errors/arguments.ts'
+import { checkObject, checkOptions, checkString } from '../../lib/errors/arguments.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
@@ -73,6 +73,8 @@ export async function createTestKernel(options: TestKernelOptions): Promise<Test
   checkObject('createTestKernel()', options, testKernelShape)
   checkOptions('createTestKernel()', options, testKernelShape)
   const { bundles, directory = process.cwd(), dispatcher, variables } = options
+  for (const [name, text] of Object.entries(variables ?? {}))
+    checkString('createTestKernel()', `the text of the variable ${name}`, text)
   const records: LogRecord[] = []
   const texts = { APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough', ...variables }
   const settings = new Settings({ variables: texts })
@@ -175,10 +177,11 @@ class KernelClient extends TestClient {
     return this.#refuse(target, init) ?? super.open(target, init)
   }
 
-  #refuse(target: string, { attributes = {} }: ClientRequestInit): Promise<never> | undefined {
+  #refuse(target: string, init: ClientRequestInit): Promise<never> | undefined {
     this.#onRequest()
     const { dispatcher, routes } = this.#app
-    if (routes.size === 0 || '_controller' in attributes || dispatcher.listeners(RequestEvent).length > 0) return
+    if (routes.size === 0 || '_controller' in Object(init?.attributes) || dispatcher.listeners(RequestEvent).length > 0)
+      return
     return Promise.reject(new KERNEL_CONTROLLER_MISSING([target]))
   }
 }

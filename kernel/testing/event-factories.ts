@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { BodySource } from '../../lib/body/body-source.ts'
 import { encodeMultipart, type MultipartPart } from '../../lib/body/multipart.ts'
 import { RequestBody } from '../../lib/body/request-body.ts'
-import { ARGUMENT_INVALID, checkOptions } from '../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions, checkString } from '../../lib/errors/arguments.ts'
 import { createEventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import { Request, type RequestInit } from '../../lib/http/request.ts'
@@ -13,7 +13,7 @@ import type { Logger } from '../../lib/log/logger.ts'
 import type { RequestHandler } from '../../lib/routing/route-collection.ts'
 import { Session } from '../../lib/session/session.ts'
 import { MemorySessionStore } from '../../lib/session/session-store.ts'
-import { describeValue } from '../../lib/text/describe-value.ts'
+import { describeValue, isPlainObject, wayIntoJson } from '../../lib/text/describe-value.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import { ControllerResolver, toController } from '../controller.ts'
 import {
@@ -102,6 +102,7 @@ export function createRequest(
   target = '/',
   init: TestRequestInit & Pick<RequestInit, 'method' | 'reply'> = {},
 ): Request {
+  checkString('A request of a test', 'the target', target)
   checkOptions('A request of a test', init, requestShape)
   const { attributes = {}, method = 'GET', remoteAddress = '127.0.0.1', session, trustedProxies } = init
   const [, scheme = 'http', host = 'localhost', rest = target] = /^(https?):\/\/([^/?]+)(.*)$/i.exec(target) ?? []
@@ -245,7 +246,7 @@ function encodeBody(init: TestBody, contentType: string | null): BodySource | un
   const given = kinds.filter(kind => init[kind] !== undefined)
   if (given.length > 1) throw new TypeError(`A request has one body: give either ${given.join(' or ')}.`)
   const { body, form, json, upload } = init
-  if (json !== undefined) return toSource(JSON.stringify(json), contentType ?? 'application/json')
+  if (json !== undefined) return toSource(encodeJson(json), contentType ?? 'application/json')
   if (form !== undefined) return toSource(encodeForm(form), contentType ?? 'application/x-www-form-urlencoded')
   if (upload !== undefined) {
     const encoded = encodeUpload(upload)
@@ -270,7 +271,17 @@ function toSource(content: string | Uint8Array, contentType: string): BodySource
   return { stream: Readable.from([bytes]), length: bytes.length, contentType }
 }
 
+function encodeJson(json: unknown): string {
+  // The type of JSON.stringify leaves out that it may return `undefined`.
+  const text = JSON.stringify(json) as string | undefined
+  const way = text === undefined ? 'JSON has no such value' : wayIntoJson(json)
+  if (text === undefined || way !== undefined)
+    throw new ARGUMENT_INVALID(['A request of a test', `"json" is ${describeValue(json)}: ${way}`])
+  return text
+}
+
 function encodeForm(form: NonNullable<TestBody['form']>): string {
+  checkFields('form', form, "{ name: 'Ada' }", value => typeof value === 'string' || typeof value === 'number')
   const parameters = new URLSearchParams()
   for (const [name, values] of Object.entries(form)) {
     for (const value of [values].flat()) parameters.append(name, value)
@@ -295,9 +306,35 @@ type MultipartValue = string | TestFile
 
 /** Encodes fields and files as a browser does (RFC 7578). */
 export function encodeUpload(fields: MultipartFields): { body: Buffer; contentType: string } {
+  checkFields('upload', fields, "{ cover: { name: 'a.png', content } }", isUpload)
   const boundary = randomBytes(16).toString('hex')
   const parts = Object.entries(fields).flatMap(([field, value]) => [value].flat().map(one => toPart(field, one)))
   return { body: encodeMultipart(boundary, parts), contentType: `multipart/form-data; boundary=${boundary}` }
+}
+
+function isUpload(value: unknown): boolean {
+  if (typeof value === 'string') return true
+  const { content, name, type = '' } = Object(value) as Readonly<Record<string, unknown>>
+  return (
+    typeof name === 'string' &&
+    typeof type === 'string' &&
+    (typeof content === 'string' || content instanceof Uint8Array)
+  )
+}
+
+/** Refuses fields that a browser could not send: an object of the form of a fetch has none of its own. */
+function checkFields(kind: string, fields: unknown, right: string, isRight: (value: unknown) => boolean): void {
+  if (!isPlainObject(fields)) {
+    const mistake = `"${kind}" is an object such as ${right}, not ${describeValue(fields)}`
+    throw new ARGUMENT_INVALID(['A request of a test', mistake])
+  }
+  for (const [name, value] of Object.entries(fields)) {
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+    const at = values.findIndex(each => !isRight(each))
+    if (at === -1) continue
+    const mistake = `the field "${name}" of "${kind}" is ${describeValue(values[at])}: write ${right}`
+    throw new ARGUMENT_INVALID(['A request of a test', mistake])
+  }
 }
 
 function toPart(field: string, value: MultipartValue): MultipartPart {

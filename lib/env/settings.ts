@@ -1,9 +1,9 @@
-import { ARGUMENT_INVALID, checkFunction, checkOptions, checkString } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkArguments, checkObject, checkOptions, checkString } from '../errors/arguments.ts'
 import type { Logger } from '../log/logger.ts'
 import { maskText } from '../redact/mask-text.ts'
 import { isSecretName, mask } from '../redact/secret-names.ts'
 import type { SchemaResult, StandardSchema } from '../schema/standard-schema.ts'
-import { asText, type Conversion, findStandInMistake, splitList } from '../text/conversion.ts'
+import { asText, type Conversion, findConversionMistake, findStandInMistake, splitList } from '../text/conversion.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { nearestNames, quoteNearest, type ShapeOf, suggestNames } from '../text/mistakes.ts'
 import { CONFIG_INVALID, CONFIG_SETTING_MALFORMED, CONFIG_SETTING_TAKEN, CONFIG_SETTINGS_UNDECLARED } from './errors.ts'
@@ -282,8 +282,9 @@ export function defineSettings<const settings extends Readonly<Record<string, Se
   definitions: settings & { readonly [name in keyof settings]: Setting<Converted<settings[name]>> },
   check: (values: SettingValues<settings>) => SettingMistakes<settings> = () => ({}),
 ): BundleSettings<SettingValues<settings>> {
-  checkFunction('defineSettings(definitions, check)', 'the second argument', check)
+  checkArguments('defineSettings(definitions, check)', ['object', 'sync function'], definitions, check)
   for (const [name, setting] of Object.entries<Setting>(definitions)) {
+    checkObject(`defineSettings(), ${name}`, setting, settingShape)
     checkOptions(`defineSettings(), ${name}`, setting, settingShape)
     checkString(`defineSettings(), ${name}`, '"help"', setting.help)
     checkSchema(name, setting)
@@ -296,9 +297,12 @@ export function defineSettings<const settings extends Readonly<Record<string, Se
 /** @throws ARGUMENT_INVALID */
 function checkSchema(name: string, { schema = asText }: Setting): void {
   const { convert, '~standard': standard } = Object(schema) as Partial<Conversion<unknown> & StandardSchema>
-  if (typeof convert === 'function' || typeof standard?.validate === 'function') return
-  const mistake = `the schema is a conversion, such as asInteger, or one of valibot or zod, not ${describeValue(schema)}`
-  throw new ARGUMENT_INVALID([`defineSettings(), ${name}`, mistake])
+  if (typeof standard?.validate === 'function') return
+  const mistake =
+    typeof convert === 'function'
+      ? findConversionMistake(schema)
+      : `the schema is a conversion, such as asInteger, or one of valibot or zod, not ${describeValue(schema)}`
+  if (mistake !== undefined) throw new ARGUMENT_INVALID([`defineSettings(), ${name}`, mistake])
 }
 
 /**

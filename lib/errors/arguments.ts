@@ -1,5 +1,5 @@
 import { describeValue, isKeyed } from '../text/describe-value.ts'
-import { findShapeMistakes, type ShapeOf } from '../text/mistakes.ts'
+import { findShapeMistakes, kinds, type ShapeOf, type ValueKind } from '../text/mistakes.ts'
 import { type CodedErrorClass, defineError } from './http-error.ts'
 
 /**
@@ -35,8 +35,33 @@ export function checkString(call: string, noun: string, value: unknown): void {
   throw new ARGUMENT_INVALID([call, `${noun} must be a string, not ${describeValue(value)}`])
 }
 
-/** Refuses an argument that is no function. @throws ARGUMENT_INVALID */
+/** Refuses an argument that is no function, or a class, which cannot be called. @throws ARGUMENT_INVALID */
 export function checkFunction(call: string, noun: string, value: unknown): void {
-  if (typeof value === 'function') return
+  if (kinds.function[0](value)) return
   throw new ARGUMENT_INVALID([call, `${noun} must be a function, not ${describeValue(value)}`])
+}
+
+/**
+ * Refuses arguments of another kind than the call takes, and more of them than it names: `session.get(name)` with
+ * the kind `string`. A kind with a question mark may be left out. @throws ARGUMENT_INVALID
+ */
+export function checkArguments(
+  call: string,
+  wanted: readonly (ValueKind | `${ValueKind}?`)[],
+  ...values: readonly unknown[]
+): void {
+  for (const [index, kind] of wanted.entries()) {
+    const value = values[index]
+    if (value === undefined && kind.endsWith('?')) continue
+    const [isRight, right] = kinds[kind.replace('?', '') as ValueKind]
+    if (!isRight(value))
+      throw new ARGUMENT_INVALID([call, `the ${namesIn(call)[index]} must be ${right}, not ${describeValue(value)}`])
+  }
+  if (values.length <= wanted.length) return
+  const more = describeValue(values[wanted.length])
+  throw new ARGUMENT_INVALID([call, `${more} behind the ${namesIn(call).at(-1)} has no effect: leave it out`])
+}
+
+function namesIn(call: string): string[] {
+  return call.slice(call.indexOf('(') + 1, -1).split(', ')
 }

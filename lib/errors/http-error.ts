@@ -42,10 +42,7 @@ export class HttpError extends Error {
   constructor(status: number, message: string, options: HttpErrorOptions = noOptions) {
     // Error takes only the cause of these options.
     super(message, Object.hasOwn(Object(options), 'cause') ? options : undefined)
-    if (!Number.isInteger(status) || status < 400 || status > 599) {
-      const found = typeof status === 'number' ? status : describeValue(status)
-      throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${found}.`)
-    }
+    checkStatus(status)
     if (typeof message !== 'string') {
       throw new TypeError(`The message of an HttpError must be a string, not ${describeValue(message)}.`)
     }
@@ -59,6 +56,12 @@ export class HttpError extends Error {
   override get name(): string {
     return this.constructor.name
   }
+}
+
+function checkStatus(status: unknown): void {
+  if (Number.isInteger(status) && Number(status) >= 400 && Number(status) <= 599) return
+  const found = typeof status === 'number' ? status : describeValue(status)
+  throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${found}.`)
 }
 
 /** Without a code of its own: an error with a code is itself an `HttpError`. */
@@ -105,6 +108,9 @@ export function defineError<placeholders extends readonly unknown[]>(
   status: number,
   template: string,
 ): CodedErrorClass<placeholders> {
+  checkText('defineError()', 'code', code)
+  checkStatus(status)
+  checkText('defineError()', 'template', template)
   const parts = template.split('%s')
   const coded = class extends HttpError {
     static readonly code = code
@@ -113,12 +119,26 @@ export function defineError<placeholders extends readonly unknown[]>(
     override readonly code = code
 
     constructor(values: placeholders, options?: HttpErrorOptions) {
+      if (!Array.isArray(values) || values.length !== parts.length - 1) throw explainPlaceholders(code, parts, values)
       super(status, fill(parts, values), options)
     }
   }
   // Stacks, logs and profiles show the name of the class.
   Object.defineProperty(coded, 'name', { value: code })
   return coded
+}
+
+/** The kernel has its errors from here, so that there is no error with a code for these. */
+function checkText(call: string, noun: string, value: unknown): void {
+  if (typeof value !== 'string')
+    throw new TypeError(`${call}: the ${noun} must be a string, not ${describeValue(value)}.`)
+}
+
+function explainPlaceholders(code: string, parts: readonly string[], values: unknown): TypeError {
+  const count = parts.length - 1
+  const found = Array.isArray(values) ? `a list of ${values.length}` : describeValue(values)
+  const right = `new ${code}([${Array.from({ length: count }, (_, index) => `value${index + 1}`).join(', ')}])`
+  return new TypeError(`${code}: its message has ${count} placeholders, so write ${right}: it got ${found}.`)
 }
 
 function fill(parts: readonly string[], values: readonly unknown[]): string {

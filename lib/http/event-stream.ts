@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
-import { checkFunction, checkOptions } from '../errors/arguments.ts'
+import { checkFunction, checkObject, checkOptions } from '../errors/arguments.ts'
+import { describeValue } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_EVENT_INVALID, HTTP_EVENTS_UNREAD } from './errors.ts'
 import type { Headers } from './headers.ts'
-import type { Request } from './request.ts'
+import { checkRequest, type Request } from './request.ts'
 import { Response } from './response.ts'
 
 /** An event for the client of an {@link EventStream}; each part may be absent. */
@@ -25,7 +26,7 @@ export interface EventStreamOptions {
 }
 
 const eventShape: ShapeOf<ServerEvent> = { event: 'string', id: true, data: true, retry: 'number' }
-const optionShape: ShapeOf<EventStreamOptions> = { heartbeat: 'number' }
+const optionShape: ShapeOf<EventStreamOptions> = { heartbeat: 'positive' }
 
 /** Bytes that may wait for a client. The next event then ends the stream. */
 const waitingLimit = 1024 * 1024
@@ -64,6 +65,7 @@ export class EventStream extends Response {
 
   /** @throws ARGUMENT_INVALID */
   constructor(request: Request, open: (stream: EventStream) => unknown, options: EventStreamOptions = {}) {
+    checkRequest('new EventStream(request, open)', request)
     checkFunction('new EventStream(request, open)', 'open', open)
     checkOptions('new EventStream()', options, optionShape)
     super(null, { headers })
@@ -118,6 +120,7 @@ export class EventStream extends Response {
     }
     let text: string
     try {
+      checkObject('EventStream.send()', event, eventShape)
       checkOptions('EventStream.send()', event, eventShape)
       text = format(event)
     } catch (error) {
@@ -200,7 +203,7 @@ const headers = {
 function format({ data, event, id, retry }: ServerEvent): string {
   let lines = ''
   if (event !== undefined) lines += `event: ${check('event', event)}\n`
-  if (id !== undefined) lines += `id: ${check('id', String(id))}\n`
+  if (id !== undefined) lines += `id: ${check('id', id)}\n`
   if (retry !== undefined) {
     if (!Number.isSafeInteger(retry) || retry < 0) throw new HTTP_EVENT_INVALID([`retry is ${retry}: use milliseconds`])
     lines += `retry: ${retry}\n`
@@ -214,9 +217,11 @@ function format({ data, event, id, retry }: ServerEvent): string {
 
 const lineBreaks = /\r\n|\r|\n/g
 
-function check(part: string, text: string): string {
-  if (/[\r\n\0]/.test(text)) throw new HTTP_EVENT_INVALID([`${part} has a line break or a NUL character`])
-  return text
+function check(part: string, text: string | number): string {
+  if (typeof text !== 'string' && !Number.isFinite(text))
+    throw new HTTP_EVENT_INVALID([`${part} is a text or a number, not ${describeValue(text)}`])
+  if (/[\r\n\0]/.test(String(text))) throw new HTTP_EVENT_INVALID([`${part} has a line break or a NUL character`])
+  return String(text)
 }
 
 function toText(data: unknown): string {

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { noteRemoval, removeAtExit } from '../body/form-data.ts'
-import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions, checkString } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
 import { controls } from '../text/escapes.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
@@ -13,7 +13,7 @@ import { checkConditions, isRangeFresh, isRetrieval, toNotModified } from './con
 import { HTTP_FILE_MISSING } from './errors.ts'
 import { Headers } from './headers.ts'
 import { type Coding, compressionThreshold, compressWell, isCompressible, preferredCoding } from './negotiation.ts'
-import type { Request } from './request.ts'
+import { checkRequest, type Request } from './request.ts'
 import { type Body, Response, type ResponseInit } from './response.ts'
 import { type StaticFile, versionOf } from './static-files.ts'
 
@@ -287,17 +287,13 @@ export async function createFileResponse(
   file: string,
   options: FileResponseOptions = {},
 ): Promise<FileResponse> {
+  checkRequest('createFileResponse(request, file)', request)
   checkOptions('createFileResponse()', options, optionShape)
   if (typeof file !== 'string') {
     throw new ARGUMENT_INVALID(['createFileResponse()', `the path of the file is a text, not ${describeValue(file)}`])
   }
   const { deleteAfterSending = false, disposition = 'attachment', root } = options
-  if (!['attachment', 'inline'].includes(disposition)) {
-    throw new ARGUMENT_INVALID([
-      'createFileResponse()',
-      `"disposition" is "${disposition}": use "attachment" or "inline"`,
-    ])
-  }
+  checkDisposition('createFileResponse()', disposition)
   if (root !== undefined && !path.isAbsolute(root)) {
     const mistake = `"root" is "${root}": use an absolute path, such as path.join(directory, 'var/uploads')`
     throw new ARGUMENT_INVALID(['createFileResponse()', mistake])
@@ -390,10 +386,18 @@ export type Disposition = 'attachment' | 'inline'
  * 8187), beside a substitute for old clients.
  */
 export function contentDisposition(name: string, disposition: Disposition = 'attachment'): string {
+  checkString('contentDisposition(name, disposition)', 'the name', name)
+  checkDisposition('contentDisposition(name, disposition)', disposition)
   const clean = cleanName(name)
   const simple = clean.replace(/[^\x20-\x7e]|["%]/g, '_')
   const plain = `${disposition}; filename="${simple}"`
   return simple === clean ? plain : `${plain}; filename*=UTF-8''${encode(clean)}`
+}
+
+function checkDisposition(call: string, disposition: unknown): void {
+  if (disposition === 'attachment' || disposition === 'inline') return
+  const found = typeof disposition === 'string' ? `"${disposition}"` : describeValue(disposition)
+  throw new ARGUMENT_INVALID([call, `"disposition" is ${found}: use "attachment" or "inline"`])
 }
 
 /** Without folders, control characters, and characters that reverse the direction of the text. */

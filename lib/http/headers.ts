@@ -1,4 +1,4 @@
-import { ARGUMENT_INVALID } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkString } from '../errors/arguments.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { HTTP_HEADER_INVALID } from './errors.ts'
 
@@ -36,7 +36,11 @@ export class Headers implements Iterable<[string, string]> {
     if (!isKeyed(init) && !(Object(init) === init && isIterable(init))) {
       throw new ARGUMENT_INVALID(['new Headers()', `they are an object or pairs, not ${describeValue(init)}`])
     }
-    for (const [name, value] of isIterable(init) ? init : Object.entries(init)) this.append(name, value)
+    for (const pair of isIterable(init) ? init : Object.entries(init)) {
+      if (!Array.isArray(pair))
+        throw new ARGUMENT_INVALID(['new Headers()', `each pair is [name, value], not ${describeValue(pair)}`])
+      this.append(pair[0], pair[1])
+    }
   }
 
   /**
@@ -134,6 +138,7 @@ export class Headers implements Iterable<[string, string]> {
   /** A scan is faster than an index: a request has few fields, and most are never read. */
   #find(name: string, from: number): number {
     const fields = this.#fields
+    if (typeof name !== 'string') checkString('The name of a header', 'it', name)
     for (let at = from; at < fields.length; at += 2) {
       const other = fields[at] as string
       if (other === name || isSameName(other, name)) return at

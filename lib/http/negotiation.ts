@@ -25,8 +25,18 @@ export function preferredMediaType<type extends string>(
   headers: Headers,
   available: readonly type[],
 ): type | undefined {
+  checkChoice('preferredMediaType(request.headers, types)', headers, available, "['text/html', 'application/json']")
   const accept = headers.get('accept')
   return accept === null ? available[0] : recall(accept, available, () => negotiateType(accept, available))
+}
+
+/** @throws ARGUMENT_INVALID */
+function checkChoice(call: string, headers: unknown, available: unknown, right: string): void {
+  if (!(headers instanceof Headers))
+    throw new ARGUMENT_INVALID([call, `it needs the headers of a request, not ${describeValue(headers)}`])
+  if (Array.isArray(available) && typeof (available[0] ?? '') === 'string') return
+  const noun = call.slice(call.indexOf(', ') + 2, -1)
+  throw new ARGUMENT_INVALID([call, `the ${noun} are a list such as ${right}, not ${describeValue(available)}`])
 }
 
 function negotiateType<type extends string>(accept: string, available: readonly type[]): type | undefined {
@@ -116,14 +126,7 @@ export function preferredLanguage<language extends string>(
   headers: Headers,
   available: readonly [language, ...language[]],
 ): language {
-  if (!(headers instanceof Headers)) {
-    const mistake = `it needs the headers of a request, not ${describeValue(headers)}`
-    throw new ARGUMENT_INVALID(['preferredLanguage(request.headers, languages)', mistake])
-  }
-  if (!Array.isArray(available)) {
-    const mistake = `the languages are a list such as ['en', 'de'], not ${describeValue(available)}`
-    throw new ARGUMENT_INVALID(['preferredLanguage(request.headers, languages)', mistake])
-  }
+  checkChoice('preferredLanguage(request.headers, languages)', headers, available, "['en', 'de']")
   const accept = headers.get('accept-language')
   if (accept === null) return available[0]
   return recall(accept, available, () => lookUpLanguage(accept, available)) ?? available[0]

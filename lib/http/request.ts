@@ -1,6 +1,6 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
-import { ARGUMENT_INVALID, checkOptions, checkString } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkArguments, checkOptions, checkString } from '../errors/arguments.ts'
 import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { RouteName, UrlArguments, UrlParameters } from '../routing/route-names.ts'
@@ -345,6 +345,7 @@ export class Request {
    * @throws HTTP_HINT_INVALID
    */
   sendEarlyHints(links: readonly string[]): void {
+    checkArguments('request.sendEarlyHints(links)', ['list'], links)
     checkLinks(links)
     if (this.#parent !== undefined || this.httpVersion !== '1.1' || this.#reply?.headersSent) return
     this.attributes.set('_early_hints', [...(this.attributes.get('_early_hints') ?? []), ...links])
@@ -545,6 +546,12 @@ export interface Attributes extends Omit<Map<string, unknown>, 'delete' | 'get' 
   has<name extends string>(name: AttributeName<name>): boolean
   /** Sets the value of the name, for all listeners and controllers after this. */
   set<name extends string>(name: AttributeName<name>, value: AttributeValue<name>): this
+}
+
+/** Refuses what is no request of the kernel, such as one of the Fetch API. @throws ARGUMENT_INVALID */
+export function checkRequest(call: string, request: unknown): void {
+  if (request instanceof Request) return
+  throw new ARGUMENT_INVALID([call, `the request is an object of the class Request, not ${describeValue(request)}`])
 }
 
 /** A status behind the parameters would have no effect. @throws ARGUMENT_INVALID */

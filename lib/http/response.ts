@@ -70,8 +70,10 @@ export class Response {
    *
    * @throws HTTP_REDIRECT_INVALID without a location, or with a status other than 201, 301, 302, 303, 307 and 308
    */
-  static redirect(location: string, status = 302): Response {
+  static redirect(location: string, status?: number): Response
+  static redirect(location: string, status = 302, ...more: readonly unknown[]): Response {
     checkText('Response.redirect()', location)
+    if (more.length > 0) refuseHeaders('Response.redirect(url, status)', more[0])
     if (location === '') throw new HTTP_REDIRECT_INVALID([location, 'it needs a URL or a path, such as "/"'])
     if (!redirectStatuses.has(status)) {
       const found = typeof status === 'number' ? status : describeValue(status)
@@ -88,7 +90,9 @@ export class Response {
   }
 
   /** A status without a body, 204 by default. */
-  static empty(status = 204): Response {
+  static empty(status?: number): Response
+  static empty(status = 204, ...more: readonly unknown[]): Response {
+    if (more.length > 0) refuseHeaders('Response.empty(status)', more[0])
     return new Response(null, { status })
   }
 
@@ -210,6 +214,12 @@ const redirectStatuses: ReadonlySet<number> = new Set([201, 301, 302, 303, 307, 
  * All others stay as they are given: the brackets of an IPv6 address, and those of `?a[]=1`.
  */
 const unsafeInUrl = /[^\x21-\x7e]|["<>\\]/gu
+
+/** @throws ARGUMENT_INVALID */
+function refuseHeaders(call: string, found: unknown): never {
+  const right = 'set headers by response.headers.set(name, value)'
+  throw new ARGUMENT_INVALID([call, `${describeValue(found)} behind the status has no effect: ${right}`])
+}
 
 function withDefaultType(response: Response, type: string): Response {
   if (!response.headers.has('content-type')) response.headers.set('content-type', type)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { checkString } from '../errors/arguments.ts'
+import { checkArguments, checkOptions } from '../errors/arguments.ts'
 import { HTTP_ASSETS_UNREADABLE } from './errors.ts'
 
 /** The file of a request. */
@@ -29,10 +29,10 @@ export class StaticFiles {
    *
    * @throws HTTP_ASSETS_UNREADABLE
    */
-  add(name: string, directory: string, { isOptional = false }: { readonly isOptional?: boolean } = {}): void {
-    checkString('files.add(name, directory)', 'the name', name)
-    checkString('files.add(name, directory)', 'the directory', directory)
-    this.#directories.set(name, { path: directory, isOptional })
+  add(name: string, directory: string, options: { readonly isOptional?: boolean } = {}): void {
+    checkArguments('files.add(name, directory, options)', ['string', 'string', 'object'], name, directory, options)
+    checkOptions('files.add(name, directory, options)', options, { isOptional: 'boolean' })
+    this.#directories.set(name, { path: directory, isOptional: options.isOptional === true })
     this.load()
   }
 
@@ -43,6 +43,7 @@ export class StaticFiles {
    * @throws HTTP_ASSETS_UNREADABLE
    */
   addPublic(directory: string): void {
+    checkArguments('files.addPublic(directory)', ['string'], directory)
     this.#public = directory
     this.load()
   }

@@ -1,3 +1,4 @@
+import { checkArguments } from '../errors/arguments.ts'
 import { splitList } from '../text/conversion.ts'
 import { escapeRegExp } from '../text/escapes.ts'
 import { TextMemo } from '../text/text-memo.ts'
@@ -92,6 +93,7 @@ export class Redactor {
    * text, so it must be fast; JSON must stay valid.
    */
   add(maskMore: (text: string) => string): void {
+    checkArguments('redactor.add(mask)', ['sync function'], maskMore)
     const maskBefore = this.#maskMore
     this.#maskMore = text => maskMore(maskBefore(text))
   }

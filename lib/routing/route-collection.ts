@@ -53,7 +53,7 @@ const groupShape: ShapeOf<RouteGroupOptions> = {
   defaults: 'object',
   host: 'string',
   schemes: 'list',
-  condition: 'function',
+  condition: 'sync function',
   guard: 'string',
 }
 

@@ -58,7 +58,7 @@ export const definitionShape: ShapeOf<RouteDefinition> = {
   defaults: 'object',
   host: 'string',
   schemes: 'list',
-  condition: 'function',
+  condition: 'sync function',
   guard: 'string',
   priority: 'number',
 }
@@ -173,7 +173,7 @@ export class Route {
     if (pathMatch.failed !== undefined) return { outcome: 'requirement', requirement: pathMatch.failed }
     const hostMatch = this.host === undefined ? anyHost : this.host.match(request.hostname)
     if (hostMatch?.names === undefined) return mismatches.host
-    if (this.condition !== undefined && !this.condition(request)) return mismatches.condition
+    if (this.condition !== undefined && !this.#isTrue(this.condition(request))) return mismatches.condition
     // The method comes last: 405 means that only the method is wrong.
     if (this.schemes.length > 0 && !this.schemes.includes(scheme)) return mismatches.scheme
     if (this.#answeredMethods !== undefined && !this.#answeredMethods.has(request.method)) return mismatches.method
@@ -185,6 +185,16 @@ export class Route {
     assign(parameters, pathMatch)
     assign(parameters, hostMatch)
     return { outcome: 'match', parameters }
+  }
+
+  /** A promise would be true for each request. @throws ROUTE_DEFINITION_INVALID */
+  #isTrue(held: unknown): boolean {
+    if (held instanceof Promise)
+      throw new ROUTE_DEFINITION_INVALID([
+        this.name,
+        'its condition returns a promise, and nothing awaits it: use a guard',
+      ])
+    return Boolean(held)
   }
 }
 

@@ -1,8 +1,8 @@
-import { ARGUMENT_INVALID, checkString } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkObject, checkOptions, checkString } from '../errors/arguments.ts'
 import type { Request } from '../http/request.ts'
 import { parseHost } from '../http/request-target.ts'
-import { describeValue } from '../text/describe-value.ts'
-import { suggestNames } from '../text/mistakes.ts'
+import { describeValue, isKeyed } from '../text/describe-value.ts'
+import { type ShapeOf, suggestNames } from '../text/mistakes.ts'
 import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING, ROUTE_UNKNOWN } from './errors.ts'
 import type { Pattern, PatternForm, PatternMatch, Requirement } from './pattern.ts'
 import type { Route } from './route.ts'
@@ -32,6 +32,9 @@ interface UrlGeneratorOptions {
   readonly onAlias?: ((alias: string, route: Route) => void) | undefined
 }
 
+const noOptions: UrlOptions = Object.freeze({})
+const optionShape: ShapeOf<UrlOptions> = { absolute: 'boolean', request: 'object' }
+
 /**
  * Generates the URLs of routes. A generated URL matches the route's path with the same parameters
  * again; if that is impossible, an error is thrown. Optional parts that only repeat defaults are
@@ -56,11 +59,16 @@ export class UrlGenerator {
    * request. @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID ROUTE_ORIGIN_UNKNOWN (all 500)
    */
   generate<name extends RouteName>(name: name, ...rest: UrlArguments<name, [options?: UrlOptions]>): string
-  generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = {}): string {
+  generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = noOptions): string {
     const route = this.#routes.find(name) ?? this.#findByAlias(name)
-    if (Object(parameters) !== parameters) {
+    if (!isKeyed(parameters)) {
       const mistake = `the parameters are an object such as { id: 7 }, not ${describeValue(parameters)}`
       throw new ARGUMENT_INVALID([`The URL of the route "${name}"`, mistake])
+    }
+    // Those of a template and of a redirect have the request.
+    if (options?.request === undefined && options?.absolute === undefined && options !== noOptions) {
+      checkObject(`The URL of the route "${name}"`, options, optionShape)
+      checkOptions(`The URL of the route "${name}"`, options, optionShape)
     }
     const page = options.request ?? this.#site
     const fixedPath = this.#fixedPaths.get(route)
@@ -250,6 +258,10 @@ function originOf(
   const scheme = page && !route.schemes.includes(page.scheme) ? (route.schemes[0] ?? page.scheme) : page?.scheme
   if (!absolute && host === undefined && scheme === page?.scheme) return ''
   if (page === undefined || page.origin === '') throw new ROUTE_ORIGIN_UNKNOWN([route.name])
+  if (typeof page.origin !== 'string') {
+    const mistake = `"request" is the request of a page, such as event.request, not ${describeValue(page)}`
+    throw new ARGUMENT_INVALID([`The URL of the route "${route.name}"`, mistake])
+  }
   // The port belongs to one scheme, so the other scheme gets its default port.
   const port = scheme === page.scheme ? page.origin.slice(`${scheme}://${page.hostname}`.length) : ''
   return `${scheme}://${host ?? page.hostname}${port}`

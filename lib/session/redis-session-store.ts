@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { checkOptions } from '../errors/arguments.ts'
+import { checkObject, checkOptions } from '../errors/arguments.ts'
 import type { Logger } from '../log/logger.ts'
 import { RedisError } from '../redis/errors.ts'
 import { defineScript, RedisConnection, type RedisReply, type RedisScript } from '../redis/redis-connection.ts'
+import type { ShapeOf } from '../text/mistakes.ts'
 import { SESSION_STORE_FAILED, SESSION_STORE_UNREACHABLE } from './errors.ts'
 import {
   type CreateSessionStore,
@@ -31,8 +32,15 @@ export interface RedisSessionStoreOptions {
  * and prefix have the same sessions. It needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
  */
 export function createRedisSessionStore(options: RedisSessionStoreOptions): CreateSessionStore {
-  checkOptions('createRedisSessionStore()', options, { url: 'string', prefix: 'string', limits: 'object' })
+  checkObject('createRedisSessionStore()', options, optionShape)
+  checkOptions('createRedisSessionStore()', options, optionShape)
   return ({ logger }) => new RedisSessionStore({ ...options, logger })
+}
+
+const optionShape: ShapeOf<RedisSessionStoreOptions> = {
+  url: 'string',
+  prefix: 'string',
+  limits: { sessions: 'positive', bytes: 'positive', sessionBytes: 'positive' },
 }
 
 interface RedisSessionStoreServices extends RedisSessionStoreOptions {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { ARGUMENT_INVALID, checkString } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkArguments } from '../errors/arguments.ts'
 import { wayIntoJson } from '../text/describe-value.ts'
 import { SESSION_VALUE_INVALID } from './errors.ts'
 import type { HandedOutValues } from './handed-out.ts'
@@ -93,7 +93,9 @@ export class Session {
   }
 
   /** A copy of the value; `undefined` without one. */
-  async get(name: string): Promise<unknown> {
+  get(name: string): Promise<unknown>
+  async get(name: string, ...more: readonly unknown[]): Promise<unknown> {
+    checkName('get(name)', name, more)
     const note = this.#handOut('get')
     const { contents } = await this.#use('get')
     const stored = contents.attributes.get(name)
@@ -104,7 +106,7 @@ export class Session {
 
   /** Stores a value, with the response. @throws SESSION_VALUE_INVALID for a value that JSON cannot represent */
   async set(name: string, value: unknown): Promise<void> {
-    checkString('session.set(name, value)', 'the name', name)
+    checkName('set(name, value)', name)
     const copy = copyValue(name, value)
     const { contents } = await this.#use('set')
     contents.set(name, copy)
@@ -113,12 +115,14 @@ export class Session {
 
   /** Whether there is a value. */
   async has(name: string): Promise<boolean> {
+    checkName('has(name)', name)
     const { contents } = await this.#use('has')
     return contents.attributes.has(name)
   }
 
   /** Whether there was something to delete. */
   async delete(name: string): Promise<boolean> {
+    checkName('delete(name)', name)
     const { contents } = await this.#use('delete')
     this.#options.handedOut?.forget(name)
     return contents.delete(name)
@@ -142,6 +146,7 @@ export class Session {
    * @throws SESSION_VALUE_INVALID for a new value that JSON cannot represent
    */
   async update<value>(name: string, change: (value: unknown) => value): Promise<value> {
+    checkArguments('session.update(name, change)', ['string', 'function'], name, change)
     const replace = (contents: SessionContents) => {
       const value = copyValue(name, change(structuredClone(contents.attributes.get(name))))
       contents.set(name, value)
@@ -160,7 +165,9 @@ export class Session {
    * Deletes a value, also in the store at once, and returns it; undefined if there is none. Of
    * overlapping requests only one gets the value, also in several processes.
    */
-  async take(name: string): Promise<unknown> {
+  take(name: string): Promise<unknown>
+  async take(name: string, ...more: readonly unknown[]): Promise<unknown> {
+    checkName('take(name)', name, more)
     const remove = (contents: SessionContents) => {
       const value = contents.attributes.get(name)
       contents.delete(name)
@@ -180,6 +187,7 @@ export class Session {
 
   /** Adds a message for the next page that reads it, in this request or a later one. @throws SESSION_VALUE_INVALID */
   async flash(type: string, message: unknown): Promise<void> {
+    checkName('flash(type, message)', type)
     if (message === undefined) {
       throw new ARGUMENT_INVALID([
         'session.flash(type, message)',
@@ -198,6 +206,7 @@ export class Session {
   async flashes(): Promise<Record<string, readonly unknown[]>>
   async flashes(type: string): Promise<readonly unknown[]>
   async flashes(type?: string): Promise<Record<string, readonly unknown[]> | readonly unknown[]> {
+    if (type !== undefined) checkName('flashes(type)', type)
     const taken = await this.#exchange('flashes', state => state.takeFlashes(type))
     return type === undefined ? toRecord(taken) : (taken.get(type) ?? [])
   }
@@ -370,4 +379,8 @@ function refuse({ name, path }: Place, reason: string): Error {
 function describe(value: unknown): string {
   if (value === undefined || typeof value === 'number') return String(value)
   return `a ${typeof value}`
+}
+
+function checkName(call: string, name: unknown, more: readonly unknown[] = []): void {
+  if (typeof name !== 'string' || more.length > 0) checkArguments(`session.${call}`, ['string'], name, ...more)
 }

@@ -1,3 +1,4 @@
+import { checkArguments } from '../errors/arguments.ts'
 import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
 /** A measurement is stopped that is not running. Start it first. */
@@ -49,6 +50,8 @@ export class Stopwatch {
    * work of the same name; a second call of it does nothing. The first category of a name stays.
    */
   start(name: string, category = 'default'): () => void {
+    if (typeof name !== 'string' || typeof category !== 'string')
+      checkArguments('stopwatch.start(name, category)', ['string', 'string'], name, category)
     let measurement = this.#measurements.get(name)
     if (measurement === undefined) {
       measurement = { category, periods: [] }
@@ -73,6 +76,7 @@ export class Stopwatch {
 
   /** Calls the function, sync or async, within a period that also ends when it fails. Returns the function's result. */
   measure<result>(name: string, category: string, work: () => result): result {
+    checkArguments('stopwatch.measure(name, category, work)', ['string', 'string', 'function'], name, category, work)
     const end = this.start(name, category)
     let result: result
     try {

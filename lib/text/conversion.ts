@@ -1,5 +1,6 @@
-import { ARGUMENT_INVALID, checkFunction, checkString } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkString } from '../errors/arguments.ts'
 import { describeValue } from './describe-value.ts'
+import { kinds } from './mistakes.ts'
 
 /**
  * Converts text to a value, for parameters of routes, queries and settings; `undefined` if that is
@@ -108,6 +109,16 @@ function isDay(day: string): boolean {
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day)
 }
 
+/** Why a value is no conversion; `undefined` for a conversion. It may have keys of its own. */
+export function findConversionMistake(value: unknown): string | undefined {
+  const { convert, expected } = Object(value) as Partial<Conversion<unknown>>
+  if (typeof convert !== 'function')
+    return `a conversion, such as asInteger, has a method convert(), and this is ${describeValue(value)}`
+  if (typeof expected !== 'string')
+    return `"expected" of a conversion must be a string such as 'an integer', not ${describeValue(expected)}`
+  return kinds['sync function'][0](convert) ? undefined : 'convert() of a conversion must be a function without async'
+}
+
 /** One of these texts, exactly: `asOneOf('small', 'large')`. */
 export function asOneOf<const choice extends string>(...choices: readonly choice[]): Conversion<choice> {
   for (const choice of choices) checkString("asOneOf('small', 'large')", 'each choice', choice)
@@ -121,7 +132,8 @@ export function asOneOf<const choice extends string>(...choices: readonly choice
  * A list that is separated by commas: `asListOf(asInteger)`. Blanks around an entry, and empty entries, do not count.
  */
 export function asListOf<value>(entry: Conversion<value>): Conversion<readonly value[]> {
-  checkFunction('asListOf(asInteger)', 'the method convert() of a conversion', entry?.convert)
+  const mistake = findConversionMistake(entry)
+  if (mistake !== undefined) throw new ARGUMENT_INVALID(['asListOf(asInteger)', mistake])
   return {
     expected: `a list, each entry ${entry.expected}`,
     entry,

@@ -20,6 +20,11 @@ export function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
 }
 
+/** Whether a function returns a promise with certainty. */
+export function isAsync(value: unknown): boolean {
+  return Object.prototype.toString.call(value) === '[object AsyncFunction]'
+}
+
 /** Whether a value is an object whose keys are its content: no list, no promise, no map. */
 export function isKeyed(value: unknown): value is object {
   if (isPlainObject(value)) return true
@@ -36,8 +41,9 @@ export function isPlainObject(value: unknown): value is object {
 }
 
 function describeFunction(value: { readonly name: string }): string {
-  if (value.name === '') return 'a function'
-  return `the ${isClass(value) ? 'class' : 'function'} ${value.name}`
+  const kind = isClass(value) ? 'class' : isAsync(value) ? 'async function' : 'function'
+  if (value.name === '') return kind === 'async function' ? 'an async function' : `a ${kind}`
+  return `the ${kind} ${value.name}`
 }
 
 function describeObject(result: object): string {

@@ -1,4 +1,4 @@
-import { describeValue, isKeyed, isPlainObject, readProperty } from './describe-value.ts'
+import { describeValue, isAsync, isClass, isKeyed, isPlainObject, readProperty } from './describe-value.ts'
 
 /**
  * The keys of all properties of a type, with what their values must be; `true` for any value. The
@@ -18,7 +18,9 @@ type ShapeNamed<name, value> = [name] extends [never]
     ? 'object' | ShapeOf<value>
     : name extends 'list'
       ? 'list' | readonly [ValueShape<ItemOf<value>>]
-      : name
+      : name extends 'number'
+        ? 'number' | 'positive'
+        : name
 
 type NameOf<value> = value extends string
   ? 'string'
@@ -26,19 +28,25 @@ type NameOf<value> = value extends string
     ? 'number'
     : value extends boolean
       ? 'boolean'
-      : value extends (...values: never[]) => unknown
-        ? 'function'
+      : value extends (...values: never[]) => infer result
+        ? FunctionName<result>
         : value extends readonly unknown[]
           ? 'list'
           : value extends object
             ? 'object'
             : never
 
+/** A caller that does not wait would take the promise of an async function for its result. */
+type FunctionName<result> = [result] extends [string | number | boolean | object | undefined]
+  ? [Extract<result, PromiseLike<unknown>>] extends [never]
+    ? 'sync function'
+    : 'function'
+  : 'function'
+
 type OnlyOne<name, all = name> = name extends unknown ? ([all] extends [name] ? name : never) : never
 type ItemOf<list> = list extends readonly (infer item)[] ? item : never
 
-type Name = 'string' | 'number' | 'boolean' | 'function' | 'list' | 'object'
-type AnyShape = true | Name | readonly [AnyShape] | Shape
+type AnyShape = true | ValueKind | readonly [AnyShape] | Shape
 interface Shape {
   readonly [key: string]: AnyShape
 }
@@ -81,14 +89,14 @@ function describeKeys(mistyped: string, known: readonly string[]): string {
 
 /** Whether a value of the type that `typeof` names can be used as such. */
 function fits(value: unknown): boolean {
+  if (typeof value === 'function') return !isClass(value)
   return typeof value === 'object' ? isKeyed(value) : !Number.isNaN(value)
 }
 
 function findValueMistakes(noun: string, value: unknown, shape: AnyShape, place: string): readonly string[] {
   const refuse = (wanted: string) => [`"${place}" must be ${wanted}, not ${describeValue(value)}`]
   if (shape === true) return none
-  if (shape === 'list') return Array.isArray(value) ? none : refuse('a list')
-  if (typeof shape === 'string') return typeof value === shape && fits(value) ? none : refuse(names[shape])
+  if (typeof shape === 'string') return kinds[shape][0](value) ? none : refuse(kinds[shape][1])
   if (isList(shape)) {
     if (!Array.isArray(value)) return refuse('a list')
     return value.flatMap((item, index) => findValueMistakes(noun, item, shape[0], `${place}[${index}]`))
@@ -101,13 +109,25 @@ function isList(shape: Shape | readonly [AnyShape]): shape is readonly [AnyShape
   return Array.isArray(shape)
 }
 
-const names = {
-  string: 'a string',
-  number: 'a number',
-  boolean: 'true or false',
-  function: 'a function',
-  object: 'an object with keys',
-} as const
+const isNumber = (value: unknown) => typeof value === 'number' && !Number.isNaN(value)
+const isCallable = (value: unknown) => typeof value === 'function' && !isClass(value)
+
+/** The kinds of values that options and arguments have: their tests, and their words in messages. */
+export const kinds = {
+  any: [() => true, 'any value'],
+  string: [value => typeof value === 'string', 'a string'],
+  pattern: [value => typeof value === 'string' || value instanceof RegExp, 'a string or a pattern'],
+  number: [isNumber, 'a number'],
+  positive: [value => isNumber(value) && Number(value) > 0, 'a number above 0'],
+  boolean: [value => typeof value === 'boolean', 'true or false'],
+  function: [isCallable, 'a function'],
+  'sync function': [value => isCallable(value) && !isAsync(value), 'a function without async'],
+  list: [Array.isArray, 'a list'],
+  object: [isKeyed, 'an object with keys'],
+} as const satisfies Readonly<Record<string, readonly [isRight: (value: unknown) => boolean, words: string]>>
+
+/** The name of a kind of values. */
+export type ValueKind = keyof typeof kinds
 
 /**
  * The names that are most similar to a mistyped one: at most three, the most similar first. `limit` is in characters.

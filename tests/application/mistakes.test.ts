@@ -109,7 +109,7 @@ const inRegister = [
       'a host with a port': [addRoute({ host: 'localhost:8000' }), 'leave the port out'],
       'a condition that is no function': [
         addRoute({ condition: /a/ }),
-        '"condition" must be a function, not an object of the class RegExp',
+        '"condition" must be a function without async, not an object of the class RegExp',
       ],
       'a text for a list of aliases': [addRoute({ aliases: 'old' }), '"aliases" must be a list'],
       'a conversion for a requirement': [
@@ -130,6 +130,10 @@ const inRegister = [
         ({ routes }) => routes.add(wrong({ name: 'a', path: '/a/:id', requirements: /\d+/, controller: answer })),
         '"requirements" must be an object with keys, not an object of the class RegExp',
       ],
+      'a condition that waits': [
+        addRoute({ condition: async () => true }),
+        '"condition" must be a function without async, not the async function condition',
+      ],
       'a map for the defaults of a route': [
         addRoute({ defaults: new Map() }),
         '"defaults" must be an object with keys, not an object of the class Map',
@@ -138,7 +142,7 @@ const inRegister = [
     ARGUMENT_INVALID: {
       'a condition of a group that is no function': [
         ({ routes }) => routes.group(wrong({ condition: 'admin' }), () => undefined),
-        '"condition" must be a function, not a string of 5 characters',
+        '"condition" must be a function without async, not a string of 5 characters',
       ],
       'texts of a translation without the application': [
         () => createTranslationCommand(wrong({ texts: { en: {} } }), wrong(undefined)),
@@ -202,6 +206,18 @@ const inRegister = [
           ),
         'the class OrderPlaced extends the "Event" of the platform: import "Event" from "sinfonietta"',
       ],
+      'a class for a listener': [
+        ({ dispatcher }) => dispatcher.on(RequestEvent, wrong(Guard)),
+        'the listener must be a function, not the class Guard',
+      ],
+      'a conversion that waits': [
+        () => queryValue('page', wrong({ expected: 'a page', convert: async () => 1 })),
+        'queryValue("page"): convert() of a conversion must be a function without async',
+      ],
+      'a conversion without its words': [
+        () => asListOf(wrong({ convert: Number })),
+        `"expected" of a conversion must be a string such as 'an integer', not undefined`,
+      ],
       'a listener that is no function': [
         ({ dispatcher }) => dispatcher.on(RequestEvent, wrong(new Guard())),
         'the listener must be a function, not an object of the class Guard',
@@ -258,7 +274,7 @@ const inRegister = [
       'a helper that is no function': [({ view }) => view.addHelper('price', wrong(undefined)), 'the helper "price"'],
       'a folder of files without a name': [
         ({ files }) => files.add(wrong('public'), wrong(undefined)),
-        'files.add(name, directory): the directory must be a string, not undefined',
+        'files.add(name, directory, options): the directory must be a string, not undefined',
       ],
       'a helper without a name': [
         ({ view }) => view.addHelper(wrong(undefined), () => ''),
@@ -285,7 +301,7 @@ const inRegister = [
       'a value for the check of settings': [
         () => defineSettings(wrong({}), wrong(true)),
         'defineSettings(definitions, check)',
-        'must be a function, not a boolean',
+        'must be a function without async, not a boolean',
       ],
       'a text for a flag of a setting': [
         () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', secret: 'no' } })),
@@ -402,6 +418,10 @@ const inRegister = [
       'an object for a schema': [() => jsonBody(wrong({ title: 'string' })), 'jsonBody()', '"title"'],
     },
     KERNEL_CONTROLLER_INVALID: {
+      'a decorator that returns nothing': [
+        ({ controllers }) => controllers.decorate('error_controller', wrong(answer)),
+        '"error_controller"',
+      ],
       'an unknown controller to decorate': [
         ({ controllers }) => controllers.decorate('error_controler', inner => inner),
         'the nearest is "error_controller"',
@@ -814,6 +834,18 @@ const inController = [
         'EventStream.send()',
         'an object with event',
       ],
+      'headers behind a status': [
+        () => Reflect.apply(Response.empty, Response, [204, { headers: {} }]),
+        'an object with the key "headers" behind the status has no effect: set headers by response.headers.set',
+      ],
+      'a default of a value of the session': [
+        ({ session }) => Reflect.apply(session.get, session, ['user', 'guest']),
+        'session.get(name): a string of 5 characters behind the name has no effect: leave it out',
+      ],
+      'a list for the parameters of a URL': [
+        request => request.redirectTo('a', wrong([['id', 1]])),
+        'the parameters are an object such as { id: 7 }, not an array of 1 item',
+      ],
       'an upgrade without a function': [
         request => new WebSocketUpgrade(request, wrong(undefined)),
         'new WebSocketUpgrade(request, handler)',
@@ -822,8 +854,8 @@ const inController = [
         request => createFileResponse(request, 'a', wrong({ filename: 'a' })),
         '"filename": use root, name',
       ],
-      'a file without a request': [
-        () => createFileResponse(wrong('a'), wrong({})),
+      'an object for the path of a file': [
+        request => createFileResponse(request, wrong({})),
         'createFileResponse()',
         'the path of the file is a text',
       ],
@@ -840,7 +872,7 @@ const inController = [
         '"responce"; the nearest is "response"',
       ],
       'an unknown option of a client': [
-        () => new TestClient(wrong({}), wrong({ header: {} })),
+        () => new TestClient(wrong({ handle: answer }), wrong({ header: {} })),
         '"header"; the nearest is "headers"',
       ],
     },
@@ -1539,4 +1571,17 @@ t.test('a bundle that waits forever is named when the process would end', async 
   })
   t.match(stdout, 'The bundle "shop" failed in register(): It waits for a promise')
   t.equal(status, 0)
+})
+
+t.test('a condition that returns a promise is named, and matches no request', async t => {
+  const { client, close } = await createTestKernel({
+    bundles: [
+      createFrameworkBundle(),
+      { name: 'shop', register: app => void addRoute({ condition: () => Promise.resolve(false) })(app) },
+    ],
+  })
+  t.teardown(close)
+  const { status, text } = await client.get('/a')
+  t.equal(status, 500)
+  t.match(text, 'its condition returns a promise, and nothing awaits it: use a guard')
 })

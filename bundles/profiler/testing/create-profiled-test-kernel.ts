@@ -5,7 +5,7 @@ import {
   type TestKernel,
   type TestKernelOptions,
 } from '../../../kernel/testing/create-test-kernel.ts'
-import { checkObject } from '../../../lib/errors/arguments.ts'
+import { checkFunction, checkObject } from '../../../lib/errors/arguments.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Inspector } from '../insight/findings/inspector.ts'
 import { showProfile } from '../insight/relatives.ts'
@@ -66,7 +66,9 @@ export async function createProfiledTestKernel(options: ProfiledTestKernelOption
 }
 
 /** A response of the test client may lack the header, but its request has a trace. */
-function tokenOf({ headers, request }: ProfiledResponse): string {
+function tokenOf(response: ProfiledResponse): string {
+  checkFunction('expectProfile(response)', 'the method headers.get() of the response', response?.headers?.get)
+  const { headers, request } = response
   const trace = request && attachedTrace(request)
   const token = request === undefined ? headers.get('x-debug-token') : trace?.token
   if (token) return token

@@ -1,8 +1,8 @@
 import { AssertionError } from 'node:assert'
-import { ARGUMENT_INVALID } from '../../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkArguments, checkOptions } from '../../../lib/errors/arguments.ts'
 import type { EventClass } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { LogLevel } from '../../../lib/log/logger.ts'
-import { suggestNames } from '../../../lib/text/mistakes.ts'
+import { type ShapeOf, suggestNames } from '../../../lib/text/mistakes.ts'
 import { toMarkdown } from '../export/markdown.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import type { Profile } from '../profile/profile.ts'
@@ -65,21 +65,25 @@ export class ProfileExpectation {
 
   /** The response has this status. */
   answered(status: number): ProfileExpectation {
+    checkArguments('answered(status)', ['number'], status)
     return this.#hold(checkStatus(status), this.answered)
   }
 
   /** The router matched this route. */
   matched(route: string): ProfileExpectation {
+    checkArguments('matched(route)', ['string'], route)
     return this.#hold(checkRoute(route), this.matched)
   }
 
   /** An exception was thrown, also as the cause of another one: by default any, or one with this class and message. */
   threw(name?: string, message?: string | RegExp): ProfileExpectation {
+    checkArguments('threw(name, message)', ['string?', 'pattern?'], name, message)
     return this.#hold(checkThrown(name, message), this.threw)
   }
 
   /** The event was dispatched, by default at least once. Sub-requests have their own events. */
   dispatched(event: string | EventClass, count?: number): ProfileExpectation {
+    checkArguments('dispatched(event, count)', ['string', 'number?'], nameOf(event), count)
     return this.#hold(checkDispatched(nameOf(event), count), this.dispatched)
   }
 
@@ -90,6 +94,7 @@ export class ProfileExpectation {
 
   /** The listener was called, by default at least once. `CartListener` includes all its methods. */
   called(listener: string, count?: number): ProfileExpectation {
+    checkArguments('called(listener, count)', ['string', 'number?'], listener, count)
     return this.#hold(checkCalled(listener, count), this.called)
   }
 
@@ -100,6 +105,7 @@ export class ProfileExpectation {
 
   /** The template was rendered, also as a partial, by default at least once. Without a name, any template counts. */
   rendered(template?: string, count?: number): ProfileExpectation {
+    checkArguments('rendered(template, count)', ['string?', 'number?'], template, count)
     return this.#hold(checkRendered(template, count), this.rendered)
   }
 
@@ -108,11 +114,13 @@ export class ProfileExpectation {
    * messages count.
    */
   logged(level: LogLevel, text?: string | RegExp, count?: number): ProfileExpectation {
+    checkArguments('logged(level, text, count)', ['string', 'pattern?', 'number?'], level, text, count)
     return this.#hold(checkLogged(level, text, count), this.logged)
   }
 
   /** The application made HTTP client calls, by default at least one. */
   sentRequests(count?: number): ProfileExpectation {
+    checkArguments('sentRequests(count)', ['number?'], count)
     return this.#hold(checkSent(undefined, count), this.sentRequests)
   }
 
@@ -120,6 +128,7 @@ export class ProfileExpectation {
    * The application made HTTP client calls to a URL that contains a text or matches a pattern, by default at least one.
    */
   sentRequestsTo(url: string | RegExp, count?: number): ProfileExpectation {
+    checkArguments('sentRequestsTo(url, count)', ['pattern', 'number?'], url, count)
     return this.#hold(checkSent(url, count), this.sentRequestsTo)
   }
 
@@ -128,11 +137,13 @@ export class ProfileExpectation {
    * or as described. Queries of sub-requests belong to their own expectations.
    */
   ran(queries: number | RanQueries = {}): ProfileExpectation {
+    if (typeof queries !== 'number') checkOptions('ran(queries)', queries, ranShape)
     return this.#hold(checkRan(typeof queries === 'number' ? { count: queries } : queries), this.ran)
   }
 
   /** Sub-requests were made, by default at least one. */
   madeSubRequests(count?: number): ProfileExpectation {
+    checkArguments('madeSubRequests(count)', ['number?'], count)
     return this.#hold(checkSubRequests(count), this.madeSubRequests)
   }
 
@@ -146,6 +157,7 @@ export class ProfileExpectation {
    * (HTTP client calls), `queries` (of databases), an event, a listener, or a name of the stopwatch.
    */
   tookAtMost(milliseconds: number, part = 'request'): ProfileExpectation {
+    checkArguments('tookAtMost(milliseconds, part)', ['number', 'string'], milliseconds, part)
     return this.#hold(checkDuration(milliseconds, part), this.tookAtMost)
   }
 
@@ -154,6 +166,7 @@ export class ProfileExpectation {
    * ARGUMENT_INVALID for an unknown rule
    */
   hadFindings(rule?: string, count?: number): ProfileExpectation {
+    checkArguments('hadFindings(rule, count)', ['string?', 'number?'], rule, count)
     if (rule !== undefined && !this.#rules.includes(rule)) {
       const right = suggestNames(rule, this.#rules) || `: use ${this.#rules.join(', ')}`
       throw new ARGUMENT_INVALID(['hadFindings(rule)', `there is no rule "${rule}"${right}`])
@@ -163,16 +176,20 @@ export class ProfileExpectation {
 
   /** An additional claim is true. */
   satisfied(check: ProfileCheck): ProfileExpectation {
+    checkArguments('satisfied(check)', ['object'], check)
+    checkOptions('satisfied(check)', check, checkShape)
     return this.#hold(check, this.satisfied)
   }
 
   /** Returns the stored, masked data of a collector. */
   dataOf(collector: string): unknown {
+    checkArguments('dataOf(collector)', ['string'], collector)
     return this.profile.data[collector]
   }
 
   /** Writes the profile, or one of its panels, as Markdown. */
   toMarkdown(panel?: string): string {
+    checkArguments('toMarkdown(panel)', ['string?'], panel)
     return toMarkdown(this.#subject, panel)
   }
 
@@ -191,8 +208,21 @@ export class ProfileExpectation {
   }
 }
 
+const ranShape: ShapeOf<RanQueries> = {
+  count: 'number',
+  atMost: 'number',
+  kind: 'string',
+  system: 'string',
+  text: true,
+  isRepeated: 'boolean',
+}
+
+const checkShape: ShapeOf<ProfileCheck> = { claim: 'string', panel: 'string', examine: 'sync function' }
+
 function nameOf(event: string | EventClass): string {
-  return typeof event === 'string' ? event : event.eventName
+  const name: unknown = typeof event === 'string' ? event : event?.eventName
+  checkArguments('dispatched(event)', ['string'], name)
+  return name as string
 }
 
 /** Splits Markdown into lines, without empty ones. */

@@ -1,10 +1,11 @@
 import { AsyncResource } from 'node:async_hooks'
 import { spawnSync } from 'node:child_process'
 import { text } from 'node:stream/consumers'
-import { checkOptions } from '../../../../lib/errors/arguments.ts'
+import { checkObject, checkOptions } from '../../../../lib/errors/arguments.ts'
 import { nextTurn, readTime } from '../../../../lib/own-globals.ts'
 import { RedisError } from '../../../../lib/redis/errors.ts'
 import { RedisConnection, type RedisConnectionOptions } from '../../../../lib/redis/redis-connection.ts'
+import type { ShapeOf } from '../../../../lib/text/mistakes.ts'
 import { sizeLimit } from '../../profile/json.ts'
 import { parseProfile } from '../../profile/parse-profile.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
@@ -42,7 +43,8 @@ export interface RedisProfileStorageOptions {
  * prefix have one list. It needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
  */
 export function createRedisProfileStorage(options: RedisProfileStorageOptions): CreateProfileStorage {
-  checkOptions('createRedisProfileStorage()', options, { url: 'string', prefix: 'string', limits: 'object' })
+  checkObject('createRedisProfileStorage()', options, optionShape)
+  checkOptions('createRedisProfileStorage()', options, optionShape)
   return ({ logger }) => {
     const log = logger.channel('profiler')
     return new RedisProfileStorage({
@@ -51,6 +53,12 @@ export function createRedisProfileStorage(options: RedisProfileStorageOptions): 
       onRecovery: message => log.info(message),
     })
   }
+}
+
+const optionShape: ShapeOf<RedisProfileStorageOptions> = {
+  url: 'string',
+  prefix: 'string',
+  limits: { bytes: 'positive', count: 'positive', age: 'positive' },
 }
 
 /** The options of a storage in Redis, with what it reports. */
