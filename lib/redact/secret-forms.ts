@@ -62,10 +62,12 @@ const firstForms: Forms = {
     'https://discord.com/api/webhooks/§12/aB3dE5§': /(?<before>discord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>`?#]+/g,
   },
   // The link of a mail: who has it, is the user.
-  '/reset¦/verif¦/confirm¦/activat¦/invit¦/magic¦/unsubscri¦-password/¦-email/¦-account/¦-login/': {
-    'https://shop.test/reset/§aB3dE5fG§ ¦ /reset-password/7/§aB3dE5fG§?u=1 ¦ /#/invite/§aB3dE5fG§': form`(?<before>
-      \/(?:[a-z]{1,20}[-_])?(?:reset|verif|confirm|activat|invit|magic|unsubscri|password|email|account|login)[a-z_-]{0,30}\/(?:\d{1,9}\/)?)
-      (?=[\w~%=+.-]{0,300}\d)(?=[\w~%=+.-]{0,300}[a-z])(?!v\d|[\w-]+\.[a-z\d]{1,5}(?![\w.-])|\d{4}-\d\d)[\w~%=+.-]{8,}`,
+  ['reset¦verif¦confirm¦activat¦invit¦magic¦unsubscri¦recover'.replace(/\w+/g, '/$&¦-$&¦_$&') +
+    '¦-password/¦-email/¦-account/¦-login/']: {
+    'https://shop.test/reset/§aB3dE5fG§ ¦ /email-verification/§aB3dE5fG§?u=1 ¦ /activate/MQ/§aB3dE5fG§': form`(?<before>
+      \/(?:[a-z]{1,20}[-_])?(?:(?:reset|verif|confirm|activat|invit|magic|unsubscri|recover)[a-z_-]{0,30}\/(?:[\w-]{1,12}\/)?|
+      (?:password|email|account|login)[a-z_-]{0,30}\/(?:\d{1,9}\/)?))
+      (?=[\w~%=+.-]{0,300}\d)(?=[\w~%=+.-]{0,300}[a-z])(?!v\d{1,3}(?!\w)|[\w-]+\.[a-z\d]{1,5}(?![\w.-])|\d{4}-\d\d)[\w~%=+.-]{8,}`,
   },
   'private-lines': {
     'Private-Lines: 2\n§AAAAaB3\ndE5=§\nPrivate-MAC: x':
