@@ -80,8 +80,6 @@ export interface FormattedTime {
   readonly iso: string
   readonly day: string
   readonly clock: string
-  /** The fraction of the second: `.042`. */
-  readonly fraction: string
 }
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -91,7 +89,7 @@ export function formatTime(time: number): FormattedTime {
   const date = new Date(time)
   const iso = date.toISOString()
   const day = `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`
-  return { iso, day, clock: iso.slice(-13, -5), fraction: iso.slice(-5, -1) }
+  return { iso, day, clock: iso.slice(-13, -5) }
 }
 
 /** Cuts a text to a number of characters, with an ellipsis. Half of a surrogate pair at the cut is replaced. */

@@ -84,7 +84,6 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
     routePath: known?.path ?? pattern ?? '',
     // A route has matched, and none is known: the routes are those of another program.
     isElsewhere: pattern !== undefined || (route !== '' && log.total === 0),
-    isDeclared: known !== undefined,
     handlerLabel: nameHandler(profile),
     guards: known?.guards?.join(', ') ?? '',
     guard: readGuard(profile) ?? '',
