@@ -31,6 +31,13 @@ export function noteDeclaration(declared: readonly object[], below: (...values: 
   for (const each of declared) stacks.set(each, caught)
 }
 
+/** An error has the place where something was declared, instead of one in the middle of its use. */
+export function throwAt(declared: object, error: Error): never {
+  const frames = stacks.get(declared)?.stack?.replace(/^.*\n/, '')
+  if (frames !== undefined) error.stack = `${error.name}: ${error.message}\n${frames}`
+  throw error
+}
+
 /** Finds the places where routes and controllers of an application were declared. */
 export class Declarations {
   readonly #listAll: () => Iterable<unknown>

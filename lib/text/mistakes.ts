@@ -94,7 +94,8 @@ function fits(value: unknown): boolean {
 }
 
 function findValueMistakes(noun: string, value: unknown, shape: AnyShape, place: string): readonly string[] {
-  const refuse = (wanted: string) => [`"${place}" must be ${wanted}, not ${describeValue(value)}`]
+  const found = shape === 'positive' && isNumber(value) ? String(value) : describeValue(value)
+  const refuse = (wanted: string) => [`"${place}" must be ${wanted}, not ${found}`]
   if (shape === true) return none
   if (typeof shape === 'string') return kinds[shape][0](value) ? none : refuse(kinds[shape][1])
   if (isList(shape)) {

@@ -1585,3 +1585,25 @@ t.test('a condition that returns a promise is named, and matches no request', as
   t.equal(status, 500)
   t.match(text, 'its condition returns a promise, and nothing awaits it: use a guard')
 })
+
+t.test('a guard with another result is named with the place where it was added', async t => {
+  const { client, close } = await createTestKernel({
+    bundles: [
+      createFrameworkBundle(),
+      {
+        name: 'shop',
+        register({ guards, healthChecks, routes }) {
+          t.throws(() => healthChecks.push({ name: 'db', check: answer, timeout: 0 }), {
+            message: '"timeout" must be a number above 0, not 0',
+          })
+          guards.push(wrong({ name: 'admin', check: () => false }))
+          routes.add({ name: 'a', path: '/a', guard: 'admin', controller: answer })
+        },
+      },
+    ],
+  })
+  t.teardown(close)
+  const { headers, status } = await client.get('/a')
+  t.equal(status, 500)
+  t.match(headers.get('x-debug-exception-file'), 'mistakes.test.ts')
+})

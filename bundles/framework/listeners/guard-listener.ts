@@ -9,6 +9,7 @@ import type { Logger } from '../../../lib/log/logger.ts'
 import { ROUTE_DEFINITION_INVALID } from '../../../lib/routing/errors.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
+import { throwAt } from '../../../lib/stack/declaration-sites.ts'
 import { describeValue } from '../../../lib/text/describe-value.ts'
 
 /** After the router (32) and listeners that find the user, before the body is read (10). */
@@ -48,7 +49,7 @@ export class GuardListener {
       if (!(result instanceof Response)) {
         noteFailedGuard(event.request, guard)
         const mistake = `it returns true to let a request pass, or a Response, or throws an HttpError, but it returned ${describeValue(result)}`
-        throw new ARGUMENT_INVALID([`the guard "${name}"`, mistake])
+        throwAt(guard, new ARGUMENT_INVALID([`the guard "${name}"`, mistake]))
       }
       attributes.set('_guard', name)
       const { basePath, rawPath } = event.request
