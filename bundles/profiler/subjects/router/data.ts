@@ -12,6 +12,8 @@ export interface FoundRouteData {
   readonly parameters?: unknown
   /** The pattern of a route of another server, such as `/users/:id`. */
   readonly pattern?: string | undefined
+  /** The route is not known: the pattern is made of the path. */
+  readonly isMadeOfPath?: boolean | undefined
   /** Of a 404 of another server without a route: the nearest of the routes that earlier requests met. */
   readonly nearest?: string | undefined
   /** The guard that has answered or refused the request. */
@@ -77,6 +79,8 @@ export const routerSchema: Schema<RouterData> = v.variant('outcome', [
     parameters: v.optional(v.unknown()),
     /** The pattern of a route of another server; without its framework, the path with `*` in the place of numbers. */
     pattern: maybe(text),
+    /** Whether the pattern is made of the path, because the route is not known. */
+    isMadeOfPath: maybe(flag),
     /** Of a 404 of another server: the nearest of the routes that earlier requests met, such as `GET /users/:id`. */
     nearest: maybe(text),
     guard: maybe(text),

@@ -7,7 +7,7 @@ import type { Route } from '../../../../lib/routing/route.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { shownRoutes } from '../../profile/links.ts'
 import type { CollectorOf } from '../../record/collect.ts'
-import { middlewarePart } from '../../record/middleware-trace.ts'
+import { middlewarePart, routePatternOf } from '../../record/middleware-trace.ts'
 import type { RecordedApplication, RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
 import type { MissingRouteData, RouteData, RouterData } from './data.ts'
@@ -78,9 +78,12 @@ function describeFound(route: string, trace: Trace, redactor: Redactor, seen: Se
   const parameters = redactor.value('', attributes.get('_route_params'))
   const pattern = attributes.get('_route_pattern')
   if (pattern !== undefined) {
-    const near = seen.meet(trace, route, pattern, middlewarePart.find(trace)?.route?.pattern === pattern)
+    const hasRoute = middlewarePart.find(trace)?.route?.pattern === pattern
+    const near = seen.meet(trace, route, pattern, hasRoute)
+    const isMadeOfPath = !hasRoute && pattern === routePatternOf(undefined, trace.request.path)
     const nearest = near && { nearest: redactor.text(near) }
-    return { outcome: 'match', route, parameters, pattern: redactor.text(pattern), ...nearest }
+    const made = isMadeOfPath && { isMadeOfPath }
+    return { outcome: 'match', route, parameters, pattern: redactor.text(pattern), ...made, ...nearest }
   }
   const guard = attributes.get('_guard')
   if (guard !== undefined || attributes.get('_controller') !== redirectController) {

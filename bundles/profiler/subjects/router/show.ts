@@ -60,7 +60,7 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
   const { summary } = profile
   const { router } = profile.collectors
   const { location, parameters, route } = { ...noMatch, ...(router !== undefined && 'route' in router && router) }
-  const { mounted, pattern } = router?.outcome === 'match' ? router : noMatch
+  const { isMadeOfPath = false, mounted, pattern } = router?.outcome === 'match' ? router : noMatch
   const declared = profile.process.router?.routes ?? []
   const known = declared.find(({ name }) => name === route)
   const request = rebuildRequest(summary)
@@ -81,7 +81,8 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
     nearest: nearest ?? false,
     route,
     routePlace: app.editor.viewRoute(route),
-    routePath: known?.path ?? pattern ?? '',
+    isMadeOfPath,
+    routePath: isMadeOfPath ? '' : (known?.path ?? pattern ?? ''),
     // A route has matched, and none is known: the routes are those of another program.
     isElsewhere: pattern !== undefined || (route !== '' && log.total === 0),
     handlerLabel: nameHandler(profile),
@@ -115,6 +116,7 @@ const noMatch = {
   location: '',
   parameters: undefined,
   guard: undefined,
+  isMadeOfPath: undefined,
   mounted: undefined,
   pattern: undefined,
 }
@@ -163,13 +165,13 @@ export function rebuildRequest({
 }
 
 function writeFoundRoute(found: FoundRouteData | RedirectRouteData, cachedPage: string, limit: number): string[] {
-  const { guard, mounted } = found.outcome === 'match' ? found : noMatch
+  const { guard, isMadeOfPath = false, mounted } = found.outcome === 'match' ? found : noMatch
   const parameters = Object.entries({
     ...(isObject(found.parameters) && found.parameters),
     ...(isObject(mounted?.parameters) && mounted.parameters),
   })
   return [
-    `Matched ${toSpan(found.route)}.`,
+    `${isMadeOfPath ? 'Route not known, counted as' : 'Matched'} ${toSpan(found.route)}.`,
     ...(guard === undefined ? [] : [`Answered by the guard ${toSpan(guard)}.`]),
     ...(cachedPage === '' ? [] : [`Answered by the page cache: ${cachedPage}.`]),
     ...(mounted === undefined ? [] : [`In the mounted handler: ${toSpan(mounted.pattern)}.`]),

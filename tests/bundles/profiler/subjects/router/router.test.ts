@@ -1,11 +1,12 @@
 import { HttpError, type Request } from 'sinfonietta'
 import t from 'tap'
+import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import { findReason, writeReason } from '#bundles/profiler/insight/overview/answer.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { rebuildRequest } from '#bundles/profiler/subjects/router/show.ts'
 import { Response } from '#lib/http/response.ts'
-import { createProfile } from '#tests/support/create-profile.ts'
+import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -188,6 +189,20 @@ t.test('the panel notes that the input of a condition is not available any more'
   const { router: _, ...data } = refused.data
   const damaged = toProfile({ ...refused, data: { ...data, router: { outcome: 'match', route: 'gone' } } })
   t.match(toText(await show('router', damaged)), 'Conditions are checked with the recorded method')
+})
+
+t.test('a pattern that is made of the path is not said to have matched', async t => {
+  const { show } = await createProfiledKernel(t)
+  const textOf = async (router: object) => toText(await show('router', createProfile({ router })))
+  const router = { outcome: 'match', route: 'GET /users/*', pattern: '/users/*' }
+  t.match(await textOf(router), 'Matched route GET /users/* Route path /users/*')
+  const unnamed = await textOf({ ...router, isMadeOfPath: true })
+  t.match(unnamed, 'Route not known, counted as GET /users/*')
+  t.notMatch(unnamed, 'Route path')
+  t.match(
+    toMarkdown(createShown({ router: { ...router, isMadeOfPath: true } }), 'router'),
+    'Route not known, counted as',
+  )
 })
 
 t.test('a request that was not routed has an empty panel', async t => {
