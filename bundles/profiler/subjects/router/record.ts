@@ -80,7 +80,7 @@ function describeFound(route: string, trace: Trace, redactor: Redactor, seen: Se
   if (pattern !== undefined) {
     const hasRoute = middlewarePart.find(trace)?.route?.pattern === pattern
     const near = seen.meet(trace, route, pattern, hasRoute)
-    const isMadeOfPath = !hasRoute && pattern === routePatternOf(undefined, trace.request.path)
+    const isMadeOfPath = !hasRoute && pattern === routePatternOf(undefined, trace.request.path, redactor)
     const nearest = near && { nearest: redactor.text(near) }
     const made = isMadeOfPath && { isMadeOfPath }
     return { outcome: 'match', route, parameters, pattern: redactor.text(pattern), ...made, ...nearest }
