@@ -1,4 +1,5 @@
 import {
+  type Application,
   asListOf,
   contentDisposition,
   createFileResponse,
@@ -211,4 +212,52 @@ t.test('an argument of another kind is refused by an error of the package', asyn
     }
   }
   t.strictSame(offences, [])
+})
+
+t.test('unusual arguments that are right are accepted', async t => {
+  const wrong = (value: unknown): never => value as never
+  class Own extends Headers {}
+  const uses: Readonly<Record<string, () => unknown>> = {
+    'a conversion with keys of its own': () =>
+      queryValue('page', wrong({ expected: 'a', convert: String, pattern: 'a' })),
+    'a conversion that is an object of a class': () =>
+      asListOf(
+        new (class {
+          expected = 'a text'
+          convert(given: string) {
+            return given
+          }
+        })(),
+      ),
+    'an error without placeholders': () => new (defineError('SHOP_CLOSED', 503, 'The shop is closed.'))([]),
+    'a number in the form of a test': () => createRequest('/', { form: wrong({ count: 5, tags: ['a', 6] }) }),
+    'an empty upload': () => encodeUpload({}),
+    'null as JSON': () => createRequest('/', { json: null }),
+    'headers of a subclass': () => preferredMediaType(new Own({ accept: 'text/html' }), ['text/html']),
+    'no media type': () => preferredMediaType(new Headers({ accept: 'text/html' }), []),
+    'pairs of headers': () => new Headers(new Map([['a', 'b']])),
+    'a mail of which little is known': () => recordMail({ subject: 'a', from: undefined }, answer, answer),
+    'an async task': () => profile('a', async () => 1),
+    'the settings of no bundle': () => defineSettings({}),
+  }
+  const offences: string[] = []
+  for (const [name, use] of Object.entries(uses)) {
+    try {
+      await use()
+    } catch (error) {
+      offences.push(`${name}: ${error}`)
+    }
+  }
+  t.strictSame(offences, [])
+})
+
+t.test('a condition may return any value that is no promise', async t => {
+  const shop = {
+    name: 'shop',
+    register: ({ routes }: Application) =>
+      void routes.add({ name: 'a', path: '/a', condition: ({ query }) => query.get('b') as never, controller: answer }),
+  }
+  const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+  t.teardown(close)
+  t.strictSame([(await client.get('/a?b=1')).status, (await client.get('/a')).status], [200, 404])
 })
