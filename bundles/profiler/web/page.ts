@@ -170,8 +170,9 @@ const shortLine = 30
  *
  * `(profilerPage lines 'logs' 'log-')` has the rows of the page that the query names, `?logs=2`, as `rows`,
  * and the links to the other pages, for the template `profiler/row-pages`. `logs` is the id of the table. The
- * optional `log-` is the beginning of the ids of its rows: `?find=log-4` asks for the page with that row. If
- * the rows need several pages, those that a filter hides are left out, because a script does not see all rows.
+ * optional `log-` is the beginning of the ids of its rows: `?find=log-4` asks for the page with that row. A number
+ * behind it is the most rows of a page. If the rows need several pages, those that a filter hides are left out,
+ * because a script does not see all rows.
  *
  * `(profilerParts text)` has the parts of a long line, which breaks between them first: after
  * commas, semicolons and slashes.
@@ -226,9 +227,12 @@ interface Row {
 
 /** The rows of a page, and the links to the other pages; these are `false` if one page has all rows. */
 function choosePage({ positional, request }: HelperCall) {
-  const [all = [], table, prefix = ''] = positional as [readonly Row[] | undefined, string, string | undefined]
-  if (!hasAddress(request) || divideRows(all).length <= 1) return { rows: all, pages: false }
-  const parts = divideRows(all.filter(({ isHidden }) => !isHidden))
+  const [all = [], table, prefix = '', limit] = positional as [readonly Row[] | undefined, string, string?, number?]
+  if (!hasAddress(request) || divideRows(all, limit).length <= 1) return { rows: all, pages: false }
+  const parts = divideRows(
+    all.filter(({ isHidden }) => !isHidden),
+    limit,
+  )
   const query = new URLSearchParams(request.query)
   const wanted = query.get('find') ?? ''
   const found = wanted === '' ? -1 : parts.findIndex(rows => rows.some(row => idsOf(row, prefix).includes(wanted)))
@@ -248,13 +252,13 @@ function choosePage({ positional, request }: HelperCall) {
 }
 
 /** Divides rows into pages that are within the limits; a page has at least one row. */
-function divideRows(rows: readonly Row[]): Row[][] {
+function divideRows(rows: readonly Row[], limit: number = rowLimit): Row[][] {
   const pages: Row[][] = []
   let size = 0
   for (const row of rows) {
     const length = JSON.stringify(row).length
     const page = pages.at(-1)
-    if (page === undefined || page.length === rowLimit || size + length > sizeLimit) {
+    if (page === undefined || page.length === limit || size + length > sizeLimit) {
       pages.push([row])
       size = length
     } else {
