@@ -96,14 +96,15 @@ function joinStyles(folder: string): Buffer {
   return Buffer.concat(names.map(name => readFileSync(path.join(folder, name))))
 }
 
-const importLine = /^import \{ (.+) \} from ["']\.\/([\w-]+\.js)["'];\n/gm
+const importLine = /^import \{ [\w$]+(?:, [\w$]+)*,? \} from ["']\.\/([\w-]+\.js)["'];\n/gm
 const exportWord = /^export (?=(?:async function|function|class|const) ([\w$]+))/gm
 const noExports = /^export \{\};\n/gm
 
 /**
  * Joins a module with all modules that it imports, directly or not, to one script without imports. The
- * imported modules become functions that return their exports. Only the forms that the compiler writes for
- * the code of browsers are known: named imports from files of the same folder, and exported declarations.
+ * imported modules become functions whose results are constants: no two of them export the same name. Only the
+ * forms that the compiler writes for the code of browsers are known: imports from files of the same folder, by
+ * the names of the exports, and exported declarations.
  *
  * @throws when a module has another import or export
  */
@@ -113,20 +114,17 @@ export function joinModules(folder: string, entry: string): string {
   const add = (name: string): string => {
     const text = readFileSync(path.join(folder, name), 'utf8')
     const names = [...text.matchAll(exportWord)].map(([, exported]) => exported)
-    for (const [, , imported = ''] of text.matchAll(importLine)) {
+    for (const [, imported = ''] of text.matchAll(importLine)) {
       if (known.has(imported)) continue
       known.add(imported)
       parts.push(add(imported))
     }
-    const body = text.replace(importLine, toConstants).replace(exportWord, '').replace(noExports, '')
+    const body = text.replace(importLine, '').replace(exportWord, '').replace(noExports, '')
     const [unknown] = /^(?:import|export)\b.*/m.exec(body) ?? []
     if (unknown !== undefined) throw new Error(`The module ${name} cannot be joined: "${unknown}" has an unknown form.`)
-    return name === entry ? body : `$modules['${name}'] = (() => {\n${body}return { ${names.join(', ')} };\n})();\n`
+    const exports = `{ ${names.join(', ')} }`
+    return name === entry ? body : `const ${exports} = (() => {\n${body}return ${exports};\n})();\n`
   }
   const body = add(entry)
-  return parts.length === 0 ? body : `const $modules = {};\n${parts.join('')}${body}`
-}
-
-function toConstants(_: string, names: string, file: string): string {
-  return `const { ${names.replaceAll(' as ', ': ')} } = $modules['${file}'];\n`
+  return parts.join('') + body
 }

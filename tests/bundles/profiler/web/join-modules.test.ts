@@ -6,7 +6,7 @@ import { joinModules } from '#bundles/profiler/web/assets.ts'
 t.test('a module is joined with its imports: each of them runs once, before the modules that import it', async t => {
   const folder = t.testdir({
     'entry.js':
-      "import { first } from './first.js';\nimport { Second as Other } from './second.js';\nresult = [first(), new Other().name];\n",
+      "import { first } from './first.js';\nimport { Second } from './second.js';\nresult = [first(), new Second().name];\n",
     'first.js':
       "import { load, text } from './shared.js';\nconst own = load;\nexport function first() {\n  return text + own.length;\n}\n",
     'second.js':
@@ -40,11 +40,13 @@ t.test('other imports and exports are refused', async t => {
     'a.js': "import './b.js';\n",
     'b.js': 'export default 1;\n',
     'c.js': "import * as a from './a.js';\n",
+    'd.js': "import { b as a } from './a.js';\n",
   })
   for (const [name, line] of [
     ['a.js', "import './b.js';"],
     ['b.js', 'export default 1;'],
     ['c.js', "import * as a from './a.js';"],
+    ['d.js', "import { b as a } from './a.js';"],
   ] as const) {
     t.throws(() => joinModules(folder, name), {
       message: `The module ${name} cannot be joined: "${line}" has an unknown form.`,
