@@ -88,7 +88,9 @@ const parts: Readonly<Record<string, string>> = {
 function correctName(file: string): string | undefined {
   const [, rest] = /^\.env[._-](.+)$/.exec(file) ?? []
   if (rest === undefined) return undefined
-  const words = rest.split(/[._-]/).map(word => parts[nearestNames(word.toLowerCase(), Object.keys(parts), 1)[0] ?? ''])
+  // Two or three letters are a name of their own: a language, a country.
+  const near = (word: string) => nearestNames(word, Object.keys(parts), word.length < 4 ? 0 : 1)[0] ?? ''
+  const words = rest.split(/[._-]/).map(word => parts[near(word.toLowerCase())])
   const environment = words.filter(word => word !== 'local')
   const isKnown = environment.length <= 1 && words.length <= 2 && !words.includes(undefined)
   return isKnown ? ['.env', ...environment, ...words.filter(word => word === 'local')].join('.') : undefined
@@ -121,21 +123,29 @@ function readFile(file: string, report: Doubt): NodeJS.Dict<string> {
  */
 function parseFile(content: string, file: string, report: Doubt): NodeJS.Dict<string> {
   const statement =
-    /[ \t]*((?:export )?[A-Za-z_]\w*[ \t]*=[ \t]*(?:"[^"]*"|'[^']*'|`[^`]*`|[^\s"'`#][^\r\n]*)?[ \t]*)?(?:#[^\r\n]*)?(?:\r?\n|$)/y
+    /[ \t]*(?:(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*("[^"]*"|'[^']*'|`[^`]*`|[^\s"'`#][^\r\n]*)?[ \t]*)?(?:#[^\r\n]*)?(?:\r?\n|$)/y
   const variables: NodeJS.Dict<string> = {}
   while (statement.lastIndex < content.length) {
     const start = statement.lastIndex
     const match = statement.exec(content)
     const line = () => content.slice(0, start).split('\n').length
     if (match === null) throw new CONFIG_FILE_MALFORMED([file, line()])
-    const [, text = ''] = match
-    for (const [name, value = ''] of Object.entries(parseEnv(text))) {
-      if ((variables[name] ?? value) !== value) report(`sets ${name} again at line ${line()}: only this value counts`)
-      if (/\$\{\w+\}/.test(value) && !/=\s*'/.test(text)) report(describeExpansion(name, line()))
-      variables[name] = value
-    }
+    const [all, name, written = ''] = match
+    if (name === undefined) continue
+    const { [name]: value = '' } = parseEnv(`${name}=${written}`)
+    if ((variables[name] ?? value) !== value) report(`sets ${name} again at line ${line()}: only this value counts`)
+    if (!written.startsWith("'") && hasVariable(value, variables)) report(describeExpansion(name, line()))
+    if (/^[^"'`#][^#]*(?<!\s)#/.test(written) || (written === '' && /=#\w/.test(all)))
+      report(`ends ${name} before "#" at line ${line()}: write quotes around the text, or a blank before a comment`)
+    variables[name] = value
   }
   return variables
+}
+
+/** Whether other programs would expand a value: `${NAME}`, or `$NAME` of a variable above it. `\$` is a dollar sign. */
+function hasVariable(value: string, known: NodeJS.Dict<string>): boolean {
+  const found = [...value.matchAll(/(?<!\\)\$(?:\{\w+(?::?[-=?+][^}]*)?\}|([A-Z]\w+))/g)]
+  return found.some(([, name]) => name === undefined || known[name] !== undefined)
 }
 
 function describeExpansion(name: string, line: number): string {

@@ -49,6 +49,45 @@ t.test('sinfonietta names a folder, a program without a command, and words that 
   t.end()
 })
 
+t.test('the variables of hosts and tools are not taken for mistyped settings', t => {
+  const directory = t.testdir({ 'app.js': '' })
+  const names = {
+    Heroku:
+      'DYNO DYNO_RAM WEB_CONCURRENCY WEB_MEMORY HEROKU_APP_NAME HEROKU_SLUG_COMMIT REDIS_URL REDIS_TLS_URL DATABASE_URL',
+    Vercel:
+      'VERCEL VERCEL_ENV VERCEL_URL VERCEL_REGION VERCEL_GIT_COMMIT_SHA VERCEL_DEPLOYMENT_ID NOW_REGION AWS_REGION',
+    Netlify: 'NETLIFY SITE_ID SITE_NAME URL DEPLOY_URL DEPLOY_PRIME_URL CONTEXT BRANCH HEAD COMMIT_REF BUILD_ID',
+    Fly: 'FLY_APP_NAME FLY_REGION FLY_ALLOC_ID FLY_MACHINE_ID FLY_PUBLIC_IP FLY_PROCESS_GROUP PRIMARY_REGION',
+    Render:
+      'RENDER RENDER_SERVICE_ID RENDER_SERVICE_NAME RENDER_INSTANCE_ID RENDER_EXTERNAL_URL RENDER_GIT_COMMIT IS_PULL_REQUEST',
+    Railway: 'RAILWAY_ENVIRONMENT RAILWAY_PUBLIC_DOMAIN RAILWAY_SERVICE_NAME RAILWAY_PROJECT_ID RAILWAY_REPLICA_ID',
+    GitLab: 'CI GITLAB_CI CI_JOB_ID CI_COMMIT_SHA CI_PROJECT_DIR CI_SERVER_HOST CI_DEBUG_TRACE GITLAB_USER_LOGIN',
+    GitHub: 'GITHUB_ACTIONS GITHUB_SHA GITHUB_REF GITHUB_WORKSPACE RUNNER_OS RUNNER_TEMP ACTIONS_CACHE_URL GITHUB_ENV',
+    Kubernetes:
+      'KUBERNETES_SERVICE_HOST KUBERNETES_PORT API_PORT API_PORT_80_TCP PROFILER_SERVICE_HOST PROFILER_PORT_80_TCP',
+    systemd: 'INVOCATION_ID JOURNAL_STREAM LISTEN_FDS LISTEN_PID NOTIFY_SOCKET WATCHDOG_USEC MAINPID SYSTEMD_EXEC_PID',
+    direnv: 'DIRENV_DIR DIRENV_FILE DIRENV_DIFF DIRENV_WATCHES IN_NIX_SHELL',
+    asdf: 'ASDF_DIR ASDF_DATA_DIR ASDF_NODEJS_VERSION MISE_SHELL VOLTA_HOME FNM_DIR FNM_LOGLEVEL NVM_DIR NVM_BIN NVM_INC',
+    npm: 'npm_config_user_agent npm_lifecycle_event npm_package_name npm_execpath npm_node_execpath INIT_CWD NODE COREPACK_ROOT',
+    pnpm: 'PNPM_HOME PNPM_SCRIPT_SRC_DIR npm_config_registry YARN_IGNORE_PATH BERRY_BIN_FOLDER PROJECT_CWD YARN_WRAP_OUTPUT',
+    Docker: 'HOSTNAME container DOCKER_HOST COMPOSE_PROJECT_NAME BUILDKIT_PROGRESS DOCKER_BUILDKIT',
+    systems:
+      'LANG LC_ALL TERM COLORTERM SHLVL LOGNAME USER SHELL PWD OLDPWD EDITOR XDG_RUNTIME_DIR SSH_AUTH_SOCK TZ APP_ENVIRONMENT APP_NAME APP_PORT APP_HOST LOG_LEVELS LOG_FORMAT NODE_APP NODE_VERSION NODE_EXTRA_CA',
+  }
+  const env = Object.fromEntries(
+    Object.values(names).flatMap(each => each.split(' ').map(name => [name, '1'] as const)),
+  )
+  const { status, stderr } = spawnSync(process.execPath, [copyProgram(directory), 'profile', 'app.js'], {
+    cwd: directory,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  })
+  t.notMatch(stderr, 'WARNING')
+  t.match(stderr, 'Profiler: ')
+  t.equal(status, 0)
+  t.end()
+})
+
 t.test('the package that is preloaded in a wrong way names the right one', t => {
   const directory = t.testdir({
     'app.js': '',

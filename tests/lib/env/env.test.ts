@@ -62,7 +62,7 @@ t.test('dotenv', async t => {
     const others =
       '.env .env.local .env.dev .env.prod.local .env.example .env.sample .env.dist .env.template .env.vault .env.keys .env.bak'
     const more =
-      '.env.staging .env.ci .env.local.bak .env.dev.prod .env.local.php .env.prod.enc .envrc .envs env.production .environment'
+      '.env.staging .env.ci .env.local.bak .env.dev.prod .env.local.php .env.prod.enc .env.de .env.fr .env.pro .env.qa .envrc .envs env.production .environment'
     const toFiles = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, '']))
     for (const [file, name] of Object.entries(cases)) {
       t.strictSame(findMisnamedFiles(t.testdir(toFiles(['.env', file]))), [{ file, name }], file)
@@ -115,8 +115,96 @@ t.test('dotenv', async t => {
         '.env has a variable in B at line 2, which is not expanded: write its value, or single quotes around the text',
         '.env sets A again at line 4: only this value counts',
       ])
+      const doubtsOf = (text: string) => readDotenv(t.testdir({ '.env': text }), {}).doubts.join()
+      const offences = Object.entries({
+        'A=#fff': '.env ends A before "#" at line 1: write quotes around the text, or a blank before a comment',
+        'A=pass#word': '.env ends A before "#" at line 1',
+        'A=https://a.test/#/b': '.env ends A before "#" at line 1',
+        'A=1\nURL=http://$A/b': '',
+        'HOST=a\nURL=http://$HOST/b': '.env has a variable in URL at line 2, which is not expanded',
+        'A=\x24{B:-c}': '.env has a variable in A at line 1',
+      }).filter(([text, doubt]) => !doubtsOf(text).startsWith(doubt) || (doubt === '' && doubtsOf(text) !== ''))
+      t.strictSame(offences, [])
     },
   )
+
+  t.test('unusual lines are read as dotenv reads them, and right ones are not doubted', async t => {
+    const key = '-----BEGIN PRIVATE KEY-----\nMIIEvQ+/==\n-----END PRIVATE KEY-----'
+    /** The texts after `A=`, with their values. */
+    const right: readonly (readonly [written: string, value: string])[] = [
+      [`"${key}\n"`, `${key}\n`],
+      [`'${key}'`, key],
+      [`"${key.replaceAll('\n', '\\n')}"`, key],
+      ['MIIEvQ+/aGVsbG8=', 'MIIEvQ+/aGVsbG8='],
+      ['aGk==', 'aGk=='],
+      ['"https://a.test/?b=c&d=e#f"', 'https://a.test/?b=c&d=e#f'],
+      ["'https://a.test/#/b'", 'https://a.test/#/b'],
+      ['postgres://u:p%23w@h:5432/d?sslmode=require', 'postgres://u:p%23w@h:5432/d?sslmode=require'],
+      ['redis://:p@h:6379/0', 'redis://:p@h:6379/0'],
+      ['C:\\temp\\new', 'C:\\temp\\new'],
+      ["'C:\\temp\\new'", 'C:\\temp\\new'],
+      ['\\\\server\\share', '\\\\server\\share'],
+      ['pa$$word', 'pa$$word'],
+      ['"a$b$1$"', 'a$b$1$'],
+      ['x$NOT_SET', 'x$NOT_SET'],
+      [`'a\${b}c'`, `a\${b}c`],
+      [`"\\\${x}"`, `\\\${x}`],
+      ['"\\$HOME"', '\\$HOME'],
+      ['{"a":"b c","d":[1]}', '{"a":"b c","d":[1]}'],
+      [`'{"a": {"b": "#"}}'`, '{"a": {"b": "#"}}'],
+      ['{\\"a\\":1}', '{\\"a\\":1}'],
+      ['`{"it\'s": 1}`', '{"it\'s": 1}'],
+      ['"two\nlines"', 'two\nlines'],
+      ['"two\r\nlines"', 'two\nlines'],
+      ["'two\nlines'", 'two\nlines'],
+      ['"\n\n"', '\n\n'],
+      ['été', 'été'],
+      ['"日本 😀"', '日本 😀'],
+      ['a b  c', 'a b  c'],
+      [' a ', 'a'],
+      ['\ta', 'a'],
+      ['" a "', ' a '],
+      ['a # comment', 'a'],
+      ['"a" # comment', 'a'],
+      ["'a # b' # c", 'a # b'],
+      ['# comment', ''],
+      [' # comment', ''],
+      ['#', ''],
+      ['', ''],
+      ['""', ''],
+      ["''", ''],
+      ['"#fff"', '#fff'],
+      ["'#fff'", '#fff'],
+      ["it's", "it's"],
+      ['a"b"c', 'a"b"c'],
+      ['a\\nb', 'a\\nb'],
+      ["'a\\nb'", 'a\\nb'],
+      ['"a\\nb"', 'a\nb'],
+      ['"a\\tb"', 'a\\tb'],
+      ['(a b)', '(a b)'],
+      ['~/x', '~/x'],
+      ['%PATH%', '%PATH%'],
+      ['$(date)', '$(date)'],
+      ['*', '*'],
+      ['!x', '!x'],
+      ['1;', '1;'],
+      ['a,b, c', 'a,b, c'],
+      ['[1, 2]', '[1, 2]'],
+      ['&x|y>z', '&x|y>z'],
+      ['@x:y', '@x:y'],
+      ['00123', '00123'],
+      ['null', 'null'],
+    ]
+    const offences = right.flatMap(([written, value]) =>
+      ['', 'export ', '  export  '].flatMap(start => {
+        const { doubts, variables } = readDotenv(t.testdir({ '.env': `${start}A=${written}\nB=1` }), {})
+        const { A, B } = variables
+        return A === value && B === '1' && doubts.length === 0 ? [] : [[start, written, A, B, ...doubts]]
+      }),
+    )
+    t.strictSame(offences, [])
+    t.match(readDotenv(t.testdir({ '.env': 'A = 1\r\nB =\t"2"\r\n' }), {}).variables, { A: '1', B: '2' })
+  })
 
   t.test('a malformed file is named with the line, and never shown', async t => {
     const malformed: [content: string, line: number][] = [
