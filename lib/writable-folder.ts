@@ -4,14 +4,15 @@ import { userInfo } from 'node:os'
 import path from 'node:path'
 import { withoutStack } from './errors/http-error.ts'
 
-/** What is right, by the code of the error. */
-const advice: Readonly<Record<string, string>> = {
+/** What is right where a file cannot be written, by the code of the error. */
+export const writingAdvice: Readonly<Record<string, string>> = {
   EACCES: ' Give it to this user.',
   EROFS: ' Mount a disk there that can be written.',
   ENOSPC: ' Free some space on the disk.',
   EDQUOT: ' Free some space on the disk.',
   ENOTDIR: ' Remove the file that is in its place.',
   ENOENT: ' Create it, or the folder that a link leads to.',
+  EISDIR: ' It is a folder: name a file in it.',
 }
 
 /** Enough that a full disk refuses it: a file of a few bytes may have room beside its name. */
@@ -30,7 +31,7 @@ export async function checkFolder(folder: string, { isCreated = true } = {}): Pr
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     const reason = `${code} in ${place}${await describeOwner(place)}`
-    const message = `The user "${findUser()}" cannot write to the folder ${folder} (${reason}).${advice[code] ?? ''}`
+    const message = `The user "${findUser()}" cannot write to the folder ${folder} (${reason}).${writingAdvice[code] ?? ''}`
     // The stack is that of the check: it says nothing.
     throw withoutStack(() => new Error(message))
   }

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import type { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
-import { Argument, Command, CommanderError, Option } from 'commander'
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { createDebugConfig } from '../../bundles/framework/commands.ts'
 import type { Application } from '../../kernel/bundle.ts'
 import {
@@ -20,7 +20,7 @@ import { KERNEL_COMMAND_TAKEN } from '../../kernel/errors.ts'
 import { hasColours, Output, type OutputStream } from '../../lib/console/output.ts'
 import { paintColours } from '../../lib/console/terminal-text.ts'
 import type { Config } from '../../lib/env/config.ts'
-import { environments } from '../../lib/env/dotenv.ts'
+import { environments, findEnvironmentMistake } from '../../lib/env/dotenv.ts'
 import { CONFIG_INVALID } from '../../lib/env/errors.ts'
 import { ARGUMENT_INVALID } from '../../lib/errors/arguments.ts'
 import { version } from '../../lib/package.ts'
@@ -73,6 +73,8 @@ export async function runApplicationCommand(
 ): Promise<number> {
   try {
     const { command = '', environment } = readCommandLine(commandLine)
+    const mistake = findEnvironmentMistake(environment)
+    if (mistake !== undefined) throw new CommandUsageError(mistake)
     const settings = readSettings(directory, terminal.env, environment)
     const { config } = settings
     // Results go to stdout, so the log goes to stderr, and only warnings and errors are of interest.
@@ -304,11 +306,11 @@ function addCommand(program: Command, command: ConsoleCommand): Command {
     .helpGroup(`${titleOf(name)}:`)
   for (const { choices, description, isOptional, name } of words) {
     const argument = new Argument(isOptional ? `[${name}]` : `<${name}>`, description)
-    added.addArgument(choices === undefined ? argument : argument.choices(choices))
+    added.addArgument(choices === undefined ? withValue(argument, command, program) : argument.choices(choices))
   }
   for (const { choices, description, name, value } of options) {
     const option = new Option(value === undefined ? `--${name}` : `--${name} <${value}>`, description)
-    added.addOption(choices === undefined ? option : option.choices(choices))
+    added.addOption(choices === undefined ? withValue(option, command, program) : option.choices(choices))
   }
   added.addOption(new Option('--json', 'prints the result as JSON').conflicts('md'))
   added.addOption(new Option('--md', 'prints the result as Markdown'))
@@ -317,6 +319,26 @@ function addCommand(program: Command, command: ConsoleCommand): Command {
   const lines = examples.map(({ line, purpose }) => `  bin/console ${line}\n      ${purpose}`)
   if (lines.length > 0) added.addHelpText('after', `\nExamples:\n${lines.join('\n')}`)
   return added
+}
+
+/**
+ * Refuses a blank value of a command of this package: a variable of the shell that is not set gives it. Says that a
+ * second value replaces the first. Commands of the application decide for themselves.
+ */
+function withValue<parameter extends Argument | Option>(
+  parameter: parameter,
+  { name }: ConsoleCommand,
+  program: Command,
+): parameter {
+  const isFlag = parameter instanceof Option && parameter.isBoolean()
+  if (isFlag || isOfApplication(name)) return parameter
+  parameter.argParser((value: string, earlier: unknown) => {
+    if (value.trim() === '') throw new InvalidArgumentError('It is empty.')
+    const message = `"${value}" replaces "${earlier}", which was given before.\n`
+    if (earlier !== undefined && earlier !== value) program.configureOutput().writeErr?.(message)
+    return value
+  })
+  return parameter
 }
 
 function titleOf(name: string): string {

@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { toTap } from '../../bundles/maker/import-order.ts'
 import { profilerSettings, programSettings } from '../../bundles/profiler/settings.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../../kernel/contracts/console-command.ts'
+import { parseWords } from '../../lib/console/command-line.ts'
 import type { OutputStream } from '../../lib/console/output.ts'
 import { packageDirectory, packageName, version } from '../../lib/package.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
 import { quoteForShell } from '../../lib/text/escapes.ts'
-import { describeUsage, suggestNames } from '../../lib/text/mistakes.ts'
+import { suggestNames } from '../../lib/text/mistakes.ts'
 
 /** Streams and working directory of the program `sinfonietta`: those of the process, or those of a test. */
 interface ProgramContext {
@@ -71,7 +71,7 @@ const options = {
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'V' },
   login: { type: 'boolean' },
-  database: { type: 'string' },
+  database: { type: 'string', alone: 'sqlite' },
   tests: { type: 'string' },
 } as const
 
@@ -107,7 +107,7 @@ export function runSinfonietta(
     }
     const [command, folder, ...others] = positionals
     if (command !== undefined && !commands.includes(command)) throw new CommandUsageError(describeUnknown(command))
-    if (command !== 'new' || folder === undefined || others.length > 0) {
+    if (command !== 'new' || !folder || others.length > 0) {
       const mistake = command === undefined ? '' : `${usages[command]}\n\n`
       throw new CommandUsageError(mistake + help.trimEnd())
     }
@@ -150,12 +150,11 @@ function chooseKind(values: { readonly login?: boolean; readonly database?: stri
 
 function parseCommandLine(commandLine: readonly string[]) {
   try {
-    // Without a value, --database is the default.
-    const isAlone = (index: number) => /^(?:-|$)/.test(commandLine[index + 1] ?? '')
-    const args = commandLine.map((word, index) => (word === '--database' && isAlone(index) ? `${word}=sqlite` : word))
-    return parseArgs({ args, options, allowPositionals: true })
+    // The variables are of the other commands.
+    const known = commandLine[0] === 'new' ? help.replace(describeVariables(), '') : help
+    return parseWords(commandLine, { help: known, options, takesArguments: true })
   } catch (error) {
-    throw new CommandUsageError(`${describeUsage(error, help)}\n\n${help.trimEnd()}`)
+    throw new CommandUsageError(`${readProperty(error, 'message')}\n\n${help.trimEnd()}`)
   }
 }
 

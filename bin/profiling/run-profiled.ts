@@ -93,7 +93,8 @@ function adviseOnProgram(program: string): string {
   if (statSync(program, { throwIfNoEntry: false })?.isDirectory())
     return '; this is a folder without an index.js: name the file that node starts'
   const folder = path.dirname(path.resolve(program))
-  return suggestNames(path.basename(program), existsSync(folder) ? readdirSync(folder) : [])
+  const nearest = suggestNames(path.basename(program), existsSync(folder) ? readdirSync(folder) : [])
+  return nearest || '; name the file that node starts, such as app.js, or a program such as npm run dev'
 }
 
 /** Stores the profile that a program has written before a signal has ended it, if it is a command. */

@@ -2,7 +2,9 @@ import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { home } from '../../bundles/profiler/profile/links.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../../kernel/contracts/console-command.ts'
+import { maskText } from '../../lib/redact/mask-text.ts'
 import { loadRedis } from '../../lib/redis/redis-connection.ts'
+import { asRedisUrl, isRedisUrl } from '../../lib/text/conversion.ts'
 import { describeFailure } from '../application/describe-failure.ts'
 import type { Program } from '../application/program-list.ts'
 import { answerLate, listenFor, prepareProfiler } from './profile.ts'
@@ -16,6 +18,8 @@ import { storeEndedCommands } from './running-commands.ts'
 export async function viewProfiles(folders: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode | undefined> {
   try {
     const [url, ...more] = folders.filter(name => /^rediss?:/.test(name))
+    if (url !== undefined && !isRedisUrl(url))
+      throw new CommandUsageError(`"${maskText(url)}" is not ${asRedisUrl.expected}.`)
     if (url !== undefined && (more.length > 0 || folders.length > 1)) {
       throw new CommandUsageError('A URL of Redis is viewed alone: name no other URL or folder.')
     }

@@ -1,7 +1,8 @@
 import cluster from 'node:cluster'
+import { X509Certificate } from 'node:crypto'
 import { subscribe } from 'node:diagnostics_channel'
 import { existsSync } from 'node:fs'
-import type { Server } from 'node:net'
+import { isIP, type Server } from 'node:net'
 import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import v8 from 'node:v8'
@@ -10,7 +11,7 @@ import { exitCodes } from '../../kernel/contracts/console-command.ts'
 import { isDebugOn } from '../../kernel/debug/debug-gate.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../../kernel/server/errors.ts'
-import { type ClosingTimes, keepAliveTime } from '../../kernel/server/http-server.ts'
+import { type ClosingTimes, keepAliveTime, type TlsIdentity } from '../../kernel/server/http-server.ts'
 import { workerNumber } from '../../kernel/server/worker-number.ts'
 import type { Config } from '../../lib/env/config.ts'
 import { findOwnFrame, locateFrame } from '../../lib/stack/stack-frames.ts'
@@ -307,7 +308,7 @@ function reload(kernel: Kernel, files: readonly string[]): readonly SourceProble
 }
 
 /** Prints the address of a server that has begun to listen, with warnings, and reports both to the supervisor. */
-function announce(url: string, config: Config, { isRestarted, workers }: Options): void {
+function announce(url: string, config: Config, { host, identity, isRestarted, workers }: Options): void {
   const { environment } = config
   const isDebug = isDebugOn(config)
   // Outside of development stdout is for log lines in JSON.
@@ -316,6 +317,11 @@ function announce(url: string, config: Config, { isRestarted, workers }: Options
   const again = isRestarted ? ' again' : ''
   stream.write(`Sinfonietta serves ${url}${again} (${environment}, debug ${isDebug ? 'on' : 'off'}${processes})\n`)
   if (environment === 'prod' && config.hosts.length === 0) stream.write(hostsWarning)
+  const { HOST = '' } = process.env
+  if (isIP(HOST) > 0 && HOST !== host && !isRestarted)
+    stream.write(`The variable HOST is ${HOST}, and is not read: the address to listen on is the option --host.\n`)
+  if (environment === 'prod' && new Set(config.secret).size <= 8) stream.write(secretWarning)
+  if (identity !== undefined) stream.write(describeValidity(identity))
   // From now on the supervisor restarts this process if it crashes.
   void report('listening')
   if (!isDebug || isRestarted) return
@@ -327,6 +333,19 @@ function announce(url: string, config: Config, { isRestarted, workers }: Options
 const hostsWarning =
   'Requests for any host are answered, because APP_HOSTS is not set. A client could choose the host of a redirect or a link.\n' +
   'Set APP_HOSTS to the names of the site, such as APP_HOSTS=example.org,*.example.org.\n'
+
+/** 32 random characters, hexadecimal, have as few only once in 300,000 times. */
+const secretWarning =
+  'APP_SECRET consists of few different characters: it can be guessed, and with it each signature. Use a random one.\n'
+
+/** A warning of a certificate that each client refuses today; else empty. */
+export function describeValidity({ cert }: TlsIdentity, now: number = Date.now()): string {
+  const { validFrom, validTo } = new X509Certificate(cert)
+  if (Date.parse(validTo) < now)
+    return `The certificate (--tls-cert) has expired on ${validTo}: clients refuse it. Renew it.\n`
+  if (Date.parse(validFrom) <= now) return ''
+  return `The certificate (--tls-cert) is valid from ${validFrom} only: until then clients refuse it.\n`
+}
 
 /** Describes which clients of a server at a URL see debug output, and how to get access. */
 export function describeDebugAccess(

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 import type { TlsIdentity } from '../../kernel/server/http-server.ts'
+import { parseWords } from '../../lib/console/command-line.ts'
+import { findEnvironmentMistake } from '../../lib/env/dotenv.ts'
 import type { SignalMap } from '../../lib/signals.ts'
-import { describeUsage } from '../../lib/text/mistakes.ts'
 
 /** The text of `--help`. */
 export const help = `Usage: bin/serve [options]
@@ -18,7 +18,7 @@ Serves the application.
   --tls-cert <file>  serves HTTPS with this certificate (PEM); needs --tls-key
   --tls-key <file>   the private key of the certificate (PEM)
   --inspect <number> lets a debugger attach on this port of 127.0.0.1 (default 9229; worker 1 has the next port)
-  --help             shows this help
+  -h, --help         shows this help
 `
 
 /** The parsed options of a command line. */
@@ -58,10 +58,10 @@ export function parseOptions(
 ): Options | 'help' {
   const { values } = readValues(commandLine)
   if (values.help) return 'help'
-  // With an empty host Node would listen on every address.
-  if (values.host === '') throw new UsageError('--host must not be empty.')
-  if (/[/\s]|^[^:]*:\d*$/.test(values.host)) {
-    throw new UsageError(`--host is an address such as 0.0.0.0 without a port, not "${values.host}".`)
+  const mistake = findEnvironmentMistake(values.env)
+  if (mistake !== undefined) throw new UsageError(mistake)
+  if (/[/\s*,[\]]|^[^:]*:\d*$/.test(values.host)) {
+    throw new UsageError(`--host is one address such as 0.0.0.0 or ::, without a port, not "${values.host}".`)
   }
   return {
     host: values.host,
@@ -81,11 +81,8 @@ export function parseOptions(
 
 function readValues(commandLine: readonly string[]) {
   try {
-    return parseArgs({
-      // For parseArgs an option has a value always or never, but the number of --inspect is optional.
-      args: commandLine.map((argument, index) =>
-        argument === '--inspect' && !/^\d/.test(commandLine[index + 1] ?? '') ? '--inspect=9229' : argument,
-      ),
+    return parseWords(commandLine, {
+      help,
       options: {
         port: { type: 'string' },
         host: { type: 'string', default: '127.0.0.1' },
@@ -93,15 +90,15 @@ function readValues(commandLine: readonly string[]) {
         workers: { type: 'string', default: '0' },
         'tls-cert': { type: 'string' },
         'tls-key': { type: 'string' },
-        inspect: { type: 'string' },
+        inspect: { type: 'string', alone: '9229' },
         socket: { type: 'string' },
         restarted: { type: 'boolean', default: false },
         edits: { type: 'string', default: '[]' },
-        help: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
       },
     })
   } catch (error) {
-    throw new UsageError(describeUsage(error, help), error)
+    throw new UsageError((error as Error).message, error)
   }
 }
 

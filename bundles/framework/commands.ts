@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import path from 'node:path'
 import { inputsOf, type RouteInput } from '../../kernel/argument-sources.ts'
 import type { Application, Foundation } from '../../kernel/bundle.ts'
-import { type ConsoleCommand, exitCodes } from '../../kernel/contracts/console-command.ts'
+import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../kernel/contracts/console-command.ts'
 import { nameOfController } from '../../kernel/controller.ts'
 import { AnswerableEvent } from '../../kernel/events.ts'
 import type { Block, Column, Document } from '../../lib/console/document.ts'
@@ -16,6 +16,7 @@ import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import { type RouteMatch, RouteMatcher } from '../../lib/routing/route-matcher.ts'
 import { type DescribedSchema, toDescribedSchema } from '../../lib/schema/describe-schema.ts'
 import { showPath } from '../../lib/stack/stack-frames.ts'
+import { suggestNames } from '../../lib/text/mistakes.ts'
 import { writeRouteTypes } from './route-types.ts'
 
 /** Creates the commands that describe the application. */
@@ -58,7 +59,11 @@ function createDebugRoutes(app: Application): ConsoleCommand {
       const named = all.find(({ aliases, name }) => name === filter || aliases.includes(filter))
       const found = all.filter(route => textsOf(route).some(text => text.includes(filter)))
       if (found.length === 0) {
-        output.error(`No route has "${filter}" in its name, path, host or controller.`)
+        const nearest = suggestNames(
+          filter,
+          all.map(({ name }) => name),
+        )
+        output.error(`No route has "${filter}" in its name, path, host or controller${nearest}.`)
         return exitCodes.failure
       }
       output.print(named === undefined ? listRoutes(found) : describeRoute(named, all.indexOf(named) + 1))
@@ -178,6 +183,8 @@ function createDebugRouteMatch(routes: RouteCollection): ConsoleCommand {
       { line: 'debug:route-match POST https://example.org/ --all', purpose: 'finds the reason of a 405' },
     ],
     run({ arguments: { method = '', url = '' }, options }, output) {
+      if (!/^[\w-]+$/.test(method))
+        throw new CommandUsageError(`The method is a name such as GET, before the URL, not "${method}".`)
       const request = createRequest(method.toUpperCase(), url)
       if (request.problem !== undefined) {
         output.error(request.problem.message)
@@ -281,7 +288,11 @@ function createDebugEvents(dispatcher: EventDispatcher): ConsoleCommand {
       const exact = types.filter(({ eventName }) => eventName === event)
       const found = exact.length > 0 ? exact : types.filter(isWanted)
       if (found.length === 0) {
-        output.error(`No event with listeners matches "${event}".`)
+        const nearest = suggestNames(
+          event,
+          types.map(({ eventName }) => eventName),
+        )
+        output.error(`No event with listeners matches "${event}"${nearest}.`)
         return exitCodes.failure
       }
       const events = found.map(type => describe(type, dispatcher))
@@ -357,6 +368,14 @@ function createDebugTemplates({ directory, view }: Pick<Foundation, 'directory' 
           bytes: statSync(file).size,
         }))
         .sort((one, other) => Number(isPackaged(one.file)) - Number(isPackaged(other.file)))
+      if (templates.length === 0) {
+        const nearest = suggestNames(
+          filter,
+          all.map(({ name }) => name),
+        )
+        output.error(`No template has "${filter}" in its name${nearest}.`)
+        return exitCodes.failure
+      }
       const hasReplaced = templates.some(({ replaces }) => replaces !== undefined)
       const columns: readonly Column[] = [
         { title: 'Template' },
@@ -411,7 +430,13 @@ export function createDebugConfig(
         .map(({ bundle, from, help, name, value }) => ({ name, value: redactor.text(value), from, bundle, help }))
       if (found.length === 0) {
         const isBundle = bundles.includes(chosenBundle)
-        output.error(isBundle ? `The bundle "${chosenBundle}" has no settings.` : `There is no setting "${setting}".`)
+        const nearest = suggestNames(
+          setting.toUpperCase(),
+          settings.list().map(({ name }) => name),
+        )
+        output.error(
+          isBundle ? `The bundle "${chosenBundle}" has no settings.` : `There is no setting "${setting}"${nearest}.`,
+        )
         return exitCodes.failure
       }
       const table = {

@@ -61,60 +61,79 @@ function toPair(text: string): [name: string, value: string] | undefined {
 }
 
 /** The settings of tracing. This file loads nothing else of the bundle. */
-export const openTelemetrySettings: BundleSettings<OpenTelemetrySettings> = defineSettings({
-  /** They are sent to `/v1/traces` below it. */
-  OTEL_EXPORTER_OTLP_ENDPOINT: {
-    help: 'sends traces to this OpenTelemetry collector or back end, such as http://localhost:4318',
-    schema: asHttpUrl,
-    default: undefined,
+export const openTelemetrySettings: BundleSettings<OpenTelemetrySettings> = defineSettings(
+  {
+    /** They are sent to `/v1/traces` below it. */
+    OTEL_EXPORTER_OTLP_ENDPOINT: {
+      help: 'sends traces to this OpenTelemetry collector or back end, such as http://localhost:4318',
+      schema: asHttpUrl,
+      default: undefined,
+    },
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+      help: 'the whole URL for traces; by default the endpoint and /v1/traces',
+      schema: asHttpUrl,
+      default: undefined,
+    },
+    OTEL_EXPORTER_OTLP_PROTOCOL: {
+      help: 'the format of traces: http/protobuf or http/json',
+      schema: asOneOf(...protocols),
+      default: 'http/protobuf',
+    },
+    OTEL_EXPORTER_OTLP_HEADERS: {
+      help: 'headers for the endpoint, such as api-key=secret',
+      schema: asAttributes,
+      default: {},
+      secret: true,
+    },
+    OTEL_EXPORTER_OTLP_TIMEOUT: {
+      help: 'milliseconds that the endpoint has to take a batch of spans',
+      schema: asMilliseconds,
+      default: 10_000,
+    },
+    OTEL_SERVICE_NAME: {
+      help: 'the name of the application in traces; by default the name in its package.json',
+      default: undefined,
+    },
+    OTEL_RESOURCE_ATTRIBUTES: {
+      help: 'attributes of all spans, such as deployment.environment.name=staging',
+      schema: asAttributes,
+      default: {},
+    },
+    OTEL_TRACES_EXPORTER: {
+      help: 'otlp sends traces to http://localhost:4318 without an endpoint; none turns tracing off',
+      schema: asOneOf('otlp', 'none'),
+      default: undefined,
+    },
+    OTEL_TRACES_SAMPLER: {
+      help: `which requests are traced: ${samplers.join(', ')}`,
+      schema: asOneOf(...samplers),
+      default: 'parentbased_always_on',
+    },
+    OTEL_TRACES_SAMPLER_ARG: {
+      help: 'the share of requests for a sampler with traceidratio, from 0 to 1',
+      schema: asRatio,
+      default: 1,
+    },
+    OTEL_SDK_DISABLED: { help: 'turns tracing off', schema: asFlag, default: false },
   },
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
-    help: 'the whole URL for traces; by default the endpoint and /v1/traces',
-    schema: asHttpUrl,
-    default: undefined,
+  values => {
+    const {
+      OTEL_EXPORTER_OTLP_ENDPOINT: base = '',
+      OTEL_TRACES_SAMPLER_ARG: share,
+      OTEL_TRACES_SAMPLER: sampler,
+    } = values
+    const isWhole = /\/v1\/traces\/*$/.test(base) && values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT === undefined
+    return {
+      OTEL_EXPORTER_OTLP_ENDPOINT: isWhole
+        ? 'ends with /v1/traces, which is added to it: leave that out, or set OTEL_EXPORTER_OTLP_TRACES_ENDPOINT instead.'
+        : undefined,
+      OTEL_TRACES_SAMPLER_ARG:
+        share === 1 || sampler.endsWith('ratio')
+          ? undefined
+          : 'has no effect without OTEL_TRACES_SAMPLER=parentbased_traceidratio or traceidratio.',
+    }
   },
-  OTEL_EXPORTER_OTLP_PROTOCOL: {
-    help: 'the format of traces: http/protobuf or http/json',
-    schema: asOneOf(...protocols),
-    default: 'http/protobuf',
-  },
-  OTEL_EXPORTER_OTLP_HEADERS: {
-    help: 'headers for the endpoint, such as api-key=secret',
-    schema: asAttributes,
-    default: {},
-    secret: true,
-  },
-  OTEL_EXPORTER_OTLP_TIMEOUT: {
-    help: 'milliseconds that the endpoint has to take a batch of spans',
-    schema: asMilliseconds,
-    default: 10_000,
-  },
-  OTEL_SERVICE_NAME: {
-    help: 'the name of the application in traces; by default the name in its package.json',
-    default: undefined,
-  },
-  OTEL_RESOURCE_ATTRIBUTES: {
-    help: 'attributes of all spans, such as deployment.environment.name=staging',
-    schema: asAttributes,
-    default: {},
-  },
-  OTEL_TRACES_EXPORTER: {
-    help: 'otlp sends traces to http://localhost:4318 without an endpoint; none turns tracing off',
-    schema: asOneOf('otlp', 'none'),
-    default: undefined,
-  },
-  OTEL_TRACES_SAMPLER: {
-    help: `which requests are traced: ${samplers.join(', ')}`,
-    schema: asOneOf(...samplers),
-    default: 'parentbased_always_on',
-  },
-  OTEL_TRACES_SAMPLER_ARG: {
-    help: 'the share of requests for a sampler with traceidratio, from 0 to 1',
-    schema: asRatio,
-    default: 1,
-  },
-  OTEL_SDK_DISABLED: { help: 'turns tracing off', schema: asFlag, default: false },
-})
+)
 
 /** The endpoint that the specification of OTLP exporters gives them. */
 const usualEndpoint = 'http://localhost:4318'

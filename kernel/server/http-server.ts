@@ -36,26 +36,35 @@ export async function createServer(
   if (identity === undefined) return marked(createHttpServer(options, listener))
   // Loaded only when needed: most servers are behind a proxy that does TLS.
   const https = await import('node:https')
+  const mistake = await findTlsMistake(identity)
+  if (mistake !== undefined) throw new SERVER_TLS_INVALID([mistake])
   try {
     return marked(https.createServer({ ...options, handshakeTimeout: timeouts.headersTimeout, ...identity }, listener))
   } catch (error) {
-    throw new SERVER_TLS_INVALID([await findTlsMistake(identity, (error as Error).message)], { cause: error })
+    throw new SERVER_TLS_INVALID([(error as Error).message], { cause: error })
   }
 }
 
-/** Which of the two files is none of its kind, or else what TLS says. */
-async function findTlsMistake({ cert, key }: TlsIdentity, message: string): Promise<string> {
+/** What is wrong with the two files. With an empty one, Node listens, and refuses each client. */
+async function findTlsMistake({ cert, key }: TlsIdentity): Promise<string | undefined> {
   const { createPrivateKey, X509Certificate } = await import('node:crypto')
-  const isPem = (read: () => unknown) => {
-    try {
-      return read() !== undefined
-    } catch {
-      return false
-    }
+  const first = attempt(() => new X509Certificate(cert))
+  const privateKey = attempt(() => createPrivateKey(key))
+  if (first === undefined) return 'the certificate (--tls-cert) is no PEM of a certificate'
+  if (privateKey === undefined) return 'the key (--tls-key) is no PEM of a private key without a passphrase'
+  if (first.checkPrivateKey(privateKey)) return undefined
+  const all = cert.split(/(?<=-----END .*-----)/).map(text => attempt(() => new X509Certificate(text)))
+  return all.some(other => other?.checkPrivateKey(privateKey))
+    ? 'the certificate of the key (--tls-key) must be the first one in --tls-cert, before those that have signed it'
+    : `the key (--tls-key) is not the one of the certificate (--tls-cert) for "${first.subject.replaceAll('\n', ', ')}"`
+}
+
+function attempt<value>(read: () => value): value | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
   }
-  if (!isPem(() => new X509Certificate(cert))) return 'the certificate (--tls-cert) is no PEM of a certificate'
-  if (!isPem(() => createPrivateKey(key))) return 'the key (--tls-key) is no PEM of a private key without a passphrase'
-  return message
 }
 
 const kernelServers = new WeakSet<object>()
@@ -93,7 +102,9 @@ export async function listen(
 
 function toListenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code === 'EADDRINUSE') return new SERVER_PORT_TAKEN([port, host], { cause: error })
-  return new SERVER_LISTEN_FAILED([`${host}:${port}`, error.message], { cause: error })
+  const isElsewhere = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'].includes(String(error.code))
+  const right = isElsewhere ? '; --host is an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all' : ''
+  return new SERVER_LISTEN_FAILED([`${host}:${port}`, error.message + right], { cause: error })
 }
 
 /** How long a closing server waits for its clients, in milliseconds. */

@@ -9,6 +9,7 @@ import {
 } from '../http/trusted-proxies.ts'
 import { type LogLevel, logLevels } from '../log/logger.ts'
 import { asFlag, asListOf, asOneOf, asText, type Conversion } from '../text/conversion.ts'
+import { nearestNames } from '../text/mistakes.ts'
 import { type Environment, environmentOf, environments } from './dotenv.ts'
 import { CONFIG_INVALID } from './errors.ts'
 import { type BundleSettings, defineSettings, kernelName, type Settings } from './settings.ts'
@@ -92,7 +93,12 @@ const asEnvironment = asOneOf(...environments)
 const asNodeEnv: Conversion<string> = {
   expected: 'a name that libraries know, such as production or development',
   // On Windows, `set NODE_ENV=production && node …` ends the value with a blank.
-  convert: text => (text !== 'production' && /^(?:prod|production|live)$|\s/i.test(text) ? undefined : text),
+  convert: text =>
+    text === 'production' || (!/^(?:prod|live)$|\s/i.test(text) && !isMistyped(text)) ? text : undefined,
+}
+
+function isMistyped(text: string): boolean {
+  return nearestNames(text.toLowerCase(), ['production'], 2).length > 0
 }
 
 /** The values of the kernel's own settings. */
@@ -218,16 +224,19 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
 
 type ProxySettings = Pick<KernelSettings, 'TRUSTED_HEADERS' | 'TRUSTED_PROXIES'>
 
-/** Headers that nothing reads, and proxies that any client could be. */
+/** Headers that nothing reads, and proxies that any client could be, or none. */
 function findProxyMistakes({
   TRUSTED_HEADERS,
   TRUSTED_PROXIES,
 }: ProxySettings): Partial<Record<keyof ProxySettings, string>> {
   const all = TRUSTED_PROXIES.find(entry => /\/0+$/.test(entry))
+  const none = TRUSTED_PROXIES.find(entry => /^(?:0\.0\.0\.0|::)$/.test(entry))
   if (all !== undefined)
     return {
       TRUSTED_PROXIES: `"${all}" would let each client choose its address: name the proxies, or private_ranges.`,
     }
+  if (none !== undefined)
+    return { TRUSTED_PROXIES: `"${none}" is the address of no proxy: name the proxies, or private_ranges.` }
   const isUsual = TRUSTED_HEADERS.join() === defaultTrustedHeaders.join()
   return TRUSTED_PROXIES.length > 0 || isUsual
     ? {}

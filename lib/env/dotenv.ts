@@ -73,6 +73,19 @@ function readNames(directory: string): string[] {
   }
 }
 
+/** What is wrong with the option `--env`, which may be missing, and what would be right. */
+export function findEnvironmentMistake(name: string | undefined): string | undefined {
+  if (name === undefined || environments.some(known => known === name)) return undefined
+  const right = suggestEnvironment(name)
+  const isKnown = environments.some(known => known === right)
+  return `--env must be one of ${environments.join(', ')}, not "${name}"${isKnown ? `: write --env ${right}` : ''}.`
+}
+
+function suggestEnvironment(name: string): string | undefined {
+  // Two or three letters are a name of their own: a language, a country.
+  return parts[nearestNames(name.trim().toLowerCase(), Object.keys(parts), name.length < 4 ? 0 : 1)[0] ?? '']
+}
+
 /** The parts of the names of `.env` files, by what other frameworks call them. */
 const parts: Readonly<Record<string, string>> = {
   dev: 'dev',
@@ -88,9 +101,7 @@ const parts: Readonly<Record<string, string>> = {
 function correctName(file: string): string | undefined {
   const [, rest] = /^\.env[._-](.+)$/.exec(file) ?? []
   if (rest === undefined) return undefined
-  // Two or three letters are a name of their own: a language, a country.
-  const near = (word: string) => nearestNames(word, Object.keys(parts), word.length < 4 ? 0 : 1)[0] ?? ''
-  const words = rest.split(/[._-]/).map(word => parts[near(word.toLowerCase())])
+  const words = rest.split(/[._-]/).map(suggestEnvironment)
   const environment = words.filter(word => word !== 'local')
   const isKnown = environment.length <= 1 && words.length <= 2 && !words.includes(undefined)
   return isKnown ? ['.env', ...environment, ...words.filter(word => word === 'local')].join('.') : undefined

@@ -130,7 +130,8 @@ export class Settings {
         return { name, file, suggestion: suggestNames(name.toUpperCase(), known) || adviseOnUnknown(name) }
       if (name === 'PROFILER' && /^(?:1|true|on)$/.test(this.textOf(name) ?? ''))
         return { name, file, suggestion: profilerAdvice }
-      const nearest = name.includes('_') ? nearestNames(name, unset, 1) : []
+      const plural = unset.filter(each => each === name.replace(/Y$/, 'IES'))
+      const nearest = name.includes('_') ? [...plural, ...nearestNames(name, unset, 1)] : []
       return nearest.length === 0 ? [] : { name, file, suggestion: quoteNearest(nearest) }
     })
   }

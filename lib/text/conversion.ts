@@ -153,14 +153,14 @@ export function splitList(text: string): string[] {
     .filter(entry => entry !== '')
 }
 
-/** Whether a text is the URL of a Redis. */
+/** Whether a text is the URL of a Redis. Its path is the number of a database. */
 export function isRedisUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== ''
+  return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^\/?\d*$/.test(url.pathname)
 }
 
 /** The URL of a Redis, for settings. */
 export const asRedisUrl: Conversion<string> = {
-  expected: 'a URL such as redis://host:6379',
+  expected: 'a URL such as redis://host:6379 or redis://host:6379/1',
   convert: text => (isRedisUrl(text) ? text : undefined),
 }

@@ -160,22 +160,6 @@ export function quoteNearest(names: readonly string[]): string {
 }
 
 /**
- * What `parseArgs` of Node refuses in a command line, with the options of the help that begin like an unknown one or
- * are similar, or the variable that it stands for.
- */
-export function describeUsage(error: unknown, help: string): string {
-  const message = String(readProperty(error, 'message'))
-  const [, option = '', name = ''] = /^Unknown option '(-+([^']*))'/.exec(message) ?? []
-  // Node adds advice on its syntax.
-  if (option === '') return `${message.split(/\.\s/)[0]?.replace(/\.$/, '')}.`
-  const known = Array.from(help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm), ([, each = '']) => each)
-  const begun = known.filter(each => each.startsWith(`--${name}`))
-  const variable = `PROFILER_${name.toUpperCase().replaceAll('-', '_')}`
-  const right = help.includes(` ${variable} `) ? `: set the variable ${variable}` : suggestNames(option, known)
-  return `There is no option ${option}${begun.length > 0 ? quoteNearest(begun) : right}.`
-}
-
-/**
  * The number of mistakes between two texts: a character to add, to remove or to change, or two
  * neighbours in the wrong order (optimal string alignment).
  */

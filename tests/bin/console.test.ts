@@ -136,6 +136,8 @@ t.test('a mistake in the command line is named, with exit code 64', async t => {
     ['demo:greet Ada --language fr', "argument 'fr' is invalid. Allowed choices are en, de."],
     ['demo:greet Ada --json --md', "option '--json' cannot be used with option '--md'"],
     ['demo:fail usage', 'That is not how.'],
+    ['demo:greet Ada --env=production', '--env must be one of dev, prod, test, not "production": write --env prod.'],
+    ['demo:greet Ada --env=local', '--env must be one of dev, prod, test, not "local".'],
   ]
   for (const [line, message] of cases) {
     const { code, stderr, stdout } = await run(line)

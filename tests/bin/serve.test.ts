@@ -1,5 +1,6 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { rmSync, utimesSync } from 'node:fs'
+import { readFileSync, rmSync, utimesSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import path from 'node:path'
@@ -8,7 +9,7 @@ import type { Bundle } from 'sinfonietta'
 import { bootApplication, createNodeServer } from 'sinfonietta/server'
 import { type Test, t } from 'tap'
 import { runsTypeScript } from '#bin/application/sources.ts'
-import { serveApplication } from '#bin/serving/main-process.ts'
+import { describeValidity, serveApplication } from '#bin/serving/main-process.ts'
 import { type Options, parseOptions } from '#bin/serving/serve-options.ts'
 import { pause, startCounted, startFixture, startProgram, startSite } from './site-process.ts'
 
@@ -87,15 +88,29 @@ t.test('a wrong option is named, and the help is shown', async t => {
     ['--prot=1', 'There is no option --prot; the nearest is "--port".'],
     ['--port=80 80', '--port must be a number from 0 to 65535, not "80 80".'],
     ['--port=65536', '--port must be a number from 0 to 65535, not "65536".'],
-    ['--host=', '--host must not be empty.'],
-    ['--host=http://a', '--host is an address such as 0.0.0.0 without a port, not "http://a".'],
+    ['--prot', 'There is no option --prot; the nearest is "--port".'],
+    ['--cert=x', 'There is no option --cert; the nearest is "--tls-cert".'],
+    ['--environment=prod', 'There is no option --environment; the nearest is "--env".'],
+    ['--prod', 'There is no option --prod: write --env prod.'],
+    ['--listen=0.0.0.0', 'There is no option --listen: write --host.'],
+    ['--host=', 'The value of --host is empty.'],
+    ['--env=', 'The value of --env is empty.'],
+    ['--env=production', '--env must be one of dev, prod, test, not "production": write --env prod.'],
+    ['--host=http://a', '--host is one address such as 0.0.0.0 or ::, without a port, not "http://a".'],
+    ['--host=[::1]', '--host is one address such as 0.0.0.0 or ::, without a port, not "[::1]".'],
+    ['8000', '"8000" is no argument: write --port 8000.'],
+    ['port=8000', '"port=8000" is no argument: write --port=8000.'],
+    ['start', '"start" is no argument: there are only options, which begin with --.'],
+    ['-- --port', '"--port" is no argument: write --port without -- before it.'],
+    ['--workers -1', '--workers must be a number from 0 to 128, not "-1".'],
+    ['--inspect abc', '--inspect must be a number from 0 to 65535, not "abc".'],
     ['--inspect=x', '--inspect must be a number from 0 to 65535, not "x".'],
     ['--edits=x', '--edits must be JSON.'],
     ['--workers=1000', '--workers must be a number from 0 to 128, not "1000".'],
     ['--tls-key=key.pem', '--tls-cert and --tls-key go together.'],
   ]
   for (const [option, message] of cases) {
-    const { code, output } = await fail(t, [option])
+    const { code, output } = await fail(t, / -/.test(option) || option.endsWith('abc') ? option.split(' ') : [option])
     t.equal(code, 64)
     t.ok(output.startsWith(`${message}\n\nUsage: bin/serve`), output)
   }
@@ -142,6 +157,17 @@ t.test('TLS needs a certificate and its key', async t => {
   t.match(wrong.output, /TLS can use: the certificate \(--tls-cert\) is no PEM of a certificate\.\n$/)
 })
 
+t.test('a certificate that clients refuse is named at the start', t => {
+  const [cert, key] = ['cert', 'key'].map(name => readFileSync(`tests/fixtures/tls/${name}.pem`, 'utf8'))
+  const identity = { cert: String(cert), key: String(key) }
+  const { validFrom, validTo } = new X509Certificate(identity.cert)
+  const day = 86_400_000
+  t.match(describeValidity(identity, Date.parse(validFrom) - day), `is valid from ${validFrom} only`)
+  t.equal(describeValidity(identity, Date.parse(validFrom) + day), '')
+  t.match(describeValidity(identity, Date.parse(validTo) + day), `has expired on ${validTo}: clients refuse it.`)
+  t.end()
+})
+
 t.test('an address on which the server cannot listen is reported in one line', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   t.teardown(() => server.close())
@@ -159,7 +185,7 @@ t.test('an address on which the server cannot listen is reported in one line', a
 })
 
 t.test('mistakes in the configuration are listed without a stack', async t => {
-  const { code, output } = await fail(t, ['--env=nowhere'], { APP_DEBUG: 'perhaps', MAILER_DSN: 'mail' })
+  const { code, output } = await fail(t, [], { APP_ENV: 'nowhere', APP_DEBUG: 'perhaps', MAILER_DSN: 'mail' })
   t.equal(code, 1)
   t.match(output, /^The configuration has mistakes:\n( {2}[A-Z_]+ .*\n){3}$/)
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import {
   type CommandInput,
   type CommandOption,
@@ -11,6 +11,7 @@ import { type Block, type Cell, type Column, type Document, withoutEmpty } from 
 import type { Output } from '../../../lib/console/output.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
+import { writingAdvice } from '../../../lib/writable-folder.ts'
 import { showProfile } from '../insight/relatives.ts'
 import {
   describeStatistics,
@@ -34,6 +35,7 @@ import {
   fail,
   filterOptions,
   findNamed,
+  noteMisfits,
   parseSearch,
   tokenArgument,
 } from './profiler-list.ts'
@@ -149,7 +151,15 @@ async function explain({ explainers, storage }: ExplainServices, input: CommandI
   if (explainer === undefined)
     return fail(output, `No connection: a bundle has to add one with app.explainers.push({ system: '${system}', … }).`)
 
-  const explainable = toExplainable(query, new Map(new URLSearchParams(input.options.values)))
+  const given = new Map(new URLSearchParams(input.options.values))
+  const explainable = toExplainable(query, given)
+  const names = explainable.values.map(({ name }) => name)
+  const foreign = [...given.keys()].find(name => !names.includes(name) && names[Number(name) - 1] === undefined)
+  if (foreign !== undefined) {
+    const right =
+      names.length === 0 ? 'it has no values' : `write --values "${names.map(name => `${name}=…`).join('&')}"`
+    throw new CommandUsageError(`The query has no value "${foreign}": ${right}.`)
+  }
   const unknown = findUnknown(explainable)
   if (unknown.length > 0 && dialect.explainGenerically === undefined) {
     const example = unknown.map(name => `${name}=…`).join('&')
@@ -266,8 +276,11 @@ async function writeOut(file: string, text: string, isForced: boolean): Promise<
     return undefined
   } catch (error) {
     if (isForced) await rm(written, { force: true })
-    const code = readProperty(error, 'code')
-    return code === 'EEXIST' ? `${file} exists already: --force replaces it.` : `${file} cannot be written: ${code}.`
+    const isFolder = (await stat(file).catch(() => undefined))?.isDirectory() === true
+    const code = isFolder ? 'EISDIR' : String(readProperty(error, 'code'))
+    if (code === 'EEXIST') return `${file} exists already: --force replaces it.`
+    const advice = code === 'ENOENT' ? ' Create its folder.' : (writingAdvice[code] ?? '')
+    return `${file} cannot be written: ${code}.${advice}`
   }
 }
 
@@ -338,6 +351,7 @@ function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
         blocks: main.length === 0 ? [{ kind: 'text', text: 'No results found' }] : [{ kind: 'table', table }],
         json: { requests: main.length, routes: statistics },
       })
+      if (main.length === 0) await noteMisfits(storage, { options }, output)
       return exitCodes.success
     },
   }

@@ -43,6 +43,10 @@ export function createProfilerCpu({ armFile: file, routes, storage }: CpuService
       { line: 'profiler:cpu --off', purpose: 'cancels the order' },
     ],
     async run({ arguments: { route }, options: { method, off, path, wait }, signal }, output) {
+      if (off !== undefined && (route ?? path ?? method ?? wait) !== undefined)
+        throw new CommandUsageError('--off cancels any order: it takes no route and no other option.')
+      if (route !== undefined && (path ?? method) !== undefined)
+        throw new CommandUsageError('A route has its own paths and methods: leave out --path and --method.')
       if (off !== undefined) {
         file.remove()
         output.print(toStatus(undefined))

@@ -8,6 +8,7 @@ import {
 } from '../../../kernel/contracts/console-command.ts'
 import { type Block, type Cell, type Column, withoutEmpty } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
+import { suggestNames } from '../../../lib/text/mistakes.ts'
 import { type PublicFinding, toPublicFinding } from '../export/json.ts'
 import { addCalled } from '../insight/called.ts'
 import { toBadge } from '../insight/findings/finding.ts'
@@ -31,10 +32,11 @@ import {
 import { findLatest, mainRequests } from '../insight/relatives.ts'
 import { createFilter, describeCount, searchList, searchProfiles } from '../insight/search-list.ts'
 import { type Badge, toSummaryView, withBadge } from '../insight/summary-view.ts'
+import { formatCount } from '../profile/format.ts'
 import { isToken } from '../profile/json.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { nameOfUnit } from '../profile/units.ts'
-import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
+import { type ProfileStorage, readLimit, type StoredProfile } from '../store/profile-storage.ts'
 import type { ArmFile } from '../subjects/cpu/record.ts'
 import type { ProfilerApplication } from '../web/page.ts'
 
@@ -83,7 +85,21 @@ async function list(storage: ProfileStorage, inspector: Inspector, input: Comman
     json: { total, records },
   })
   if (inAll !== '' && output.format === 'text') output.note('--page and --limit show the others.')
+  if (total === 0) await noteMisfits(storage, input, output)
   return exitCodes.success
+}
+
+/** Names the options that fit no profile, each alone: a mistyped one looks like an empty list. */
+export async function noteMisfits(storage: ProfileStorage, { options }: Pick<CommandInput, 'options'>, output: Output) {
+  const { summaries } = await storage.search({ limit: readLimit })
+  const misfits = filters.flatMap(({ name }) => {
+    const text = options[name]
+    if (text === undefined || summaries.some(parseSearch({ options: { [name]: text } }).matches)) return []
+    const names = name === 'route' ? summaries.flatMap(({ route }) => route ?? []) : []
+    return `--${name} "${text}"${suggestNames(text, new Set(names))}`
+  })
+  if (summaries.length > 0 && misfits.length > 0)
+    output.note(`None of ${formatCount(summaries.length, 'profile')} fits ${misfits.join(', nor ')}.`)
 }
 
 /** Reads profiles one after another: there may be many. */
@@ -272,6 +288,10 @@ export function parseSearch({ options }: Pick<CommandInput, 'options'>): ListReq
   })
   const moment = 'a date such as 2026-11-20, or seconds since 1970'
   for (const name of ['from', 'until']) check(name, options[name], text => parseMoment(text, 'first'), moment)
+  const [from, until] = [parseMoment(options.from ?? '', 'first'), parseMoment(options.until ?? '', 'last')]
+  if (from !== undefined && until !== undefined && from > until)
+    throw new CommandUsageError(`--from must be before --until, not "${options.from}" and "${options.until}".`)
+  check('type', options.type, text => profileTypes.find(type => type === text), `one of ${profileTypes.join(', ')}`)
   check('method', options.method, parseMethod, methodHint)
   check('queries', options.queries, parseCountRange, rangeHint)
   check('status', options.status, parseStatus, statusHint)

@@ -112,6 +112,8 @@ async function readInput({ options }: CommandInput): Promise<ReplayInput> {
   const headers = Object.entries({ authorization, cookie }).filter(
     (pair): pair is [string, string] => pair[1] !== undefined,
   )
+  if (cookie !== undefined && !/^[^\s=;]+=/.test(cookie))
+    throw new CommandUsageError(`--cookie must be pairs such as ${examples.cookie}.`)
   if (body === undefined) return { headers: new Map(headers) }
   try {
     return { headers: new Map(headers), body: await readFile(body) }
@@ -181,10 +183,13 @@ export async function verifyRequest(
   wanted?: string,
 ): Promise<VerifyDocument | { readonly problem: string }> {
   const [joined] = await repeating.complete([original])
-  const flaws = listFlaws(joined, inspector.inspect(joined)).filter(({ finding, id }) =>
-    [id, finding?.rule, undefined].includes(wanted),
-  )
-  if (flaws.length === 0) return { problem: 'The request has no such exception or finding.' }
+  const all = listFlaws(joined, inspector.inspect(joined))
+  const flaws = all.filter(({ finding, id }) => [id, finding?.rule, undefined].includes(wanted))
+  if (flaws.length === 0) {
+    const known = all.map(({ finding, id }) => finding?.rule ?? id)
+    const right = known.length === 0 ? '' : `: it has ${known.join(', ')}`
+    return { problem: `The request has no such exception or finding${right}.` }
+  }
   const result = await verifyFlaws(original, flaws, inspector, repeating)
   if ('problem' in result) return result
   const { replays, verdicts } = result

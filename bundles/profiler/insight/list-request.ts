@@ -267,7 +267,8 @@ export function parseCountRange(text: string): Range | undefined {
   const [, first = '', dots = '', last = ''] = /^(\d{0,9})(?:(\.\.)(\d{0,9}))?$/.exec(text) ?? []
   if (first === '' && last === '') return undefined
   const toNumber = (digits: string) => (digits === '' ? undefined : Number(digits))
-  return [toNumber(first), toNumber(dots === '' ? first : last)]
+  const range: Range = [toNumber(first), toNumber(dots === '' ? first : last)]
+  return Number(range[0] ?? 0) > Number(range[1] ?? Number.POSITIVE_INFINITY) ? undefined : range
 }
 
 /** What the sentence about a text that is no range of numbers expects. */

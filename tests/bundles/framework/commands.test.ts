@@ -41,7 +41,7 @@ const routedBundle: Bundle = {
 }
 
 const load = async () => [createFrameworkBundle(), siteBundle, routedBundle]
-const run = (line: string, init: RunInit = {}) => runInTerminal(line, { load, ...init })
+const run = (line: string | readonly string[], init: RunInit = {}) => runInTerminal(line, { load, ...init })
 
 t.test('debug:routes lists routes in the order in which they are tried', async t => {
   const { code, stdout } = await run('debug:routes')
@@ -70,6 +70,15 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
   const none = await run('debug:routes nowhere')
   t.equal(none.code, 1)
   t.equal(none.stderr, 'No route has "nowhere" in its name, path, host or controller.\n')
+  t.match(
+    (await run(['debug:routes', ' '])).stderr,
+    "argument value ' ' is invalid for argument 'filter'. It is empty.",
+  )
+  t.match(await run('debug:route-match /x GET'), {
+    code: 64,
+    stderr: 'The method is a name such as GET, before the URL',
+  })
+  t.match((await run('debug:routes tenat')).stderr, 'host or controller; the nearest is "tenant".\n')
   t.equal((await runInTerminal('__complete debug:routes ten', { load })).stdout, 'tenant\t/tenant/:id\n')
 })
 
@@ -301,6 +310,7 @@ t.test('debug:events lists listeners as they are called, and where they were reg
   const none = await run('debug:events nothing')
   t.equal(none.code, 1)
   t.equal(none.stderr, 'No event with listeners matches "nothing".\n')
+  t.match((await run('debug:events kernel.respnse')).stderr, 'the nearest are "kernel.response"')
   t.match(
     (await runInTerminal('__complete debug:events kernel.resp', { load })).stdout,
     /^kernel\.response\t\d+ listeners\n$/,
@@ -353,6 +363,7 @@ t.test('debug:config lists settings and their origin, and no secret', async t =>
   const none = await run('debug:config NOPE')
   t.equal(none.code, 1)
   t.equal(none.stderr, 'There is no setting "NOPE".\n')
+  t.match((await run('debug:config log_levl')).stderr, 'no setting "log_levl"; the nearest is "LOG_LEVEL".\n')
   const noSettings = await run('debug:config ROUTED')
   t.equal(noSettings.code, 1)
   t.equal(noSettings.stderr, 'The bundle "routed" has no settings.\n')
@@ -440,6 +451,8 @@ t.test('debug:templates lists templates, and reports their mistakes', async t =>
   t.equal(code, 0)
   t.match(stdout, /^site\/header +templates\/site\/header\.hbs +\d+$/m)
   t.match(stderr, /^\d+ templates have no mistakes\.$/m)
+  const none = await run('debug:templates site/haed')
+  t.match(none, { code: 1, stderr: /^No template has "site\/haed" in its name; the nearest are "site\/header"/ })
   const all = await run('debug:templates')
   t.match(all.stdout, /^site\/footer /m)
   t.notMatch(all.stdout, 'Replaces', 'the application is the package: nothing is replaced')

@@ -297,6 +297,10 @@ t.test('a wrong setting stops the start, without the secret', async t => {
   const { message } = error as Error
   for (const name of Object.keys(wrong)) t.match(message, `  ${name} `)
   t.notMatch(message, 'no-name')
+  const useless = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1/v1/traces/', OTEL_TRACES_SAMPLER_ARG: '0.5' }
+  await t.rejects(boot(t, useless), {
+    message: /OTEL_EXPORTER_OTLP_ENDPOINT ends with \/v1\/traces[\s\S]*OTEL_TRACES_SAMPLER_ARG has no effect without/,
+  })
   const settings = new Settings({ variables: { OTEL_TRACES_EXPORTER: 'otlp' } })
   settings.declare('opentelemetry', openTelemetrySettings)
   t.equal(findEndpoint(settings.of(openTelemetrySettings)), 'http://localhost:4318/v1/traces', 'of the specification')

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
@@ -6,8 +7,10 @@ import type { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { mock } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { rootCertificates } from 'node:tls'
 import { ExceptionEvent, HttpError, ResponseEvent, TerminateEvent } from 'sinfonietta'
 import { t } from 'tap'
+import type { TlsIdentity } from '#kernel/server/http-server.ts'
 import { NodeServer } from '#kernel/server/node-server.ts'
 import { Response } from '#lib/http/response.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
@@ -756,16 +759,26 @@ t.test('it speaks TLS with a certificate and its key', async t => {
   })
   message.resume()
   t.match(message.headers.location, /^https:\/\/127\.0\.0\.1:\d+\/slash\/$/)
-  const other = new NodeServer(app, {
-    nodeMessages: usesNodeMessages(),
-    trustedProxies: new TrustedProxies(),
-    identity: { ...identity, key: 'no key' },
+  const strange = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
+    type: 'pkcs8',
+    format: 'pem',
   })
-  await t.rejects(other.listen('127.0.0.1', 0), {
-    code: 'SERVER_TLS_INVALID',
-    message: 'the key (--tls-key) is no PEM',
-  })
-  await other.close()
+  const cases: [wrong: Partial<TlsIdentity>, message: string][] = [
+    [{ key: 'no key' }, 'the key (--tls-key) is no PEM'],
+    [{ key: '' }, 'the key (--tls-key) is no PEM'],
+    [{ cert: '' }, 'the certificate (--tls-cert) is no PEM'],
+    [{ key: String(strange) }, 'the key (--tls-key) is not the one of the certificate (--tls-cert) for "CN='],
+    [{ cert: `${rootCertificates[0]}\n${identity.cert}` }, 'must be the first one in --tls-cert'],
+  ]
+  for (const [wrong, message] of cases) {
+    const other = new NodeServer(app, {
+      nodeMessages: usesNodeMessages(),
+      trustedProxies: new TrustedProxies(),
+      identity: { ...identity, ...wrong },
+    })
+    await t.rejects(other.listen('127.0.0.1', 0), { code: 'SERVER_TLS_INVALID', message })
+    await other.close()
+  }
 })
 
 t.test('a taken port and an address that is not ours are named', async t => {

@@ -347,7 +347,7 @@ t.test('config', async t => {
   })
 
   t.test('a NODE_ENV that means production, and that no library knows, is refused in development', async t => {
-    for (const NODE_ENV of ['prod', 'Production', 'LIVE', 'production ']) {
+    for (const NODE_ENV of ['prod', 'Production', 'LIVE', 'production ', 'prodution', 'producton']) {
       t.throws(() => parseConfig({ NODE_ENV, APP_ENV: 'dev' }), { message: `NODE_ENV "${NODE_ENV}" is not a name` })
       t.doesNotThrow(() => parseConfig({ NODE_ENV, APP_ENV: 'prod', APP_SECRET }))
     }
@@ -378,6 +378,7 @@ t.test('config', async t => {
         'TRUSTED_PROXIES "0.0.0.0/0" would let each client choose its address',
       ],
       [{ TRUSTED_PROXIES: '::/0' }, 'TRUSTED_PROXIES "::/0" would let each client'],
+      [{ TRUSTED_PROXIES: '0.0.0.0' }, 'TRUSTED_PROXIES "0.0.0.0" is the address of no proxy'],
     ] as const) {
       t.throws(() => parseConfig({ APP_SECRET, ...variables }), {
         code: 'CONFIG_INVALID',

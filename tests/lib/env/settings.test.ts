@@ -322,6 +322,7 @@ t.test('of the variables of the process, only those with nearly the name of a mi
     APP_HOST: 'APP_HOSTS',
     APP_DEBUGS: 'APP_DEBUG',
     TRUSTED_PROXYES: 'TRUSTED_PROXIES',
+    TRUSTED_PROXY: 'TRUSTED_PROXIES',
     TRUSTED_HEADER: 'TRUSTED_HEADERS',
     DEBUG_KEYS: 'DEBUG_KEY',
     NODE_EVN: 'NODE_ENV',

@@ -1,5 +1,6 @@
 import { asDate, asFlag, asId, asInteger, asIntegerFrom, asListOf, asOneOf, asText, asUrl, asUuid } from 'sinfonietta'
 import t from 'tap'
+import { isRedisUrl } from '#lib/text/conversion.ts'
 
 t.test('text stays as it is', async t => {
   t.equal(asText.convert(' a '), ' a ')
@@ -124,4 +125,11 @@ t.test('a date is a day of the calendar, or a time with its offset', async t => 
   const wrong = ['', 'today', '2026', '22.11.2026', '2026-02-29', '2026-02-30', '2026-13-01', '2026-11-22T09:30']
   for (const text of [...wrong, '2026-11-22T24:00Z', '2026-11-22 09:30Z', ' 2026-11-22', '2026-11-22T09:30:00+1:00'])
     t.equal(asDate.convert(text), undefined, text)
+})
+
+t.test('the path of a Redis is the number of a database', t => {
+  const right = ['redis://host', 'redis://host/', 'rediss://:p%40ss@host:6380/15', 'redis://host?family=6']
+  const wrong = ['redis://host/shop', 'redis://host/-1', 'redis://host/1/2', 'http://host', 'redis:///1', 'host:6379']
+  t.strictSame([...right, ...wrong].filter(isRedisUrl), right)
+  t.end()
 })

@@ -10,6 +10,7 @@ import type { Logger } from '../../../../lib/log/logger.ts'
 import { readTime, startTimer, stopTimer } from '../../../../lib/own-globals.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
+import { suggestNames } from '../../../../lib/text/mistakes.ts'
 import { isAmount, isObject, parseJsonObject } from '../../profile/json.ts'
 import { shownRoutes } from '../../profile/links.ts'
 import type { CollectorOf } from '../../record/collect.ts'
@@ -268,8 +269,8 @@ export interface WantedTarget {
 /** Finds the target; or a sentence that says what is wrong. */
 export function readTarget({ method, path, route }: WantedTarget, routes: Iterable<Route>): CpuTarget | string {
   if (route) {
-    const isKnown = shownRoutes(routes).some(({ name }) => name === route)
-    return isKnown ? { route } : `There is no route "${route}".`
+    const names = shownRoutes(routes).map(({ name }) => name)
+    return names.includes(route) ? { route } : `There is no route "${route}"${suggestNames(route, names)}.`
   }
   if (!path) return 'Name a route or a path.'
   const name = (method || 'GET').toUpperCase()

@@ -141,7 +141,12 @@ t.test('profiler:list has pages', async t => {
   t.strictSame(tokensOf(stdout), ['00000c', '00000b'])
   t.match(stdout, '\n2 results found · 5 in all\n')
   t.equal(stderr, '--page and --limit show the others.\n')
-  t.equal((await run('profiler:list --url nope')).stdout, 'No results found\n')
+  const none = await run('profiler:list --url nope --route star_photo_both --method GET')
+  t.equal(none.stdout, 'No results found\n')
+  t.match(
+    none.stderr,
+    /^None of \d+ profiles fits --url "nope", nor --route "star_photo_both"(?:; the nearest is "star_photo_booth")?\.\n$/,
+  )
   const { records, total } = JSON.parse((await run('profiler:list --limit 1 --json')).stdout)
   t.equal(total, 5)
   t.strictSame(records, [{ ...createProfile({}, records[0]).summary, isPinned: false }])
@@ -160,6 +165,10 @@ t.test('profiler:list refuses invalid options', async t => {
     ['--slower fast', '--slower must be milliseconds such as 250, not "fast".'],
     ['--only errors,client', '--only must be one of main, errors, slow, 4xx, api, not "client".'],
     ['--follow --sort url', '--follow and --sort do not go together.'],
+    ['--url=', "error: option '--url <text>' argument '' is invalid. It is empty."],
+    ['--type page', '--type must be one of request, '],
+    ['--queries 20..5', '--queries must be a number such as 10, or a range'],
+    ['--from 2026-12-01 --until 2026-11-01', '--from must be before --until'],
   ]
   for (const [options, message] of cases) {
     const { code, stderr, stdout } = await run(`profiler:list ${options}`)
@@ -210,7 +219,7 @@ t.test('profiler:stats shows each route', async t => {
   t.match((await run('profiler:stats --sort p50')).stdout.split('\n')[1], /^buy/)
   t.match((await run('profiler:stats --sort queries')).stdout.split('\n')[1], /^buy/)
   t.notMatch((await run('profiler:stats --route shop')).stdout, 'Queries')
-  t.equal((await run('profiler:stats --route nope')).stdout, 'No results found\n')
+  t.match(await run('profiler:stats --route nope'), { stdout: 'No results found\n', stderr: 'fits --route "nope".\n' })
   t.equal(JSON.parse((await run('profiler:stats --url shop --json')).stdout).requests, 2)
 })
 
@@ -247,6 +256,14 @@ t.test('percentiles are measured values', async t => {
       failed: [worst(1, 'crashed')],
     },
   ])
+})
+
+t.test('a second value of an option is said to replace the first, unless it is the same', async t => {
+  t.match(await run('profiler:list --limit 20 --limit 5'), {
+    code: 0,
+    stderr: '"5" replaces "20", which was given before.',
+  })
+  t.strictSame((await run('profiler:list --limit 5 --limit 5 --findings --findings')).stderr, '')
 })
 
 t.test('profiler:purge asks before it deletes', async t => {

@@ -59,6 +59,9 @@ t.test('an impossible target is a usage error', async t => {
   const { armFile, run } = open(t)
   for (const [line, reason] of [
     ['nope', 'There is no route "nope".'],
+    ['primse', 'There is no route "primse"; the nearest is "primes".'],
+    ['primes --path /', 'A route has its own paths and methods: leave out --path and --method.'],
+    ['primes --off', '--off cancels any order: it takes no route and no other option.'],
     ['--path nope', 'A path begins with a slash, unlike "nope".'],
   ] as const) {
     const { code, stderr } = await run(line)

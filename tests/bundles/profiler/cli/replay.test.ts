@@ -103,7 +103,8 @@ t.test('profiler:verify says whether the flaws of a request are fixed', async t 
     replay: /^[0-9a-f]{6}$/,
     verdicts: [{ id: 'exception', title: 'TypeError', state: 'fixed', text: /^Fixed: 500 → 200, / }],
   })
-  t.match(await verify(`${fail} --finding repeated-queries`, true), { code: 1, stderr: /no such exception or finding/ })
+  const unknown = await verify(`${fail} --finding repeated-queries`, true)
+  t.match(unknown, { code: 1, stderr: /no such exception or finding: it has exception/ })
   t.match(await verify('ffffff', true), { code: 1, stderr: /There is no profile "ffffff"/ })
 })
 
@@ -203,7 +204,9 @@ t.test('the command asks before a change, and for values that are not stored', a
   const noFile = await replay(storage, `${token} --yes --body ${body}/nowhere`)
   t.equal(noFile.code, 64)
   t.match(noFile.stderr, '--body must name a file that can be read')
-  const wrong = await replay(storage, `${token} --yes --cookie ä…`)
+  const noPair = await replay(storage, `${token} --yes --cookie s3cret`)
+  t.match(noPair, { code: 64, stderr: '--cookie must be pairs such as session=….' })
+  const wrong = await replay(storage, `${token} --yes --cookie a=ä…`)
   t.equal(wrong.code, 1)
   t.match(wrong.stderr, 'The header "cookie" cannot be sent')
 })

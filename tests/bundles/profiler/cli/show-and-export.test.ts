@@ -203,7 +203,14 @@ t.test('a file is readable by its owner only, and by default replaces no other f
   t.equal(readFileSync(other, 'utf8'), 'kept')
 
   mkdirSync(path.join(folder, 'directory'))
-  t.match((await write(`--curl --out ${folder}/directory --force`)).stderr, /directory cannot be written: EISDIR\.\n$/)
-  t.match((await write(`--curl --out ${folder}/none/file`)).stderr, /none\/file cannot be written: ENOENT\.\n$/)
+  t.match(
+    (await write(`--curl --out ${folder}/directory --force`)).stderr,
+    /directory cannot be written: EISDIR\. It is a folder: name a file in it\.\n$/,
+  )
+  t.match((await write(`--curl --out ${folder}/directory`)).stderr, /EISDIR\. It is a folder/)
+  t.match(
+    (await write(`--curl --out ${folder}/none/file`)).stderr,
+    /none\/file cannot be written: ENOENT\. Create its folder\.\n$/,
+  )
   t.strictSame(readdirSync(folder).sort(), ['directory', 'link', 'other', 'page.har'], 'nothing else is left')
 })

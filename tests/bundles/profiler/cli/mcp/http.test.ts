@@ -248,7 +248,7 @@ t.test('with the setting, a coding agent can replay safe requests', async t => {
   t.match(verdict, 'The page now fails: TypeError: on purpose, status 500 instead of status 200')
   const flawless = await ask('verify_request', { token: failed, finding: 'repeated-queries' })
   t.ok(flawless.isError)
-  t.match(flawless.text, 'The request has no such exception or finding.')
+  t.match(flawless.text, 'The request has no such exception or finding: it has ')
   const { text } = await ask('find_profiles', { method: 'POST', limit: 100 })
   t.equal(text.match(/^- /gm)?.length, 1, 'nothing was sent')
 })

@@ -98,6 +98,8 @@ t.test('PostgreSQL explains a read for its values, or for all values', { skip: l
   t.match(generic.stdout, /Index Cond: \(author = \$2\)[\s\S]*not known: title\. --values gives them\./)
   const given = await run('abc123 2 --values title=O%27Hara')
   t.match(given.stdout, /title = 'O''Hara'::text/)
+  const foreign = await run('abc123 2 --values titel=x')
+  t.match(foreign, { code: 64, stderr: 'The query has no value "titel": write --values "' })
   t.notMatch(given.stdout, 'not known')
 
   const { stdout } = await run('abc123 3 --json')
