@@ -18,7 +18,7 @@ Serves the application.
   --tls-cert <file>  serves HTTPS with this certificate (PEM); needs --tls-key
   --tls-key <file>   the private key of the certificate (PEM)
   --inspect <number> lets a debugger attach on this port of 127.0.0.1 (default 9229; worker 1 has the next port)
-  -h, --help         shows this help
+  --help             shows this help, as -h does
 `
 
 /** The parsed options of a command line. */
