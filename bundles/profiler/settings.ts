@@ -107,75 +107,70 @@ const asPathMapping: Conversion<PathMapping> = {
  * The settings of the profiler. This file loads no other file of the profiler: without debug, only
  * the names are needed.
  */
-export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings(
-  {
-    /** Without the setting, the server or the browser opens files: see docs/guides/profiler.md#when-something-fails. */
-    EDITOR_URL: {
-      help: 'opens files from error pages and profiles: an editor such as vscode, or a link with {file}, {line}, {column}',
-      schema: asEditorUrl,
-      default: undefined,
-    },
-    EDITOR_PATHS: {
-      help: 'paths of the server and of the editor, if they differ: /srv/app=/home/me/app',
-      schema: asListOf(asPathMapping),
-      default: [],
-    },
-    /** See docs/guides/background-work.md#mails. */
-    PROFILER_MAILS: {
-      help: 'keep: mails are recorded and not sent, in development; their senders get a success',
-      schema: asOneOf('send', 'keep'),
-      default: 'send',
-    },
-    /** See docs/guides/coding-agents.md. */
-    PROFILER_MCP: {
-      help: 'answers coding agents (MCP) at /_profiler/mcp',
-      schema: asFlag,
-      default: false,
-    },
-    PROFILER_MCP_REPLAY: {
-      help: 'allows agents to replay GET, HEAD, OPTIONS and QUERY there, without cookies and credentials',
-      schema: asFlag,
-      default: false,
-    },
-    PROFILER_NAME: {
-      help: 'the name of the program in its profiles; by default the name in its package.json',
-      default: undefined,
-    },
-    /** See docs/guides/profiler.md#the-toolbar. */
-    PROFILER_RELOAD: {
-      help: 'loads pages with a toolbar again after a save in development; 0 leaves them as they are',
-      schema: asFlag,
-      default: true,
-    },
-    /** It may have `user:password@` before the host, and needs the package ioredis. */
-    PROFILER_URL: {
-      help: 'stores the profiles of several machines in Redis: redis://host:6379, or rediss:// for TLS',
-      schema: asRedisUrl,
-      default: undefined,
-      secret: true,
-    },
-    PROFILER_SAMPLE: {
-      help: 'the share of requests that are recorded, from 0 to 1',
-      schema: asRatio,
-      default: 1,
-    },
-    /** An error is a status of 500 and above, or a stream that failed. */
-    PROFILER_ONLY_ERRORS: {
-      help: 'keeps only profiles of requests with an error of the server, and of slow ones with PROFILER_SLOWER_THAN',
-      schema: asFlag,
-      default: false,
-    },
-    /** With both settings, a profile needs one of the two. */
-    PROFILER_SLOWER_THAN: {
-      help: 'keeps only profiles of requests that take more milliseconds, and of errors with PROFILER_ONLY_ERRORS',
-      schema: asMilliseconds,
-      default: undefined,
-    },
+export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings({
+  /** Without the setting, the server or the browser opens files: see docs/guides/profiler.md#when-something-fails. */
+  EDITOR_URL: {
+    help: 'opens files from error pages and profiles: an editor such as vscode, or a link with {file}, {line}, {column}',
+    schema: asEditorUrl,
+    default: undefined,
   },
-  ({ PROFILER_MCP, PROFILER_MCP_REPLAY }) => ({
-    PROFILER_MCP_REPLAY: PROFILER_MCP_REPLAY && !PROFILER_MCP ? 'has no effect without PROFILER_MCP=1.' : undefined,
-  }),
-)
+  EDITOR_PATHS: {
+    help: 'paths of the server and of the editor, if they differ: /srv/app=/home/me/app',
+    schema: asListOf(asPathMapping),
+    default: [],
+  },
+  /** See docs/guides/background-work.md#mails. */
+  PROFILER_MAILS: {
+    help: 'keep: mails are recorded and not sent, in development; their senders get a success',
+    schema: asOneOf('send', 'keep'),
+    default: 'send',
+  },
+  /** See docs/guides/coding-agents.md. */
+  PROFILER_MCP: {
+    help: 'answers coding agents (MCP) at /_profiler/mcp',
+    schema: asFlag,
+    default: false,
+  },
+  PROFILER_MCP_REPLAY: {
+    help: 'allows agents to replay GET, HEAD, OPTIONS and QUERY there, without cookies and credentials',
+    schema: asFlag,
+    default: false,
+  },
+  PROFILER_NAME: {
+    help: 'the name of the program in its profiles; by default the name in its package.json',
+    default: undefined,
+  },
+  /** See docs/guides/profiler.md#the-toolbar. */
+  PROFILER_RELOAD: {
+    help: 'loads pages with a toolbar again after a save in development; 0 leaves them as they are',
+    schema: asFlag,
+    default: true,
+  },
+  /** It may have `user:password@` before the host, and needs the package ioredis. */
+  PROFILER_URL: {
+    help: 'stores the profiles of several machines in Redis: redis://host:6379, or rediss:// for TLS',
+    schema: asRedisUrl,
+    default: undefined,
+    secret: true,
+  },
+  PROFILER_SAMPLE: {
+    help: 'the share of requests that are recorded, from 0 to 1',
+    schema: asRatio,
+    default: 1,
+  },
+  /** An error is a status of 500 and above, or a stream that failed. */
+  PROFILER_ONLY_ERRORS: {
+    help: 'keeps only profiles of requests with an error of the server, and of slow ones with PROFILER_SLOWER_THAN',
+    schema: asFlag,
+    default: false,
+  },
+  /** With both settings, a profile needs one of the two. */
+  PROFILER_SLOWER_THAN: {
+    help: 'keeps only profiles of requests that take more milliseconds, and of errors with PROFILER_ONLY_ERRORS',
+    schema: asMilliseconds,
+    default: undefined,
+  },
+})
 
 /** The settings of `sinfonietta profile`, beside those of the profiler. */
 interface ProgramSettings {

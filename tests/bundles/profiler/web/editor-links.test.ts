@@ -96,9 +96,6 @@ t.test('links to an editor have a harmless scheme', async t => {
   for (const paths of ['/srv', '=/home', '/srv=', '/=/', 'srv=/home']) {
     t.throws(() => read({ EDITOR_PATHS: paths }), { message: /EDITOR_PATHS .* is not a pair of folders/ }, paths)
   }
-  t.throws(() => read({ PROFILER_MCP_REPLAY: '1' }), {
-    message: /PROFILER_MCP_REPLAY has no effect without PROFILER_MCP=1/,
-  })
 })
 
 t.test('a place has the text, and what the script opens', async t => {
