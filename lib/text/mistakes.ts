@@ -1,4 +1,4 @@
-import { describeValue, isAsync, isClass, isKeyed, isPlainObject, readProperty } from './describe-value.ts'
+import { describeValue, isAsync, isClass, isKeyed, isPlainObject } from './describe-value.ts'
 
 /**
  * The keys of all properties of a type, with what their values must be; `true` for any value. The
