@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { Readable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
 import { runProcess } from './support/start-process.ts'
@@ -28,20 +27,24 @@ t.test('only a test with its name and reason in .ci/skips.md may be skipped', as
     t.test('not ready', { todo: true }, async () => {})
     t.pass('runs')
   `
-  const { printSkips } = (await import(pathToFileURL('.ci/skips.js').href)) as {
-    printSkips(tap: Readable, print: (line: string) => void): Promise<number>
+  const { collectSkips } = (await import(pathToFileURL('.ci/skips.js').href)) as {
+    collectSkips(): { read(line: string): void; print(print: (line: string) => void): number }
   }
   const env = { ...process.env, TAP_CHILD_ID: undefined }
   const { stdout } = await runProcess(t, [process.execPath, '--input-type=module', '--eval', code], { env })
   const lines: string[] = []
-  t.equal(await printSkips(Readable.from([stdout]), line => lines.push(line)), 3)
-  t.strictSame(lines.slice(-4), [
+  const skips = collectSkips()
+  for (const line of stdout.split('\n')) skips.read(line)
+  t.equal(
+    skips.print(line => lines.push(line)),
+    3,
+  )
+  t.strictSame(lines, [
     `# skipped: | ${allowed} | ${reason} |`,
     `# must not be skipped: | ${allowed} | another # reason |`,
     `# must not be skipped: | another | ${reason} |`,
     '# must not be skipped: | without a reason |  |',
   ])
-  t.match(lines.join('\n'), /^ok \d+ - runs/m, 'the output of tap is printed')
 })
 
 t.test('the lists of .ci/ name tests that exist', async t => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type Dirent, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createSources, isSource, mayContainSources, type Sources } from '../application/sources.ts'
 import { watchFolder } from '../application/watch.ts'
@@ -23,8 +23,12 @@ interface TestOptions {
    * report their queries.
    */
   readonly preload?: string
-  /** Prints the output of tap, which always runs then. By default, tap prints it. */
-  readonly print?: (tap: Readable) => Promise<void>
+  /** How many programs run at once if Node alone runs them. By default, as many as tap would run if they are grouped, and else one. */
+  readonly jobs?: number
+  /** Is called with each line in TAP of the programs that Node alone runs. */
+  readonly onLine?: (line: string) => void
+  /** Is called when Node alone has run a program, with its path. */
+  readonly onEnd?: (program: string, hasPassed: boolean) => void
 }
 
 /**
@@ -42,7 +46,7 @@ interface TestOptions {
 export async function runApplicationTests(
   directory: string,
   commandLine: readonly string[],
-  { group, isDirect, preload, print }: TestOptions = {},
+  { group, isDirect, jobs, onEnd, onLine, preload }: TestOptions = {},
 ): Promise<number> {
   const sources = createSources(directory, isDirect)
   const tests = listTests(directory)
@@ -81,15 +85,12 @@ export async function runApplicationTests(
   if (!(await sources.buildTests())) return 1
   if (tap === undefined) return runByNode(chosen, directory, sources, { options, preload })
   const areFiles = named.length > 0 && named.every(name => tests.includes(path.resolve(name)))
-  const isPlain = options.length === 0 && print === undefined
   const isGrouped = group !== undefined && !(areFiles && since === undefined)
-  if (isPlain && !isGrouped && (areFiles || since !== undefined))
-    return runFiles(chosen, directory, sources, { preload })
   const single = chosen.map(file => sources.toProgram(file))
   const programs = isGrouped ? group(single) : single
-  if (isGrouped && isPlain) {
-    const jobs = readNumber(directory, 'jobs') ?? 1
-    return runPrograms(programs, directory, sources, { preload, jobs, isQuiet: true })
+  if (options.length === 0 && (isGrouped || areFiles || since !== undefined)) {
+    const atOnce = jobs ?? (isGrouped ? readNumber(directory, 'jobs') : undefined) ?? 1
+    return runPrograms(programs, directory, sources, { preload, jobs: atOnce, isQuiet: atOnce > 1, onLine, onEnd })
   }
   const isCounted = options.some(option => option.startsWith('--coverage-'))
   const parameters = [
@@ -99,16 +100,7 @@ export async function runApplicationTests(
     ...options,
     ...programs.map(file => path.relative(directory, file)),
   ]
-  if (print === undefined) return runProgram([tap, ...parameters], directory)
-  const tally = new TestTally()
-  const printAll = (output: Readable) => print(Readable.from(withEnds(tally.read(output))))
-  const code = await runProgram([tap, ...parameters], directory, { print: printAll })
-  writeLine(String(tally))
-  return code
-}
-
-async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
-  for await (const line of lines) yield `${line}\n`
+  return runProgram([tap, ...parameters], directory)
 }
 
 /** A module that is loaded before each test, and the signal that ends those that run. */
@@ -119,6 +111,8 @@ interface RunOptions {
   readonly jobs?: number
   /** Whether warnings and the like of a program, on stderr, are printed only if it fails. */
   readonly isQuiet?: boolean
+  readonly onLine?: TestOptions['onLine']
+  readonly onEnd?: TestOptions['onEnd']
 }
 
 /**
@@ -153,7 +147,7 @@ async function runPrograms(
   programs: readonly string[],
   directory: string,
   sources: Sources,
-  { isQuiet = false, jobs = 1, preload, signal }: RunOptions,
+  { isQuiet = false, jobs = 1, onEnd, onLine, preload, signal }: RunOptions,
 ): Promise<number> {
   const failed: string[] = []
   const total = new TestTally()
@@ -169,17 +163,21 @@ async function runPrograms(
       const command = [...listPreloads(directory, sources, preload), asTap, '--enable-source-maps', program]
       const tally = new TestTally()
       const errors: Buffer[] = []
+      let failures = ''
       const ended = await runProgram(command, directory, {
         variables,
-        print: tap => printFailures(tally.read(tap)),
+        read: async tap => {
+          failures = await findFailures(tally.read(tap, onLine))
+        },
         signal: signal ?? stop.signal,
         ...(isQuiet && { onError: chunk => errors.push(chunk) }),
       })
       total.add(tally, ended !== 0)
       const name = path.relative(directory, program)
       if (ended !== 0) process.stderr.write(Buffer.concat(errors))
-      writeLine(`${ended === 0 ? 'ok' : 'FAILED'} ${name}`)
+      writeLine(`${failures}${ended === 0 ? 'ok' : 'FAILED'} ${name}`)
       if (ended !== 0) failed.push(name)
+      onEnd?.(program, ended === 0)
     }
   }
   await Promise.all(Array.from({ length: jobs }, work))
@@ -213,10 +211,10 @@ function readNumber(directory: string, name: 'jobs' | 'timeout'): number | undef
 }
 
 /**
- * Prints the failed assertions of a TAP stream with their diagnostics, the names of failed tests,
- * and the totals, when the stream has ended: other programs may run at the same time.
+ * The failed assertions of a TAP stream with their diagnostics, the names of failed tests, and the
+ * totals. They are printed when the stream has ended: other programs may run at the same time.
  */
-async function printFailures(tap: AsyncIterable<string>): Promise<void> {
+async function findFailures(tap: AsyncIterable<string>): Promise<string> {
   const shown: string[] = []
   let isShown = false
   let closedIndent = -1
@@ -231,13 +229,13 @@ async function printFailures(tap: AsyncIterable<string>): Promise<void> {
     }
     if (isShown || isFailed || /^(?:# (?!Subtest)|Bail out!)/.test(line)) shown.push(`${line}\n`)
   }
-  process.stdout.write(shown.join(''))
+  return shown.join('')
 }
 
 /** How a program is run. By default it writes to the streams of this process. */
 interface ProgramOptions {
   readonly variables?: NodeJS.ProcessEnv
-  readonly print?: (output: Readable) => Promise<void>
+  readonly read?: (output: Readable) => Promise<void>
   readonly onError?: (chunk: Buffer) => void
   readonly signal?: AbortSignal | undefined
 }
@@ -245,11 +243,11 @@ interface ProgramOptions {
 function runProgram(
   command: readonly string[],
   directory: string,
-  { onError, print, signal, variables = {} }: ProgramOptions = {},
+  { onError, read, signal, variables = {} }: ProgramOptions = {},
 ): Promise<number> {
   const env = { ...process.env, ...Object.fromEntries([withoutCompiler.split('=')]), ...variables }
   const child = spawn(process.execPath, command, {
-    stdio: ['inherit', print === undefined ? 'inherit' : 'pipe', onError === undefined ? 'inherit' : 'pipe'],
+    stdio: ['inherit', read === undefined ? 'inherit' : 'pipe', onError === undefined ? 'inherit' : 'pipe'],
     cwd: directory,
     env,
     // The signal is for the processes of the test, too.
@@ -258,7 +256,7 @@ function runProgram(
   const onAbort = () => void endGroup(child)
   signal?.addEventListener('abort', onAbort)
   if (onError !== undefined) child.stderr?.on('data', onError)
-  const printed = child.stdout === null ? undefined : print?.(child.stdout)
+  const wasRead = child.stdout === null ? undefined : read?.(child.stdout)
   // Ctrl-C reaches the runner, too, which then reports the tests that have run.
   const onInterrupt = () => undefined
   process.on('SIGINT', onInterrupt)
@@ -269,7 +267,7 @@ function runProgram(
     child.on('close', async code => {
       process.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate)
       signal?.removeEventListener('abort', onAbort)
-      await printed
+      await wasRead
       resolve(code ?? 1)
     }),
   )

@@ -10,10 +10,11 @@ export class TestTally {
   #failed = 0
   readonly #skipped = new Map<string, number>()
 
-  /** The lines of a stream, which are counted as they are read. */
-  async *read(tap: Readable): AsyncGenerator<string> {
+  /** The lines of a stream, which are counted as they are read, and given to a function. */
+  async *read(tap: Readable, onLine?: (line: string) => void): AsyncGenerator<string> {
     for await (const line of createInterface({ input: tap })) {
       this.#count(line)
+      onLine?.(line)
       yield line
     }
   }

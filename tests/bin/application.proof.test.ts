@@ -4,7 +4,7 @@ import path from 'node:path'
 import { t } from 'tap'
 import { runsTypeScript } from '#bin/application/sources.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
-import { startCountedProgram, startProgram } from './site-process.ts'
+import { startApplicationProgram, startProgram } from './site-process.ts'
 
 t.test(
   'an application that does not compile is not booted',
@@ -13,7 +13,7 @@ t.test(
     const wrong = t.testdir()
     createSmallApplication(wrong)
     writeFileSync(path.join(wrong, 'tsconfig.json'), '{ "compilerOptions": { "nope": true } }')
-    const program = startCountedProgram(t, ['serve', wrong, '--port=0', '--env=test'])
+    const program = startApplicationProgram(t, ['serve', wrong, '--port=0', '--env=test'])
     t.equal(await program.end(), 2)
     t.match(program.stderr, /nope/)
   },
@@ -26,7 +26,7 @@ t.test('without tap, Node runs the tests, also those of an application that uses
   createSmallApplication(alone)
   const file = (name: string) => path.join(alone, 'tests', name)
   const run = async (...words: string[]) => {
-    const program = startCountedProgram(t, ['runTests', alone, ...words])
+    const program = startApplicationProgram(t, ['runTests', alone, ...words])
     const code = await program.end()
     return { code, ran: program.stdout.match(/(?<=^ *(?:not )?ok \d+ - )it \S+$/gm) }
   }

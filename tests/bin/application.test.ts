@@ -30,7 +30,7 @@ import { packageDirectory } from '#lib/package.ts'
 import { asOtherUser } from '#tests/support/as-other-user.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { until } from '#tests/support/until.ts'
-import { startCountedProgram, startFixture, startProgram } from './site-process.ts'
+import { startApplicationProgram, startFixture, startProgram } from './site-process.ts'
 
 const directory = t.testdir()
 createSmallApplication(directory)
@@ -281,23 +281,6 @@ const noting = `
   process.exitCode = 3
 `
 
-t.test('the output of tap is for a caller that prints it, line by line', async t => {
-  const lines = [
-    '# Subtest: tests/home.test.ts',
-    '    ok 1 - it holds',
-    '    1..1',
-    'ok 1 - tests/home.test.ts',
-    '1..1',
-  ]
-  const alone = createRunner(t, `console.log(${JSON.stringify(lines.join('\n'))})`)
-  const printed: string[] = []
-  const print = async (output: AsyncIterable<unknown>) => {
-    for await (const line of output) printed.push(String(line))
-  }
-  const code = await runApplicationTests(alone, ['--jobs=1'], { isDirect: true, print })
-  t.strictSame([code, printed.join('').trim().split('\n')], [0, lines])
-})
-
 t.test('tests are given to tap by their programs, and its exit code is theirs', async t => {
   const alone = createRunner(t, noting)
   mkdirSync(path.join(alone, 'tests/deep'))
@@ -487,7 +470,7 @@ t.test('without tap, Node runs the tests', async t => {
   for (const name of ['@types', 'typescript']) {
     symlinkSync(path.resolve('node_modules', name), path.join(alone, 'node_modules', name), 'junction')
   }
-  const program = startCountedProgram(t, ['runTests', alone, '--test-reporter=tap'])
+  const program = startApplicationProgram(t, ['runTests', alone, '--test-reporter=tap'])
   t.equal(await program.end(), 0)
   t.match(program.stdout, /^ *ok 1 - it runs$/m)
 })
@@ -506,13 +489,13 @@ t.test(
     mkdirSync(folder)
     writeFileSync(path.join(folder, 'package.json'), '{ "name": "tap", "bin": { "tap": "run.cjs" } }')
     writeFileSync(path.join(folder, 'run.cjs'), code)
-    const program = startCountedProgram(t, ['runTests', directory])
+    const program = startApplicationProgram(t, ['runTests', directory])
     await until(() => existsSync(inApplication('begun')))
     program.child.kill('SIGINT')
     writeFileSync(inApplication('go'), '')
     t.equal(await program.end(), 4)
     for (const name of ['begun', 'go']) rmSync(inApplication(name))
-    const ended = startCountedProgram(t, ['runTests', directory])
+    const ended = startApplicationProgram(t, ['runTests', directory])
     await until(() => existsSync(inApplication('begun')))
     ended.child.kill('SIGTERM')
     t.equal(await ended.end(), 5)
@@ -555,7 +538,7 @@ t.test('a signal ends the running one of named files with its processes, and lea
     writeFileSync(file, code)
     t.teardown(() => rmSync(file))
   }
-  const program = startCountedProgram(t, ['runTests', directory, ...files])
+  const program = startApplicationProgram(t, ['runTests', directory, ...files])
   const [, pid] = await program.until(/It has started (\d+)\./)
   program.child.kill()
   t.equal(await program.end(), 1)
@@ -585,12 +568,14 @@ t.test('groups of tests run at once, without the program of tap; each reports wh
     waitFor('left', 'right', `${fail}; console.error('a trace of left'); process.exitCode = 1`),
   )
   writeFileSync(inApplication('right.mjs'), waitFor('right', 'left', `${pass}; console.error('a warning of right')`))
-  const program = startCountedProgram(t, ['runGroups', directory])
+  const program = startApplicationProgram(t, ['runGroups', directory])
   t.equal(await program.end(), 1)
   t.match(program.stdout, /^not ok 2 - left\n# [\s\S]*^FAILED left\.mjs$/m)
   t.match(program.stdout, /^ok right\.mjs$/m)
   t.match(program.stdout, /\n1 of 2 programs failed: left\.mjs\n1 passed, 2 failed, 1 skipped \(no Chromium: 1\)\n$/)
   t.match(program.stderr, 'a trace of left')
+  t.match(program.stderr, 'read: right is skipped\n')
+  t.match(program.stderr, 'ended: left.mjs false, right.mjs true\n')
   t.notMatch(program.stderr, 'a warning of right', 'what a passing program writes on stderr')
   t.notMatch(program.stdout, 'begins')
 })

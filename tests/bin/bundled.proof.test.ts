@@ -133,7 +133,7 @@ for (const [name, bundle] of Object.entries(bundlers)) {
     const cwd = t.testdir({ 'package.json': '{}', src: shop, out: { 'package.json': '{ "type": "module" }' } })
     await bundle(cwd, 'src/app.js')
     const { port } = await startRedis(t)
-    const env = { NODE_OPTIONS: '', REDIS_PORT: `${port}` }
+    const env = { REDIS_PORT: `${port}` }
     const { stop, url, viewer } = await startProfiled(t, "import './out/app.mjs'", env, cwd)
     const post = (target: string, fields: Readonly<Record<string, string>>) =>
       fetch(viewer + target, { method: 'POST', body: new URLSearchParams(fields), headers: { origin: viewer } })

@@ -22,9 +22,7 @@ t.test('every code block of the guide is tested here', async t => {
 
 t.test('an agent that is configured as in the guide has the tools of the guide, on stdin and stdout', async t => {
   const command = stdio.command.replace('/path/to/my-site', process.cwd())
-  // tap adds its coverage to the environment of every child process.
-  const args = ['-u', 'NODE_OPTIONS', command, ...stdio.args]
-  const { client } = await connectAgent(t, new StdioClientTransport({ command: 'env', args, stderr: 'ignore' }))
+  const { client } = await connectAgent(t, new StdioClientTransport({ command, args: stdio.args, stderr: 'ignore' }))
   const { tools } = await client.listTools()
   t.strictSame(tools.map(({ name }) => name).toSorted(), listed.toSorted())
 })
@@ -40,8 +38,7 @@ t.test('an agent has the same tools over HTTP', async t => {
 
 t.test('the command of the guide lists the tools and ends', async t => {
   const script = String(blocks.findLast(({ language }) => language === 'sh')?.text)
-  // Tap passes options to Node, which write to the output.
-  const { stdout } = await runProcess(t, ['env', '-u', 'NODE_OPTIONS', 'sh', '-c', script])
+  const { stdout } = await runProcess(t, ['sh', '-c', script])
   const { tools } = JSON.parse(stdout).result as { tools: { name: string }[] }
   t.strictSame(tools.map(({ name }) => name).toSorted(), listed.toSorted())
 })

@@ -10,7 +10,7 @@ import { startProcess } from '#tests/support/start-process.ts'
 import { findProfile, listProfiles } from '#tests/support/start-profiled.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
-import { startCounted } from './site-process.ts'
+import { startSite } from './site-process.ts'
 
 /** The command `sinfonietta view`. It ends with its input, so that its coverage is written. */
 const viewer = `
@@ -115,15 +115,15 @@ t.test('sinfonietta view shows programs that have ended: all of them, or those o
 t.test('an application of our own is in the list, shows the others, and each replays its own requests', async t => {
   const { list, start } = createWorkspace(t)
   const temporary = path.dirname(path.dirname(list))
-  const startSite = async (env: Readonly<Record<string, string>>) => {
-    const site = startCounted(t, ['--port=0'], { APP_ENV: 'dev', PROFILER_ALONE: '', TMPDIR: temporary, ...env })
+  const startOwn = async (env: Readonly<Record<string, string>>) => {
+    const site = startSite(t, ['--port=0'], { APP_ENV: 'dev', PROFILER_ALONE: '', TMPDIR: temporary, ...env })
     const end = async () => {
       site.child.kill('SIGTERM')
       t.equal(await site.end(), 0)
     }
     return { url: await site.url(), end }
   }
-  const [site, open] = [await startSite({}), await startSite({ DEBUG_ALLOWED_IPS: '10.9.8.7' })]
+  const [site, open] = [await startOwn({}), await startOwn({ DEBUG_ALLOWED_IPS: '10.9.8.7' })]
   const target = `${site.url}/partnership?of=programs`
   await (await fetch(target)).text()
   const { stop, url, viewer } = await start('shop')

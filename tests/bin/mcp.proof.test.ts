@@ -31,9 +31,8 @@ t.test('an agent reads the profiles of a running server on stdin and stdout', as
   const url = await site.url()
   t.equal((await fetch(`${url}/order/1?token=hunter2`)).status, 500)
 
-  // tap adds its coverage to the environment of every child process.
-  const args = ['-u', 'NODE_OPTIONS', path.join(directory, 'bin/console'), 'mcp']
-  const transport = new StdioClientTransport({ command: 'env', args, stderr: 'ignore' })
+  const command = path.join(directory, 'bin/console')
+  const transport = new StdioClientTransport({ command, args: ['mcp'], stderr: 'ignore' })
   const { ask, client } = await connectAgent(t, transport)
   const strange: Error[] = []
   client.onerror = error => strange.push(error)

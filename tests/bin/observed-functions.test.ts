@@ -4,7 +4,7 @@ import { runProcess } from '#tests/support/start-process.ts'
 
 const root = path.resolve(import.meta.dirname, '../../..')
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
-const { NODE_ENV: _, NODE_OPTIONS: __, PROFILER_VIEWER: ___, ...environment } = process.env
+const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
 
 /** Modules with observed functions. */
 const modules = [

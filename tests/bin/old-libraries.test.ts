@@ -7,7 +7,7 @@ import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
 const root = path.resolve(import.meta.dirname, '../../..')
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
-const { NODE_ENV: _, NODE_OPTIONS: __, PROFILER_VIEWER: ___, ...environment } = process.env
+const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
 
 t.test('a version that is too old to report its work is named once, when the application loads it', async t => {
   const library = (version: string, file: string) => {

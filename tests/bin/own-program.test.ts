@@ -7,7 +7,7 @@ import { findDirectory } from '#bin/serving/own-program.ts'
 import { parseConfig } from '#tests/support/parse-config.ts'
 import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
 import { until } from '#tests/support/until.ts'
-import { startCountedFile, startProgram } from './site-process.ts'
+import { startProgram } from './site-process.ts'
 
 /** An application in one file, without a package.json, folders and settings. */
 const program = `import { Response } from 'sinfonietta'
@@ -36,12 +36,15 @@ function writeApplication(t: Test, text: string = program): string {
 
 const secret = 'of one’s own, and long enough for production'
 
+const startFile = (t: Test, file: string) =>
+  startProgram(t, [process.execPath, '--enable-source-maps', file, '--port=0'])
+
 t.test('an application in one file has the whole kernel in development', async t => {
   const directory = writeApplication(t)
   const template = path.join(directory, 'templates/hello/name.hbs')
   mkdirSync(path.dirname(template), { recursive: true })
   writeFileSync(template, '<p>Hello, {{name}}!</p>\n')
-  const site = startCountedFile(t, path.join(directory, 'dist/app.js'), ['--port=0'])
+  const site = startFile(t, path.join(directory, 'dist/app.js'))
   const url = await site.url()
   const page = await fetch(url)
   t.equal(page.status, 200)
@@ -72,7 +75,7 @@ t.test('the queries of libraries that the program itself imports are recorded', 
      await serve({ bundles: [{ name: 'shop', register: ({ routes }) => void routes.get('home', '/', show) }] })
      await pool.end()`,
   )
-  const site = startCountedFile(t, path.join(directory, 'dist/app.js'), ['--port=0'])
+  const site = startFile(t, path.join(directory, 'dist/app.js'))
   const page = await fetch(await site.url())
   t.strictSame(await page.json(), [{ one: 1 }])
   const profile = await fetch(`${page.headers.get('x-debug-token-link')}.json`)

@@ -175,9 +175,9 @@ async function install(t: Test, { files, packages }: Framework): Promise<{ cwd: 
   return { cwd, node: isNew ? process.execPath : path.join(cwd, 'node_modules', name, 'bin/node') }
 }
 
-/** Without variables of tap, and of the profiler. */
+/** Without the variables of the profiler. */
 function environment(port: number): NodeJS.ProcessEnv {
-  const { NODE_ENV: _, NODE_OPTIONS: __, ...env } = process.env
+  const { NODE_ENV: _, ...env } = process.env
   const address = { PORT: String(port), HOST: '127.0.0.1', ASTRO_TELEMETRY_DISABLED: '1', NO_COLOR: '1' }
   return { ...env, ...address, PROFILER_PORT: '0', PROFILER_IN_PRODUCTION: '1' }
 }

@@ -51,9 +51,7 @@ t.test('sinfonietta names a folder, a program without a command, and words that 
     // Later versions run it.
     ...(process.version < 'v22' && { 'profile app.ts': 'does not run TypeScript: compile the file, use a loader' }),
   }).flatMap(([line, message]) => {
-    // With options, Node may have a loader for TypeScript; those of the test runner are no such loader.
-    const command = ['-u', 'NODE_OPTIONS', process.execPath, program, ...line.split(' ')]
-    const { stderr } = spawnSync('env', command, { cwd: directory, encoding: 'utf8' })
+    const { stderr } = spawnSync(process.execPath, [program, ...line.split(' ')], { cwd: directory, encoding: 'utf8' })
     return stderr.includes(message) ? [] : [`${line}: ${stderr}`]
   })
   t.strictSame(offences, [])

@@ -165,7 +165,7 @@ ${server('app.callback()')}`,
 
 /** The same program without the profiler. */
 async function startPlain(t: Test, cwd: string) {
-  const { NODE_OPTIONS: _, NODE_ENV: __, ...env } = process.env
+  const { NODE_ENV: _, ...env } = process.env
   const child = startProcess(t, [process.execPath, 'app.mjs'], { cwd, env, stdio: ['pipe', 'pipe', 'ignore'] })
   let output = ''
   child.stdout?.setEncoding('utf8').on('data', chunk => {

@@ -182,7 +182,7 @@ async function startNext(t: Test, cwd: string, stock: string, args: readonly str
 }
 
 function environment(stock: string): NodeJS.ProcessEnv {
-  const { NODE_ENV: _, NODE_OPTIONS: __, ...env } = process.env
+  const { NODE_ENV: _, ...env } = process.env
   const own = { STOCK: stock, PROFILER_PORT: '0', PROFILER_IN_PRODUCTION: '1', NEXT_TELEMETRY_DISABLED: '1' }
   // A program that reads no terminal prints no colours.
   return { ...env, ...own, NO_COLOR: '1' }

@@ -11,16 +11,10 @@ const preload = path.join(root, 'dist/bin/exports/profile.js')
 const { NODE_ENV: _, PROFILER_VIEWER: __, ...variables } = process.env
 const environment = { ...variables, PROFILER_PORT: '0' }
 
-/**
- * Node as users have it: tap adds options to every child process, by which it has handlers of
- * signals, and hooks in a thread.
- */
-const node = ['env', '-u', 'NODE_OPTIONS', process.execPath]
-
 /** Each way to start a program: the command before its file. */
 const ways: Readonly<Record<string, readonly string[]>> = {
-  'node --import': [...node, '--import', preload],
-  'sinfonietta profile': [...node, path.join(root, 'dist/tests/fixtures/profiled-program.js')],
+  'node --import': [process.execPath, '--import', preload],
+  'sinfonietta profile': [process.execPath, path.join(root, 'dist/tests/fixtures/profiled-program.js')],
   NODE_OPTIONS: ['env', `NODE_OPTIONS=--import ${pathToFileURL(preload)}`, process.execPath],
 }
 
@@ -255,7 +249,7 @@ t.test('a program ends as without the profiler, with the same output', async t =
   t.testdir({ 'a folder': { node_modules: {}, 'site.mjs': site, 'chat.mjs': chat, ...programs } })
   for (const name of Object.keys(programs)) {
     const file = path.join('a folder', name)
-    const wanted = await run(t, [...node, file])
+    const wanted = await run(t, [process.execPath, file])
     for (const [way, command] of Object.entries(ways)) {
       const found = await run(t, [...command, file])
       t.strictSame(withoutOwn(found), withoutOwn(wanted), `${name} by ${way}`)
@@ -289,7 +283,7 @@ t.test('a signal ends a program as without the profiler', async t => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const) {
     // The others end a process in the same way.
     for (const file of signal === 'SIGINT' || signal === 'SIGTERM' ? files : files.slice(0, 1)) {
-      const wanted = await end([...node, file], signal)
+      const wanted = await end([process.execPath, file], signal)
       for (const [way, command] of Object.entries(ways)) {
         t.strictSame(await end([...command, file], signal), wanted, `${file} after ${signal} by ${way}`)
       }
@@ -325,7 +319,7 @@ t.test('an application whose folder cannot be written runs as before', async t =
     'app.mjs': `${using} const server = await listen((message, reply) => reply.end('fine')); console.log(await ask(server)); server.close(); process.exitCode = 8`,
   })
   chmodSync(path.join(folder, 'node_modules'), 0o555)
-  const found = await runProcess(t, [...node, '--import', preload, 'app.mjs'], {
+  const found = await runProcess(t, [process.execPath, '--import', preload, 'app.mjs'], {
     cwd: folder,
     // Root may write to every folder.
     ...(process.getuid?.() === 0 && { uid: 65_534 }),
@@ -346,7 +340,7 @@ t.test('requests to the main thread are recorded, those to a server of a thread 
         new Worker(new URL(import.meta.url)).once('message', port => console.log(port + ' ' + server.address().port))
       } else parentPort.postMessage(server.address().port)`,
   })
-  const child = startProcess(t, [...node, '--import', preload, 'app.mjs'], { cwd: folder, env: environment })
+  const child = startProcess(t, [process.execPath, '--import', preload, 'app.mjs'], { cwd: folder, env: environment })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', text => (output += text))
   await until(() => /^\d+ \d+$/m.test(output) && output.includes('Profiler: '))

@@ -5,7 +5,7 @@ import { startProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
-const { NODE_ENV: _, NODE_OPTIONS: __, PROFILER_VIEWER: ___, ...environment } = process.env
+const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
 
 /** Each application prints its port. The stack of a call is what the application sees of it. */
 const start = `

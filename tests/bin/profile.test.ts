@@ -455,11 +455,9 @@ t.test('the start loads what records requests, and no kernel, schema, rule or pa
   for (const folder of ['coverage', 'node_modules']) mkdirSync(path.join(directory, folder))
   writeFileSync(path.join(directory, 'app.mjs'), '')
   const coverage = path.join(directory, 'coverage')
-  // Tap would add its own options, and collect the coverage itself.
-  const node = ['env', '-u', 'NODE_OPTIONS', `NODE_V8_COVERAGE=${coverage}`, process.execPath]
-  const { code, stderr } = await runProcess(t, [...node, '--import', preload, 'app.mjs'], {
+  const { code, stderr } = await runProcess(t, [process.execPath, '--import', preload, 'app.mjs'], {
     cwd: directory,
-    env: { ...environment, PROFILER_PORT: '0' },
+    env: { ...environment, PROFILER_PORT: '0', NODE_V8_COVERAGE: coverage },
   })
   t.equal(code, 0, stderr)
   const reports: { result: { url: string }[] }[] = readdirSync(coverage).map(file =>

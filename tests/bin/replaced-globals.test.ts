@@ -7,7 +7,7 @@ import { startProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 
 const preload = path.resolve(import.meta.dirname, '../../bin/exports/profile.js')
-const { NODE_ENV: _, NODE_OPTIONS: __, PROFILER_VIEWER: ___, ...environment } = process.env
+const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
 
 /** What the application replaces while it answers a request. `f` is a function that throws. */
 const replacements: Readonly<Record<string, string>> = {

@@ -9,7 +9,7 @@ import { childrenOf } from '#tests/support/children-of.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { findPort, isFree } from '#tests/support/find-port.ts'
 import { until } from '#tests/support/until.ts'
-import { endAtFirstFailure, startCountedProgram } from './site-process.ts'
+import { endAtFirstFailure, startApplicationProgram } from './site-process.ts'
 
 // More claims about a running site are in supervisor.test.ts.
 endAtFirstFailure(t)
@@ -47,7 +47,7 @@ writeFileSync(inCopy('wait'), '')
 save('first')
 const port = await findPort()
 const url = `http://127.0.0.1:${port}`
-const site = startCountedProgram(t, ['superviseHastily', directory, `--port=${port}`])
+const site = startApplicationProgram(t, ['superviseHastily', directory, `--port=${port}`])
 
 /**
  * Requests a page over a connection of its own: a replaced process may close an idle one just when it is used again.

@@ -28,9 +28,7 @@ async function run(t: Test, programs: Readonly<Record<string, { source: string; 
   for (const [name, { args = [], exit, source }] of Object.entries(programs)) {
     writeFileSync(path.join(cwd, name), source)
     const env = { ...environment, PROFILER_PORT: '0', PROFILER_ALONE: '1' }
-    // Tap's own code runs at the end of such a module, which then ends as any other.
-    const command = exit === 13 ? ['env', '-u', 'NODE_OPTIONS', process.execPath] : [process.execPath]
-    const { code, stderr } = await runProcess(t, [...command, program, name, ...args], { cwd, env })
+    const { code, stderr } = await runProcess(t, [process.execPath, program, name, ...args], { cwd, env })
     t.equal(code, exit, `${name}: ${stderr}`)
   }
   const { stop, viewer } = await startProfiled(t, idleProgram, { PROFILER_ALONE: '1' }, cwd)
@@ -141,8 +139,7 @@ t.test('a command that a signal ends has a profile with its signal, and its work
   const port = typeof address === 'object' ? String(address?.port) : ''
   const cwd = t.testdir({ node_modules: {} })
   const env = { ...environment, PROFILER_PORT: '0', PROFILER_ALONE: '1' }
-  // Tap's own code listens to signals.
-  const node = ['env', '-u', 'NODE_OPTIONS', process.execPath]
+  const node = [process.execPath]
   const ways = {
     profile: [...node, program],
     import: [...node, '--import', preload],

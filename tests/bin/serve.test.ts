@@ -11,7 +11,7 @@ import { type Test, t } from 'tap'
 import { runsTypeScript } from '#bin/application/sources.ts'
 import { describeValidity, serveApplication } from '#bin/serving/main-process.ts'
 import { type Options, parseOptions } from '#bin/serving/serve-options.ts'
-import { pause, startCounted, startFixture, startProgram, startSite } from './site-process.ts'
+import { pause, startFixture, startProgram, startSite } from './site-process.ts'
 
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
 
@@ -78,7 +78,7 @@ t.test(
 )
 
 t.test('help is shown', async t => {
-  const site = startCounted(t, ['--help'])
+  const site = startSite(t, ['--help'])
   t.equal(await site.end(), 0)
   t.match(site.stdout, /^Usage: bin\/serve \[options]\n/)
 })
@@ -212,7 +212,7 @@ t.test('with NODE_ENV=production and APP_ENV=dev, the server warns, and does not
     output,
     / APP_SECRET \(\.env\) is not .* NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod /,
   )
-  const site = startCounted(t, ['--port=0'], { NODE_ENV: 'production', ...ownSecret })
+  const site = startSite(t, ['--port=0'], { NODE_ENV: 'production', ...ownSecret })
   await site.until(/NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod [\s\S]*\(dev, debug off\)\n/)
   site.child.kill()
   t.equal(await site.end(), 0)
@@ -251,7 +251,7 @@ t.test('a foreseen error of a bundle is shown without a stack', async t => {
 })
 
 t.test('the main process prints its address, reads files after a message, and ends with its supervisor', async t => {
-  const site = startCounted(t, ['--port=0'])
+  const site = startSite(t, ['--port=0'])
   const url = await site.url()
   await site.until(/ \(dev, debug on\)\nDebug output is for (programs of this user on|clients on) this machine/)
   t.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
@@ -288,7 +288,7 @@ t.test('address and environment are options; Ctrl-C, which npm sends twice, stop
 })
 
 t.test('a debugger can attach on this machine', async t => {
-  const site = startCounted(t, ['--port=0', '--env=test', '--inspect', '0'])
+  const site = startSite(t, ['--port=0', '--env=test', '--inspect', '0'])
   const [, address] = await site.until(/Debugger listening on ws:\/\/(127\.0\.0\.1:\d+)\//)
   await site.url()
   t.equal((await fetch(`http://${address}/json/version`)).status, 200)
@@ -298,7 +298,7 @@ t.test('a debugger can attach on this machine', async t => {
 
 t.test('with TLS and workers the printed address is that of HTTPS', async t => {
   const folder = 'tests/fixtures/tls'
-  const site = startCounted(
+  const site = startSite(
     t,
     [
       '--port=0',
@@ -336,7 +336,7 @@ t.test('production writes nothing but JSON to stdout', async t => {
 })
 
 t.test('a second signal ends the process without waiting for running requests', async t => {
-  const site = startCounted(t, ['--port=0', '--env=prod'], ownSecret)
+  const site = startSite(t, ['--port=0', '--env=prod'], ownSecret)
   const client = connect(Number(new URL(await site.url()).port), '127.0.0.1')
   t.teardown(() => client.destroy())
   client.on('error', () => undefined)

@@ -68,32 +68,24 @@ export class SiteProcess {
   }
 }
 
-/** Starts the main process of the project itself, without a supervisor. */
-export function startSite(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
-  return startProgram(t, [process.execPath, 'dist/bin/serving/worker.js', '.', ...options], variables)
-}
-
-/** Starts any program. */
-export function startProgram(t: Test, command: string[], variables: NodeJS.ProcessEnv): SiteProcess {
-  return start(t, uncounted, command, variables)
-}
-
-/** Starts the main process with coverage, which takes some seconds. Its workers have its options of Node.js, too. */
-export function startCounted(
+/** Starts the main process of the project itself, without a supervisor. Its workers have its options of Node.js, too. */
+export function startSite(
   t: Test,
   options: readonly string[],
   variables: NodeJS.ProcessEnv = {},
   nodeOptions: readonly string[] = [],
 ): SiteProcess {
-  return start(t, [], [process.execPath, ...nodeOptions, 'dist/bin/serving/worker.js', '.', ...options], variables)
+  const command = [process.execPath, ...nodeOptions, 'dist/bin/serving/worker.js', '.', ...options]
+  return startProgram(t, command, variables)
 }
 
-/** Starts a program with coverage, such as an application in one file. */
-export function startCountedFile(t: Test, file: string, parameters: readonly string[]): SiteProcess {
-  return start(t, [], [process.execPath, '--enable-source-maps', file, ...parameters])
+/** Starts any program. */
+export function startProgram(t: Test, command: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
+  const env = { ...process.env, ...variables }
+  return new SiteProcess(t, command, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
 }
 
-/** Starts a program of `tests/fixtures` with coverage. */
+/** Starts a program of `tests/fixtures`. */
 export function startFixture(
   t: Test,
   name: string,
@@ -108,7 +100,7 @@ export function startFixture(
     `dist/tests/fixtures/${name}.js`,
     ...parameters,
   ]
-  return start(t, [], command, variables)
+  return startProgram(t, command, variables)
 }
 
 /** Starts `bin/serve` of an application. */
@@ -118,20 +110,12 @@ export function startApplication(
   options: readonly string[] = ['--port=0'],
   variables: NodeJS.ProcessEnv = {},
 ): SiteProcess {
-  return start(t, uncounted, [process.execPath, path.join(directory, 'bin/serve'), ...options], variables)
+  return startProgram(t, [process.execPath, path.join(directory, 'bin/serve'), ...options], variables)
 }
 
-/** Starts a program of an application with coverage: the name of its function, the directory, and options. */
-export function startCountedProgram(t: Test, parameters: readonly string[]): SiteProcess {
-  return start(t, [], [process.execPath, 'dist/tests/fixtures/application-program.js', ...parameters])
-}
-
-/** Options of `env`: tap adds its coverage to the environment of every child process. */
-const uncounted = ['-u', 'NODE_OPTIONS']
-
-function start(t: Test, options: string[], command: string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
-  const env = { ...process.env, ...variables }
-  return new SiteProcess(t, ['env', ...options, ...command], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+/** Starts a program of an application: the name of its function, the directory, and options. */
+export function startApplicationProgram(t: Test, parameters: readonly string[]): SiteProcess {
+  return startProgram(t, [process.execPath, 'dist/tests/fixtures/application-program.js', ...parameters])
 }
 
 /**

@@ -129,8 +129,7 @@ t.test(
       await Promise.all(names.map(async name => [name.toUpperCase(), `${await findPort()}`])),
     )
     const folder = t.testdir({ node_modules: {}, temporary: {} })
-    const { NODE_OPTIONS: _, ...inherited } = process.env
-    const shared = { ...inherited, ...ports, POSTGRES: `${postgres.port}`, REDIS: `${redis.port}` }
+    const shared = { ...process.env, ...ports, POSTGRES: `${postgres.port}`, REDIS: `${redis.port}` }
     const env = { ...shared, PROFILER_ALONE: '', PROFILER_PORT: '0', TMPDIR: path.join(folder, 'temporary') }
     const own = { APP_ENV: 'dev', APP_SECRET: 'only for the time of a test, and long enough', LOG_LEVEL: 'critical' }
     let output = ''

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { t } from 'tap'
 import { superviseSite } from '#tests/support/supervised-site.ts'
 import { until } from '#tests/support/until.ts'
-import { endAtFirstFailure, startCountedProgram } from './site-process.ts'
+import { endAtFirstFailure, startApplicationProgram } from './site-process.ts'
 
 endAtFirstFailure(t)
 
@@ -83,7 +83,7 @@ t.test('SIGTERM stops the supervisor, and a site that does not stop is killed', 
 })
 
 t.test('the supervisor ends after a wrong option', async t => {
-  const other = startCountedProgram(t, ['serve', inCopy('.'), '--prot=1'])
+  const other = startApplicationProgram(t, ['serve', inCopy('.'), '--prot=1'])
   t.equal(await other.end(), 64)
   t.match(other.stderr, /^There is no option --prot; the nearest is "--port"\.\n\nUsage: bin\/serve/m)
 })

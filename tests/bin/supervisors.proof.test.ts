@@ -12,7 +12,7 @@ import { startEagerClients } from '#tests/support/eager-clients.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { createChangingSite } from '#tests/support/supervised-site.ts'
 import { until } from '#tests/support/until.ts'
-import { pause, startApplication, startCountedProgram, startFixture, startProgram } from './site-process.ts'
+import { pause, startApplication, startApplicationProgram, startFixture, startProgram } from './site-process.ts'
 
 /** Options of a test of the compiler. */
 const compiled = { skip: runsTypeScript && 'Node runs the sources' }
@@ -31,7 +31,7 @@ t.test('where Node runs the sources, nothing is compiled before a restart', asyn
   cpSync(directory, copy, { recursive: true, verbatimSymlinks: true })
   const stamp = () => statSync(path.join(copy, 'dist/.built'), { throwIfNoEntry: false })?.mtimeMs
   const before = stamp()
-  const other = startCountedProgram(t, ['supervise', copy, '--port=0'])
+  const other = startApplicationProgram(t, ['supervise', copy, '--port=0'])
   const first = await other.url()
   writeFileSync(path.join(copy, 'bundles/other.ts'), 'export const wrong: number = ""\n')
   t.equal(await other.url(), first)
@@ -47,7 +47,7 @@ t.test('while the application cannot start, a page waits for it at its port', as
   const text = readFileSync(file, 'utf8')
   writeFileSync(file, `${text}\nthrow new Error('on purpose')\n`)
   const address = `http://127.0.0.1:${await findPort()}`
-  const other = startCountedProgram(t, ['serve', copy, `--port=${new URL(address).port}`])
+  const other = startApplicationProgram(t, ['serve', copy, `--port=${new URL(address).port}`])
   await other.until(/The site has ended \(exit code 1\): waiting/)
   const wait = async (status: number) => {
     await until(async () => (await fetch(address).catch(() => undefined))?.status === status, 20)
@@ -80,7 +80,7 @@ t.test('a process that does not stop is killed, and the next one serves meanwhil
   const route =
     "app.routes.add({ name: 'hang', path: '/hang', controller: () => { console.log('It hangs.'); for (;;); } })"
   writeFileSync(file, text.replace('register(app: Application) {\n', `$&    ${route}\n`))
-  const other = startCountedProgram(t, ['superviseHastily', copy, '--port=0'])
+  const other = startApplicationProgram(t, ['superviseHastily', copy, '--port=0'])
   const address = await other.url()
   const hanging = fetch(`${address}/hang`).catch(() => 'closed')
   await other.until(/It hangs\./)
@@ -187,7 +187,7 @@ t.test('a debugger of the command line is for the main process', async t => {
 
 t.test('a .env file that cannot be read is reported by the main process', async t => {
   writeFileSync(inCopy('.env.local'), 'not a setting\n')
-  const other = startCountedProgram(t, ['serve', directory, '--port=0'])
+  const other = startApplicationProgram(t, ['serve', directory, '--port=0'])
   t.equal(await other.end(), 1)
   t.match(other.stderr, /^The file ".*\.env\.local" is malformed at line 1: /)
 })
@@ -212,10 +212,10 @@ t.test('without a compiler, an existing dist/ is enough', compiled, async t => {
   const message =
     'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\n' +
     'Node 22.18 and later run the sources as they are.\n'
-  const nothing = startCountedProgram(t, ['serve', alone, '--port=0', '--env=test'])
+  const nothing = startApplicationProgram(t, ['serve', alone, '--port=0', '--env=test'])
   t.equal(await nothing.end(), 2)
   t.equal(nothing.stderr, message)
-  const waiting = startCountedProgram(t, ['serve', alone, '--port=0'])
+  const waiting = startApplicationProgram(t, ['serve', alone, '--port=0'])
   await waiting.until(/Nothing is started: waiting for a change\.\n/)
   t.equal(waiting.stderr, `${message}Nothing is started: waiting for a change.\n`)
   waiting.child.kill()

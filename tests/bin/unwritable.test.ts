@@ -84,9 +84,7 @@ t.test('the profiler of any program names the folder that it cannot write to', a
   const directory = realpathSync(t.testdir({ node_modules: {}, 'app.mjs': 'setTimeout(() => {}, 60_000)' }))
   const modules = path.join(directory, 'node_modules')
   chmodSync(modules, 0o555)
-  const program = [process.execPath, path.resolve('bin/sinfonietta'), 'profile', path.join(directory, 'app.mjs')]
-  // With coverage, tap adds its loader to the environment of every child process.
-  const command = ['env', '-u', 'NODE_OPTIONS', ...program]
+  const command = [process.execPath, path.resolve('bin/sinfonietta'), 'profile', path.join(directory, 'app.mjs')]
   const env = { PATH: process.env.PATH, PROFILER_PORT: '0' }
   const site = new SiteProcess(t, command, { cwd: directory, env, ...unprivileged })
   await site.until(

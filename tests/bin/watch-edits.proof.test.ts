@@ -7,13 +7,7 @@ import { findProfile } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
 
 const program = path.join(import.meta.dirname, '../fixtures/profiled-program.js')
-const {
-  NODE_ENV: _,
-  NODE_OPTIONS: __,
-  PROFILER_VIEWER: ___,
-  PROFILER_REPLAY_SECRET: ____,
-  ...environment
-} = process.env
+const { NODE_ENV: _, PROFILER_VIEWER: __, PROFILER_REPLAY_SECRET: ___, ...environment } = process.env
 
 /** Runs queries one after another. */
 const repeat = (text: string, count: number) =>

@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { runsTypeScript } from '#bin/application/sources.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { until } from '#tests/support/until.ts'
-import { startCountedProgram } from './site-process.ts'
+import { startApplicationProgram } from './site-process.ts'
 
 const directory = t.testdir()
 createSmallApplication(directory)
@@ -20,7 +20,7 @@ const linesOf = (output: string) =>
 
 t.test('bin/test --watch runs the tests that import what was saved, and ends with its processes', async t => {
   writeFileSync(inApplication('tests/other.test.ts'), "import { t } from 'tap'\nt.pass('other')\n")
-  const watching = startCountedProgram(t, ['runTests', directory, '--watch'])
+  const watching = startApplicationProgram(t, ['runTests', directory, '--watch'])
   await watching.until(/Waiting for changes: Ctrl-C ends\.\n/)
   /** Saves a file, and waits for the end of what follows. */
   const save = async (file: string, text: string, end: RegExp) => {

@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { readImporters } from '#bin/testing/run-tests.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { runProcess } from '#tests/support/start-process.ts'
-import { startCountedProgram } from './site-process.ts'
+import { startApplicationProgram } from './site-process.ts'
 
 t.test('importers are found through other files, but not through types, packages or texts', async t => {
   const folder = t.testdir({
@@ -36,7 +36,7 @@ t.test('bin/test --watch runs the named tests at once, again when they are affec
   const directory = t.testdir()
   createSmallApplication(directory)
   const inApplication = (file: string) => path.join(directory, file)
-  const watching = startCountedProgram(t, ['runTests', directory, '--watch', inApplication('tests/home.test.ts')])
+  const watching = startApplicationProgram(t, ['runTests', directory, '--watch', inApplication('tests/home.test.ts')])
   const total = /1 test file: 1 passed, 0 failed\n/
   await watching.until(total)
   writeFileSync(inApplication('tests/other.test.ts'), '\n')
@@ -55,7 +55,7 @@ t.test('bin/test --changed runs the tests that import what has changed, and the 
   const inApplication = (file: string) => path.join(directory, file)
   writeFileSync(inApplication('.gitignore'), 'dist\nnode_modules\nvar\n')
   const run = async (...words: string[]) => {
-    const program = startCountedProgram(t, ['runTests', directory, ...words])
+    const program = startApplicationProgram(t, ['runTests', directory, ...words])
     return { code: await program.end(), stdout: program.stdout, stderr: program.stderr }
   }
   const git = (...words: string[]) => runProcess(t, ['git', '-C', directory, ...words])
@@ -82,7 +82,12 @@ t.test('bin/test --changed runs the tests that import what has changed, and the 
 })
 
 t.test('bin/test --watch takes no other options', async t => {
-  const program = startCountedProgram(t, ['runTests', t.testdir({ tests: { 'a.test.ts': '' } }), '--watch', '--jobs=1'])
+  const program = startApplicationProgram(t, [
+    'runTests',
+    t.testdir({ tests: { 'a.test.ts': '' } }),
+    '--watch',
+    '--jobs=1',
+  ])
   t.equal(await program.end(), 1)
   t.equal(program.stderr, 'Beside --watch there are no options, only files and folders of tests.\n')
 })

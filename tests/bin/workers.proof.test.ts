@@ -6,7 +6,7 @@ import { t } from 'tap'
 import { startLoad } from '#tests/soak/steady-load.ts'
 import { childrenOf } from '#tests/support/children-of.ts'
 import { until } from '#tests/support/until.ts'
-import { pause, startCounted, startProgram, startSite } from './site-process.ts'
+import { pause, startProgram, startSite } from './site-process.ts'
 
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
 
@@ -33,7 +33,7 @@ function ask(url: string, agent: Agent): Promise<string> {
 }
 
 t.test('a worker that dies while it is replaced, or ends by itself, stops nothing', async t => {
-  const site = startCounted(t, ['--port=0', '--workers=2'])
+  const site = startSite(t, ['--port=0', '--workers=2'])
   await site.url()
   const [old = 0, other = 0] = childrenOf(site.child.pid)
   site.child.kill('SIGHUP')
@@ -59,7 +59,7 @@ t.test('a worker that is still starting is replaced by a signal, because it rece
 import { existsSync } from 'node:fs'
 if (cluster.isWorker && existsSync(${JSON.stringify(stop)})) process.kill(process.pid, 'SIGSTOP')`,
   )
-  const site = startCounted(t, ['--port=0', '--env=prod', '--workers=2'], ownSecret, ['--import', preload])
+  const site = startSite(t, ['--port=0', '--env=prod', '--workers=2'], ownSecret, ['--import', preload])
   const url = await site.url()
   const [first = 0, second = 0] = childrenOf(site.child.pid)
   writeFileSync(stop, '')
@@ -88,7 +88,7 @@ if (cluster.isWorker && existsSync(${JSON.stringify(stop)})) process.kill(proces
 t.test('an error that every worker would have is printed once', async t => {
   const taken = startSite(t, ['--port=0', '--env=prod'], ownSecret)
   const { port } = new URL(await taken.url())
-  const site = startCounted(t, [`--port=${port}`, '--env=prod', '--workers=1'], ownSecret)
+  const site = startSite(t, [`--port=${port}`, '--env=prod', '--workers=1'], ownSecret)
   t.equal(await site.end(), 64)
   t.match(site.stderr, /is taken by another program/)
 })
@@ -139,7 +139,7 @@ t.test(
   { skip: hasPrlimit ? false : 'no prlimit' },
   async t => {
     const large = { ...ownSecret, LARGE_1: 'x'.repeat(100_000), LARGE_2: 'x'.repeat(100_000) }
-    const site = startCounted(t, ['--port=0', '--env=prod', '--workers=1'], large)
+    const site = startSite(t, ['--port=0', '--env=prod', '--workers=1'], large)
     const url = await site.url()
     // The arguments of a program may take a quarter of the size of the stack.
     execFileSync('prlimit', ['--pid', String(site.child.pid), '--stack=524288:'])

@@ -4,13 +4,13 @@ import { t } from 'tap'
 import { childrenOf } from '#tests/support/children-of.ts'
 import { findPort, isFree } from '#tests/support/find-port.ts'
 import { until } from '#tests/support/until.ts'
-import { startCounted, startProgram } from './site-process.ts'
+import { startProgram, startSite } from './site-process.ts'
 
 // workers.proof.test.ts has all cases, and counts lost requests.
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
 
 t.test('workers share a port, are replaced when they end and by SIGHUP, and end with the main process', async t => {
-  const site = startCounted(t, ['--port=0', '--workers=2'])
+  const site = startSite(t, ['--port=0', '--workers=2'])
   const url = await site.url()
   await site.until(/\(dev, debug on, 2 workers\)/)
   // Over a connection that is closed at once: a retiring worker would wait for it.
@@ -38,7 +38,7 @@ t.test('workers share a port, are replaced when they end and by SIGHUP, and end 
 })
 
 t.test('an error that every worker would have is printed once', async t => {
-  const site = startCounted(t, ['--port=0', '--host=192.0.2.1', '--env=prod', '--workers=1'], ownSecret)
+  const site = startSite(t, ['--port=0', '--host=192.0.2.1', '--env=prod', '--workers=1'], ownSecret)
   t.equal(await site.end(), 64)
   t.equal(site.stderr.match(/^The server cannot listen on 192\.0\.2\.1:0/gm)?.length, 1)
 })

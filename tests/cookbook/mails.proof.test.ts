@@ -60,8 +60,7 @@ t.test('the recipes of mails and queues', { skip: noRegistry || lacksRedis }, as
       body: '{"order":7}',
     })
     t.strictSame([added.status, await added.json()], [202, { id: '1' }])
-    // Tap adds its loader to the environment, with which Node does not find the program.
-    const command = ['env', '-u', 'NODE_OPTIONS', process.execPath, 'bin/console', 'receipts:work']
+    const command = [process.execPath, 'bin/console', 'receipts:work']
     const worker = new SiteProcess(t, command, { cwd: recipes.directory })
     await worker.until(/Order 7/)
     worker.child.kill('SIGTERM')

@@ -294,9 +294,9 @@ class Trial {
   }
 }
 
-/** The environment without the variables by which tap takes over processes, and their coverage. */
+/** The environment without the variables by which tap takes over processes. */
 function withoutTap(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^_?TAP|^NODE_OPTIONS$/.test(name)))
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^_?TAP/.test(name)))
 }
 
 /** The innermost part that contains a place says whether the place was executed. */

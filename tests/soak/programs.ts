@@ -57,8 +57,7 @@ export async function soakPrograms(t: Test, { print, seconds, seed }: ProgramOpt
   for (const name of names) ports.set(name, await findPort())
   const addresses = Object.fromEntries([...ports].map(([name, port]) => [name.toUpperCase(), String(port)]))
   const folder = t.testdir({ node_modules: {}, temporary: {} })
-  const { NODE_OPTIONS: _, ...inherited } = process.env
-  const shared = { ...inherited, ...addresses, POSTGRES: `${postgres.port}`, REDIS: `${redis.port}` }
+  const shared = { ...process.env, ...addresses, POSTGRES: `${postgres.port}`, REDIS: `${redis.port}` }
   const env = { ...shared, PROFILER_ALONE: '', PROFILER_PORT: '0', TMPDIR: path.join(folder, 'temporary') }
   const own = { APP_ENV: 'dev', APP_SECRET: 'only for the time of a soak, and long enough', LOG_LEVEL: 'critical' }
   for (const name of names) {

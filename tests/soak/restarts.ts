@@ -16,18 +16,9 @@ const directory = path.join(import.meta.dirname, '../../..')
 
 /** Restarts a site many times; returns complaints. */
 export async function restartRepeatedly({ restarts, print }: RestartOptions): Promise<string[]> {
-  const command = [
-    '-u',
-    'NODE_OPTIONS',
-    process.execPath,
-    'dist/bin/serving/worker.js',
-    '.',
-    '--port=0',
-    '--env=prod',
-    '--workers=2',
-  ]
+  const command = ['dist/bin/serving/worker.js', '.', '--port=0', '--env=prod', '--workers=2']
   const env = { ...process.env, APP_SECRET: 'only for the time of some restarts, and long enough' }
-  const child = spawn('env', command, { env, cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, command, { env, cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.on('data', chunk => print(String(chunk).trimEnd()))
   const ended = once(child, 'exit')
   const url = await new Promise<string>((resolve, reject) => {

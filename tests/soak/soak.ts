@@ -129,13 +129,16 @@ export function findGrowth(first: readonly Usage[], last: readonly Usage[]): Gro
 
 async function startSite(environment: string): Promise<{ child: ChildProcess; port: number }> {
   const program = path.join(import.meta.dirname, 'site.js')
-  const command = ['-u', 'NODE_OPTIONS', process.execPath, '--expose-gc', '--enable-source-maps', program]
+  const command = ['--expose-gc', '--enable-source-maps', program]
   const variables = {
     APP_ENV: environment,
     APP_SECRET: 'only for the time of a soak, and long enough',
     LOG_LEVEL: 'critical',
   }
-  const child = spawn('env', command, { env: { ...process.env, ...variables }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, command, {
+    env: { ...process.env, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   const ready = new Promise<number>((resolve, reject) => {
     const onOutput = (chunk: Buffer) => {

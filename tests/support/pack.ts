@@ -20,8 +20,7 @@ export async function packPackage(t: Test, destination: string): Promise<Packed>
   try {
     cpSync('.', copy, { recursive: true, preserveTimestamps: true, filter: file => !left.includes(file) })
     symlinkSync(path.resolve('node_modules'), path.join(copy, 'node_modules'))
-    // Tap adds its own options to the environment of each child process.
-    const command = ['env', '-u', 'NODE_OPTIONS', 'npm', 'pack', '--json', '--pack-destination', destination]
+    const command = ['npm', 'pack', '--json', '--pack-destination', destination]
     const { stdout } = await runProcess(t, command, { cwd: copy })
     // npm prints the output of the build before it.
     const [result] = JSON.parse(stdout.slice(stdout.search(/^\[/m)))

@@ -78,7 +78,7 @@ t.test('twenty tests that fail in twenty ways leave no process and no folder', {
     const file = path.join(folder, `${name}.mjs`)
     writeFileSync(file, createProgram(tests))
     // A program of its own, not a part of this run of tap.
-    const clean = ['env', '-u', 'NODE_OPTIONS', '-u', 'TAP_CHILD_ID', `TAP_TIMEOUT=${seconds}`, variable]
+    const clean = ['env', '-u', 'TAP_CHILD_ID', `TAP_TIMEOUT=${seconds}`, variable]
     return runProcess(t, [...clean, process.execPath, file])
   }
   const { code, stdout } = await run('failing', failing, 60)
@@ -121,7 +121,7 @@ t.test('what a failed test leaves open ends with its program, which names it', a
   const file = path.join(t.testdir(), 'leaving.test.js')
   const run = (tests: Readonly<Record<string, string>>) => {
     writeFileSync(file, createProgram(tests))
-    const clean = ['env', '-u', 'NODE_OPTIONS', '-u', 'TAP_CHILD_ID', 'TAP_TIMEOUT=60', 'END_LIMIT=300']
+    const clean = ['env', '-u', 'TAP_CHILD_ID', 'TAP_TIMEOUT=60', 'END_LIMIT=300']
     const preload = `--import=${pathToFileURL(path.resolve('dist/tests/support/end-tests.js'))}`
     return runProcess(t, [...clean, process.execPath, preload, file])
   }

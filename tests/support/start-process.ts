@@ -31,7 +31,7 @@ const longestRun = 300_000
  */
 export function startProcess(t: Test, command: readonly string[], options: ProcessOptions = {}): ChildProcess {
   const { stop, ...rest } = options
-  const [program = '', ...parameters] = withoutLoader(command, rest.env)
+  const [program = '', ...parameters] = command
   // The programs of a test are not in the list of this user's programs.
   const env = { PROFILER_ALONE: '1', ...(rest.env ?? process.env) }
   const child = spawn(program, parameters, { stdio: ['ignore', 'pipe', 'pipe'], ...rest, env, detached: true })
@@ -61,16 +61,6 @@ export function startProcess(t: Test, command: readonly string[], options: Proce
   if (stop === undefined) endFirst(t, end)
   else t.teardown(end)
   return child
-}
-
-/**
- * Tap adds a loader to the environment of each process that a test starts. It takes as long as the
- * start of Node itself, and only coverage needs it.
- */
-function withoutLoader(command: readonly string[], { NODE_OPTIONS = '' } = process.env): readonly string[] {
-  if (process.env._TAPJS_PROCESSINFO_COVERAGE_ !== '0') return command
-  const options = NODE_OPTIONS.replace(/"?--import[ =]"?[^\s"]*@tapjs\/processinfo[^\s"]*"?/g, '').trim()
-  return ['/usr/bin/env', ...(options === '' ? ['-u', 'NODE_OPTIONS'] : [`NODE_OPTIONS=${options}`]), ...command]
 }
 
 /** Runs a command, and waits for its end. @throws with its output if it has not ended after five minutes */

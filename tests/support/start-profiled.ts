@@ -28,8 +28,7 @@ export interface Output {
 
 /**
  * Starts an application of another framework under the profiler, by default in the folder of the
- * test; with empty `NODE_OPTIONS`, without those of tap, and so without its coverage. It prints
- * the ports of its servers as a line of JSON, and ends with its input.
+ * test. It prints the ports of its servers as a line of JSON, and ends with its input.
  */
 export async function startProfiled(
   t: Test,
@@ -38,9 +37,7 @@ export async function startProfiled(
   cwd: string = t.testdir({ node_modules: {} }),
 ) {
   writeFileSync(path.join(cwd, 'app.mjs'), source)
-  // Tap would add its own options, which read source maps.
-  const node = env.NODE_OPTIONS === '' ? ['env', '-u', 'NODE_OPTIONS', process.execPath] : [process.execPath]
-  const child = startProcess(t, [...node, '--import', preload, 'app.mjs'], {
+  const child = startProcess(t, [process.execPath, '--import', preload, 'app.mjs'], {
     cwd,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...environment, PROFILER_PORT: '0', ...env },

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { type SiteProcess, startCountedProgram } from '#tests/bin/site-process.ts'
+import { type SiteProcess, startApplicationProgram } from '#tests/bin/site-process.ts'
 import { createSmallApplication } from './create-small-application.ts'
 import { until } from './until.ts'
 
@@ -65,7 +65,7 @@ export function createChangingSite(t: Test): ChangingSite {
 export function superviseSite(t: Test, program: 'serve' | 'superviseHastily' = 'serve'): SupervisedSite {
   const files = createChangingSite(t)
   writeFileSync(files.inCopy('.env.local'), 'LOG_LEVEL=loud\n')
-  const site = startCountedProgram(t, [program, files.directory, '--port=0'])
+  const site = startApplicationProgram(t, [program, files.directory, '--port=0'])
   let url = ''
   const visit = (target: string, headers: Record<string, string> = {}) =>
     fetch(url + target, { headers: { ...headers, connection: 'close' } })

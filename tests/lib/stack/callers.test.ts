@@ -126,11 +126,7 @@ Object.freeze(Error)
 results.push(find(), new Error().stack.split('at ').length > 1)
 process.stdout.write(JSON.stringify(results))`
   const cwd = t.testdir({ 'app.mjs': code })
-  const {
-    code: exit,
-    stderr,
-    stdout,
-  } = await runProcess(t, ['env', '-u', 'NODE_OPTIONS', process.execPath, 'app.mjs'], { cwd })
+  const { code: exit, stderr, stdout } = await runProcess(t, [process.execPath, 'app.mjs'], { cwd })
   t.equal(exit, 0, stderr)
   t.strictSame(JSON.parse(stdout), ['app.mjs', null, true, 'app.mjs', null, true])
 })

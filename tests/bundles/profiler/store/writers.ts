@@ -6,8 +6,6 @@ import { createRecords, facts, tokensOf } from '#tests/support/create-profile.ts
 import { runProcess, startProcess } from '#tests/support/start-process.ts'
 import { createDirectory, createFileStorage } from './file-storage.ts'
 
-/** Tap measures the coverage of each child process, which takes a second; `env` avoids that. */
-const uncounted: readonly string[] = ['-u', 'NODE_OPTIONS']
 const script = (name: string): string => path.join(import.meta.dirname, name)
 
 /** A process that writes profiles. */
@@ -22,7 +20,7 @@ export interface Writer {
 /** Starts a process that writes; it is killed when the test ends. */
 export function startWriter(t: Test, directory: string, ...rest: (string | number)[]): Writer {
   const parameters = [directory, ...rest].map(String)
-  const command = ['env', ...uncounted, process.execPath, script('writer-process.js'), ...parameters]
+  const command = [process.execPath, script('writer-process.js'), ...parameters]
   const child = startProcess(t, command, { stdio: ['ignore', 'pipe', 'inherit'] })
   let printed = ''
   child.stdout?.on('data', chunk => {
@@ -89,7 +87,7 @@ export async function runFault(
 ): Promise<FaultResult> {
   const directory = createDirectory(t)
   const run = `${commands}; exec "$NODE" ${script('fault-process.js')} "$ROOT" ${scenario}`
-  const { code, stderr, stdout } = await runProcess(t, ['env', ...uncounted, ...program, 'sh', '-ec', run], {
+  const { code, stderr, stdout } = await runProcess(t, [...program, 'sh', '-ec', run], {
     env: { ...process.env, NODE: process.execPath, ROOT: directory },
   })
   t.equal(code, 0, stderr)
