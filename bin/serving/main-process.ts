@@ -377,6 +377,6 @@ function toLink(url: string, key: string): string {
  * long-lived ones and allocates the next ones in the old generation, where only a full collection frees them and the
  * pages that they refer to: a third of the cost of a page. The benchmarks call this function, too.
  */
-function tuneGarbageCollector(): void {
+export function tuneGarbageCollector(): void {
   v8.setFlagsFromString('--no-allocation-site-pretenuring')
 }

@@ -23,7 +23,7 @@ interface TestOptions {
    * report their queries.
    */
   readonly preload?: string
-  /** How many programs run at once if Node alone runs them. By default, as many as tap would run if they are grouped, and else one. */
+  /** How many programs run at once if Node alone runs them. By default, those of tap if they are grouped, else one. */
   readonly jobs?: number
   /** Is called with each line in TAP of the programs that Node alone runs. */
   readonly onLine?: (line: string) => void

@@ -3,15 +3,15 @@ import { showPath } from '../../lib/stack/stack-frames.ts'
 import { addMcp } from './cli/mcp/server.ts'
 import type { Inspector } from './insight/findings/inspector.ts'
 import type { PossibleReplay, Replayer } from './insight/replay/replay.ts'
-import { createEditorLinks } from './panels/editor-links.ts'
+import { createEditorLinks, type EditorLinks } from './panels/editor-links.ts'
 import type { Profiler } from './record/profiler.ts'
 import type { RecordingPolicy } from './record/recording-policy.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
 import type { OtherPrograms } from './store/united-storage.ts'
 import type { ArmFile, CpuProfiler } from './subjects/cpu/record.ts'
-import { createAssets } from './web/assets.ts'
+import { type Assets, createAssets } from './web/assets.ts'
 import type { BrokenSources } from './web/page.ts'
-import { addRoutes, createFindOwnPage, writeSourceProblem } from './web/routes.ts'
+import { addRoutes, createFindOwnPage, type FindOwnPage, writeSourceProblem } from './web/routes.ts'
 
 /** What records the requests whose profiles are shown. */
 interface ShownRecording {
@@ -30,15 +30,19 @@ interface ScreenOptions {
   readonly loadReplayer: (plan: PossibleReplay) => Promise<Pick<Replayer, 'replay'>>
 }
 
-/**
- * Adds all that shows profiles to an application: the pages, the commands, and the tools for coding agents. Returns the
- * parts that other parts of the profiler use.
- */
+/** The parts of the screens that other parts of the profiler use. */
+interface Screens {
+  readonly assets: Assets
+  readonly editor: EditorLinks
+  readonly findOwnPage: FindOwnPage
+}
+
+/** Adds all that shows profiles to an application: the pages, the commands, and the tools for coding agents. */
 export function addScreens(
   app: Application,
   { armFile, cpu, policy, profiler, storage }: ShownRecording,
   { isViewer, loadReplayer, programs }: ScreenOptions,
-) {
+): Screens {
   const assets = createAssets()
   app.signals.on('files.changed', () => assets.forget())
   const editor = createEditorLinks(app)

@@ -68,7 +68,7 @@ export class SiteProcess {
   }
 }
 
-/** Starts the main process of the project itself, without a supervisor. Its workers have its options of Node.js, too. */
+/** Starts the main process of the project itself, without a supervisor. Its workers have its options of Node, too. */
 export function startSite(
   t: Test,
   options: readonly string[],
