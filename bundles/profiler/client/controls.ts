@@ -1,4 +1,5 @@
-import { copyText, countOf, createElement, createSearch, createStatus, recall, remember } from './browser.ts'
+import { copyText, countOf, createElement, recall, remember } from './browser.ts'
+import { createSearch, createStatus } from './page.ts'
 
 /** The choices of a theme. */
 export const themes = ['system', 'light', 'dark'] as const

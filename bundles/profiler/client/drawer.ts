@@ -1,5 +1,6 @@
-import { closestTo, createElement, fetchPage, showDialog } from './browser.ts'
+import { closestTo, createElement } from './browser.ts'
 import { enableCopying } from './controls.ts'
+import { fetchPage, showDialog } from './page.ts'
 import { enableValueTrees } from './value-tree.ts'
 
 /**

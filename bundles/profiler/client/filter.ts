@@ -1,4 +1,4 @@
-import { createStatus, fetchPage, fieldsOf, openAround } from './browser.ts'
+import { createStatus, fetchPage, fieldsOf, openAround } from './page.ts'
 
 /**
  * Makes `<input data-filter="id" hidden>` filter the rows of the element with that id: its table rows, or

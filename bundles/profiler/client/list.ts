@@ -1,4 +1,5 @@
-import { closestTo, countOf, createElement, type FetchedPage, fetchPage, fieldsOf, updateTimes } from './browser.ts'
+import { closestTo, countOf, createElement, updateTimes } from './browser.ts'
+import { type FetchedPage, fetchPage, fieldsOf } from './page.ts'
 import { Preview } from './preview.ts'
 
 /** Milliseconds after the last key before the list is filtered. */
@@ -16,7 +17,7 @@ export function enhanceList(): void {
     showLocalSpans(results)
     live.onShown()
     limitSelection(results)
-    preview.mark(rowsOf(results))
+    preview.mark()
   }
   const preview = new Preview(document.getElementById('preview'))
   const list = new ListLoader(results, { onLoad: () => live.onLoad(), onShown })
@@ -40,7 +41,7 @@ export function enhanceList(): void {
     // Enter opens the profile, as for any link.
     const row = moveFocus(event, rowsOf(results), '.entry')
     if (event.key === 'Escape') preview.close()
-    else if (row !== undefined) preview.show(row, rowsOf(results))
+    else if (row !== undefined) preview.show(row)
   })
 }
 

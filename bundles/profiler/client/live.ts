@@ -1,4 +1,5 @@
-import { createElement, fetchPage } from './browser.ts'
+import { createElement } from './browser.ts'
+import { fetchPage } from './page.ts'
 
 /** The state of the application: when its code came into use, and the first mistake in changed files. */
 interface ApplicationState {

@@ -1,5 +1,6 @@
-import { createElement, recall, remember, showDialog } from './browser.ts'
+import { createElement, recall, remember } from './browser.ts'
 import { setTheme, themes } from './controls.ts'
+import { showDialog } from './page.ts'
 import { nameKey } from './shortcuts.ts'
 
 /** Milliseconds that the result of a copy is shown before the palette closes. */

@@ -1,4 +1,5 @@
-import { createElement, fetchPage, updateTimes } from './browser.ts'
+import { createElement, updateTimes } from './browser.ts'
+import { fetchPage } from './page.ts'
 
 /** Milliseconds that a row has the focus before its profile is loaded. */
 const restTime = 80
@@ -14,25 +15,26 @@ export class Preview {
   }
 
   /** Shows the profile of a row. */
-  show(row: HTMLElement, rows: readonly HTMLElement[]): void {
+  show(row: HTMLElement): void {
     const link = row.querySelector<HTMLAnchorElement>('.entry')
     if (!this.#pane || !link || !matchMedia('(min-width: 75rem)').matches) return
     this.#token = row.dataset.token
-    this.mark(rows)
+    this.mark()
     clearTimeout(this.#timer)
     // Where it cannot be loaded, the previous one stays.
     this.#timer = setTimeout(() => void this.#load(link, row.dataset.token).catch(() => undefined), restTime)
   }
 
   /** Marks the row of the shown profile. */
-  mark(rows: readonly HTMLElement[]): void {
-    for (const row of rows) row.classList.toggle('is-shown', row.dataset.token === this.#token)
+  mark(): void {
+    for (const row of document.querySelectorAll<HTMLElement>('[data-token]'))
+      row.classList.toggle('is-shown', row.dataset.token === this.#token)
   }
 
   close(): void {
     this.#token = undefined
     clearTimeout(this.#timer)
-    for (const row of document.querySelectorAll('.is-shown')) row.classList.remove('is-shown')
+    this.mark()
     if (this.#pane !== null) this.#pane.hidden = true
   }
 

@@ -1,4 +1,3 @@
-import { showLocalTimes } from './browser.ts'
 import {
   chooseTheme,
   enableCopying,
@@ -13,6 +12,7 @@ import { enableDrawer } from './drawer.ts'
 import { enableFiltering, enhanceEventTree } from './filter.ts'
 import { enableItems, enhanceList, enhanceRoutes } from './list.ts'
 import { enableVerification, followSample, followSources } from './live.ts'
+import { showLocalTimes } from './page.ts'
 import { enablePalette } from './palette.ts'
 import { enablePlaces } from './places.ts'
 import { enableShortcuts } from './shortcuts.ts'

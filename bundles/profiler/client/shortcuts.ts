@@ -1,4 +1,5 @@
-import { createElement, showDialog } from './browser.ts'
+import { createElement } from './browser.ts'
+import { showDialog } from './page.ts'
 
 /**
  * Makes the keys of the table {@link shortcuts} work. In text fields only those with a modifier
@@ -88,25 +89,11 @@ export function nameKey(key: string): string {
   return key.replace(/^Mod\+(.)/, (_, first) => `${modifier} ${first.toUpperCase()}`)
 }
 
-/** A part of the pages: the keys of a part work beside those of the parts around it. */
-export type PagePart = keyof typeof partsAround
-
-/** The part around each part; `undefined` for what is on every page. */
-export const partsAround = {
-  page: undefined,
-  list: 'page',
-  profile: 'page',
-  timeline: 'profile',
-  'flame graph': 'profile',
-  palette: undefined,
-} as const
-
 /** A key of the profiler's pages, and its purpose. */
-export interface Shortcut {
+interface Shortcut {
   /** As in `KeyboardEvent.key`; `Mod+` stands for Ctrl, or for Command on a Mac. */
   readonly key: string
   readonly label: string
-  readonly part: PagePart
   /**
    * Without it, the key clicks the element with this key in `data-key`, or focuses it if it is a text field. With it, a
    * script handles the key where this selector finds an element.
@@ -116,27 +103,27 @@ export interface Shortcut {
 
 /** All shortcuts of all pages, in the order in which the help lists them. */
 export const shortcuts: readonly Shortcut[] = [
-  { key: 'Mod+k', label: 'Search everything', part: 'page' },
-  { key: '/', label: 'Filter', part: 'page' },
-  { key: 'c', label: 'Copy', part: 'page' },
-  { key: 'e', label: 'Open the first place in the editor', part: 'page' },
-  { key: 'j', label: 'Next profile with its preview, also ↓', part: 'list', selector: '#results tr' },
-  { key: 'k', label: 'Previous profile, also ↑', part: 'list', selector: '#results tr' },
-  { key: 'Enter', label: 'Open the profile', part: 'list', selector: '#results tr' },
-  { key: 'j', label: 'Next line', part: 'profile', selector: '.items :is(summary, a)' },
-  { key: 'k', label: 'Previous line', part: 'profile', selector: '.items :is(summary, a)' },
-  { key: '[', label: 'Previous profile', part: 'profile' },
-  { key: ']', label: 'Next profile', part: 'profile' },
-  { key: 'l', label: 'Latest profile', part: 'profile' },
-  { key: 'p', label: 'Pin or unpin', part: 'profile' },
-  { key: 'r', label: 'Replay', part: 'profile' },
-  { key: 'd', label: 'Compare with previous', part: 'profile' },
-  { key: '↑ ↓', label: 'Move between rows', part: 'timeline', selector: '#timeline .lines' },
-  { key: '+ - 0', label: 'Zoom in, zoom out, whole request', part: 'timeline', selector: '#timeline .chart' },
-  { key: '← →', label: 'Move the zoomed part', part: 'timeline', selector: '#timeline .chart' },
-  { key: '← ↑ → ↓', label: 'Move between frames', part: 'flame graph', selector: 'svg.flame' },
-  { key: '↑ ↓', label: 'Search: move between results', part: 'palette', selector: '[data-palette]' },
-  { key: 'Mod+Enter', label: 'Search: open in a new tab', part: 'palette', selector: '[data-palette]' },
-  { key: '?', label: 'Keyboard shortcuts', part: 'page', selector: 'body' },
-  { key: 'Escape', label: 'Close', part: 'page', selector: 'body' },
+  { key: 'Mod+k', label: 'Search everything' },
+  { key: '/', label: 'Filter' },
+  { key: 'c', label: 'Copy' },
+  { key: 'e', label: 'Open the first place in the editor' },
+  { key: 'j', label: 'Next profile with its preview, also ↓', selector: '#results tr' },
+  { key: 'k', label: 'Previous profile, also ↑', selector: '#results tr' },
+  { key: 'Enter', label: 'Open the profile', selector: '#results tr' },
+  { key: 'j', label: 'Next line', selector: '.items :is(summary, a)' },
+  { key: 'k', label: 'Previous line', selector: '.items :is(summary, a)' },
+  { key: '[', label: 'Previous profile' },
+  { key: ']', label: 'Next profile' },
+  { key: 'l', label: 'Latest profile' },
+  { key: 'p', label: 'Pin or unpin' },
+  { key: 'r', label: 'Replay' },
+  { key: 'd', label: 'Compare with previous' },
+  { key: '↑ ↓', label: 'Move between rows', selector: '#timeline .lines' },
+  { key: '+ - 0', label: 'Zoom in, zoom out, whole request', selector: '#timeline .chart' },
+  { key: '← →', label: 'Move the zoomed part', selector: '#timeline .chart' },
+  { key: '← ↑ → ↓', label: 'Move between frames', selector: 'svg.flame' },
+  { key: '↑ ↓', label: 'Search: move between results', selector: '[data-palette]' },
+  { key: 'Mod+Enter', label: 'Search: open in a new tab', selector: '[data-palette]' },
+  { key: '?', label: 'Keyboard shortcuts', selector: 'body' },
+  { key: 'Escape', label: 'Close', selector: 'body' },
 ]

@@ -1,4 +1,5 @@
-import { closestTo, createElement, fetchPage, fieldsOf } from './browser.ts'
+import { closestTo, createElement } from './browser.ts'
+import { fetchPage, fieldsOf } from './page.ts'
 import {
   fitWindow,
   formatTick,

@@ -1,5 +1,6 @@
-import { copyText, createElement, createSearch, createStatus, openAround } from './browser.ts'
+import { copyText, createElement } from './browser.ts'
 import { unfoldBy } from './controls.ts'
+import { createSearch, createStatus, openAround } from './page.ts'
 
 /** A tree with more entries has a search field. */
 const smallTree = 12

@@ -68,14 +68,12 @@ export class Assets {
     if (this.#files !== undefined) return this.#files
     const icon = readFileSync(path.join(this.#folder, 'icon.svg'), 'utf8')
     const files = new Map<string, Asset>([
-      ['profiler.css', { content: joinStyles(path.join(this.#folder, 'styles')), type: types.css }],
+      ['profiler.css', { content: dense(joinStyles(path.join(this.#folder, 'styles'))), type: types.css }],
       ['icon.svg', { content: Buffer.from(icon), type: types.svg }],
       ['icon-error.svg', { content: Buffer.from(icon.replace('</svg>', `${mark}</svg>`)), type: types.svg }],
     ])
     for (const name of scripts) {
-      // Indentation is a sixth of the code. No text of it has several lines, which a test checks.
-      const script = joinModules(this.#modules, name).replaceAll(/^ +/gm, '')
-      files.set(name, { content: Buffer.from(script), type: types.js })
+      files.set(name, { content: dense(joinModules(this.#modules, name)), type: types.js })
     }
     const hash = createHash('sha256')
     for (const [name, { content }] of files) hash.update(name).update(content)
@@ -90,10 +88,16 @@ export function createAssets(): Assets {
   return new Assets(path.join(packageDirectory, 'bundles/profiler/assets'), path.join(import.meta.dirname, '../client'))
 }
 
-function joinStyles(folder: string): Buffer {
+/** Indentation is a sixth of the code. No text of it has several lines, which a test checks. */
+function dense(text: string): Buffer {
+  return Buffer.from(text.replaceAll(/\s*\n\s*/g, '\n'))
+}
+
+/** The compiler removes the comments of scripts. */
+function joinStyles(folder: string): string {
   const others = readdirSync(folder).filter(name => !firstStyles.includes(name))
   const names = [...firstStyles, ...others.sort()]
-  return Buffer.concat(names.map(name => readFileSync(path.join(folder, name))))
+  return names.map(name => readFileSync(path.join(folder, name), 'utf8').replaceAll(/\/\*.*?\*\//gs, '')).join('')
 }
 
 const importLine = /^import \{ [\w$]+(?:, [\w$]+)*,? \} from ["']\.\/([\w-]+\.js)["'];\n/gm

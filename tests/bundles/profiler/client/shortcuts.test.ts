@@ -1,37 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { t } from 'tap'
-import {
-  enableShortcuts,
-  type PagePart,
-  partsAround,
-  type Shortcut,
-  shortcuts,
-} from '#bundles/profiler/client/shortcuts.ts'
+import { enableShortcuts, shortcuts } from '#bundles/profiler/client/shortcuts.ts'
 import { openPage } from './page.ts'
 
-const partsOf = (part: PagePart | undefined): PagePart[] =>
-  part === undefined ? [] : [part, ...partsOf(partsAround[part])]
-
-/** The shortcuts of the table that have the key of another one on the same page. */
-const conflicts = (table: readonly Shortcut[]) =>
-  table.flatMap(({ key, part }, at) =>
-    table
-      .filter((other, index) => index > at && other.key === key)
-      .filter(other => partsOf(part).includes(other.part) || partsOf(other.part).includes(part))
-      .map(other => `${key}: ${part} and ${other.part}`),
-  )
-
 t.test('no page has two shortcuts with one key', async t => {
-  t.strictSame(conflicts(shortcuts), [])
-  t.strictSame(
-    conflicts([
-      { key: 'c', label: 'Copy', part: 'timeline' },
-      { key: 'c', label: 'Compare', part: 'profile' },
-      { key: 'c', label: 'Copy', part: 'list' },
-    ]),
-    ['c: timeline and profile'],
-    'a conflict is found',
-  )
+  const keys = shortcuts.map(({ key }) => key)
+  const repeated = keys.filter((key, index) => keys.indexOf(key) < index)
+  t.strictSame(repeated, ['j', 'k', '↑ ↓'], 'lists and profiles are different pages, and the palette is a dialog')
 })
 
 t.test('the keys of elements are those of the table', async t => {

@@ -1,6 +1,7 @@
 import { t } from 'tap'
-import { createElement, fetchPage, recall, remember } from '#bundles/profiler/client/browser.ts'
+import { createElement, recall, remember } from '#bundles/profiler/client/browser.ts'
 import { chooseTheme, enableCopying, enableScrollers, findRow, setTheme } from '#bundles/profiler/client/controls.ts'
+import { fetchPage } from '#bundles/profiler/client/page.ts'
 import { openPage, runScript } from './page.ts'
 
 t.test('an element has the attributes that are defined, and children of both kinds', async t => {

@@ -112,10 +112,16 @@ t.test('assets have a path that changes with their content, and are cached for e
   t.equal(await iconOf(await profileOf('/boom')), 'icon-error.svg')
   t.equal(await iconOf('/boom'), 'icon-error.svg', 'an error page has the mark, too')
   const { text: styles } = await client.get(`${folder}profiler.css`)
-  for (const file of readdirSync('bundles/profiler/assets/styles')) {
-    t.ok(styles.includes(readFileSync(`bundles/profiler/assets/styles/${file}`, 'utf8')), file)
-  }
-  t.ok(styles.startsWith(readFileSync('bundles/profiler/assets/styles/tokens.css', 'utf8')), 'the tokens come first')
+  const rules = readdirSync('bundles/profiler/assets/styles').map(file =>
+    readFileSync(`bundles/profiler/assets/styles/${file}`, 'utf8').replaceAll(/\/\*.*?\*\/|^ +/gms, ''),
+  )
+  const lines = rules.flatMap(text => text.split('\n').filter(line => line !== ''))
+  t.strictSame(
+    styles.trim().split('\n').sort(),
+    lines.sort(),
+    'all lines without comments, blank lines and indentation',
+  )
+  t.match(styles.trim(), /^:root,\n:host \{\ncolor-scheme: /, 'the tokens come first')
   for (const name of [`${folder}nope.css`, '/_profiler/assets/00000000/profiler.css', `${folder}..%2Fstyles`]) {
     t.equal((await client.get(name)).status, 404, name)
   }
