@@ -97,7 +97,7 @@ export class Bar {
     this.#fit()
     if (!isFolded) return
     const mark = (text: string, tone: string) => {
-      this.#toggle.append(' ', createElement('span', { class: 'toolbar-mark', 'data-tone': tone }, text))
+      this.#toggle.append(' ', createElement('span', { class: `toolbar-mark badge badge-${tone}` }, text))
     }
     mark(status, tone)
     if (trouble !== '') mark(trouble, troubleTone)
