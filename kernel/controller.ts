@@ -276,6 +276,10 @@ export class ControllerResolver {
    */
   register(name: string, controller: Controller): void {
     checkString('controllers.register(name, controller)', 'the name', name)
+    if (this.#named.has(name)) {
+      const right = `to replace it, call controllers.decorate("${name}", () => controller)`
+      throw new ARGUMENT_INVALID([`controllers.register("${name}")`, `there is one of that name already: ${right}`])
+    }
     this.#set(name, controller)
   }
 

@@ -10,7 +10,7 @@ import {
   type RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
 import { checkRequest, type KnownAttributes, type Request } from '../lib/http/request.ts'
-import { dropForbiddenBody, Response } from '../lib/http/response.ts'
+import { dropForbiddenBody, Response, refuseUsedStream } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Signals } from '../lib/signals.ts'
 import { describeValue, isKeyed } from '../lib/text/describe-value.ts'
@@ -193,8 +193,9 @@ export class HttpKernel implements RequestKernel {
     return this.#respond(request, response)
   }
 
-  /** `kernel.response`. */
+  /** `kernel.response`. @throws HTTP_STREAM_USED */
   #respond(request: Request, response: Response): Eventual<Response> {
+    if (request.parent === undefined) refuseUsedStream(response, request)
     return this.#dispatch(new ResponseEvent(this, request, response), this.#finish)
   }
 

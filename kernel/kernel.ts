@@ -21,7 +21,12 @@ import type { ValueMistake } from '../lib/view/value-mistakes.ts'
 import { createView } from '../lib/view/view.ts'
 import { type Application, type Bundle, type Foundation, kernelSignals } from './bundle.ts'
 import { BundleSteps } from './bundle-steps.ts'
-import { checkCollectorNames, checkGuardNames, createContributions } from './contracts/contributions.ts'
+import {
+  checkCollectorNames,
+  checkGuardNames,
+  closeContributions,
+  createContributions,
+} from './contracts/contributions.ts'
 import { Queries } from './contracts/queries.ts'
 import { ControllerResolver, defineSourced } from './controller.ts'
 import { createDebugPolicy, DebugGate } from './debug/debug-gate.ts'
@@ -170,6 +175,7 @@ export class Kernel {
     for (const bundle of bundles) await steps.register(bundle, forBundle(app, bundle))
     checkCollectorNames(app)
     checkGuardNames(app)
+    closeContributions(app)
     const uncorrelate = logger.correlate(() => findRequestId(app.context))
     return new Kernel(app, steps, uncorrelate)
   }

@@ -17,6 +17,7 @@ import {
 import { checkCommands } from '../../kernel/contracts/contributions.ts'
 import { beginUnit, type RecordedUnit } from '../../kernel/contracts/units.ts'
 import { KERNEL_COMMAND_TAKEN } from '../../kernel/errors.ts'
+import { suggestOption } from '../../lib/console/command-line.ts'
 import { hasColours, Output, type OutputStream } from '../../lib/console/output.ts'
 import { paintColours } from '../../lib/console/terminal-text.ts'
 import type { Config } from '../../lib/env/config.ts'
@@ -236,8 +237,12 @@ function describeCommands(commands: readonly ConsoleCommand[], word: string): st
   return area.length > 0 && word.includes(':') ? `(There are ${area.join(', ')}.)` : '(bin/console lists all commands.)'
 }
 
-/** How words such as `status:5xx` are written as options. */
+/** How an unknown option is named here, and how words such as `status:5xx` are written as options. */
 function describeWords({ options = [] }: ConsoleCommand, words: readonly string[]): string | undefined {
+  const known = [...options, ...commonOptions].map(({ name }) => name)
+  const unknown = words.flatMap(word => /^--[\w-]+/.exec(word) ?? []).find(each => !known.includes(each.slice(2)))
+  const suggestion = unknown && suggestOption(unknown, known)
+  if (suggestion) return `(There is no option ${unknown}${suggestion}.)`
   const written = words.flatMap(word => {
     const [, name = '', value] = /^([\w-]+)[:=](.+)$/.exec(word) ?? []
     return options.some(option => option.name === name) ? `--${name} ${value}` : []
@@ -302,6 +307,7 @@ function addCommand(program: Command, command: ConsoleCommand): Command {
   const { arguments: words = [], description, examples = [], name, options = [] } = command
   const added = program
     .command(name)
+    .showSuggestionAfterError(false)
     .description(`${description}.`)
     .helpGroup(`${titleOf(name)}:`)
   for (const { choices, description, isOptional, name } of words) {

@@ -230,13 +230,20 @@ export function createApplication(folder: string, dependency: string, kind: Kind
   const files = readFiles(kind)
   for (const [file, text] of files) {
     const target = path.join(folder, file)
-    mkdirSync(path.dirname(target), { recursive: true })
+    createFolder(path.dirname(target))
     const mode = path.dirname(file) === 'bin' ? 0o755 : 0o644
     const own = text.replaceAll('acme-shop', name)
     const content = file === 'package.json' ? completeManifest(own, dependency, kind) : own
     writeFileSync(target, content, { flag: 'wx', mode })
   }
   return [...files.keys()]
+}
+
+/** One by one: in a file system that refuses new folders, such as /proc, `recursive` of Node does not end. */
+function createFolder(folder: string): void {
+  if (existsSync(folder)) return
+  createFolder(path.dirname(folder))
+  mkdirSync(folder)
 }
 
 /** The texts of a new application by their paths. */

@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { X509Certificate } from 'node:crypto'
 import { subscribe } from 'node:diagnostics_channel'
 import { existsSync } from 'node:fs'
-import { isIP, type Server } from 'node:net'
+import type { Server } from 'node:net'
 import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import v8 from 'node:v8'
@@ -308,7 +308,7 @@ function reload(kernel: Kernel, files: readonly string[]): readonly SourceProble
 }
 
 /** Prints the address of a server that has begun to listen, with warnings, and reports both to the supervisor. */
-function announce(url: string, config: Config, { host, identity, isRestarted, workers }: Options): void {
+function announce(url: string, config: Config, { identity, ignoredHost, isRestarted, workers }: Options): void {
   const { environment } = config
   const isDebug = isDebugOn(config)
   // Outside of development stdout is for log lines in JSON.
@@ -317,9 +317,8 @@ function announce(url: string, config: Config, { host, identity, isRestarted, wo
   const again = isRestarted ? ' again' : ''
   stream.write(`Sinfonietta serves ${url}${again} (${environment}, debug ${isDebug ? 'on' : 'off'}${processes})\n`)
   if (environment === 'prod' && config.hosts.length === 0) stream.write(hostsWarning)
-  const { HOST = '' } = process.env
-  if (isIP(HOST) > 0 && HOST !== host && !isRestarted)
-    stream.write(`The variable HOST is ${HOST}, and is not read: the address to listen on is the option --host.\n`)
+  if (ignoredHost !== undefined && !isRestarted)
+    stream.write(`The variable HOST is ${ignoredHost}, and is not read: the address to listen on is --host.\n`)
   if (environment === 'prod' && new Set(config.secret).size <= 8) stream.write(secretWarning)
   if (identity !== undefined) stream.write(describeValidity(identity))
   // From now on the supervisor restarts this process if it crashes.

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 import type { TlsIdentity } from '../../kernel/server/http-server.ts'
 import { parseWords } from '../../lib/console/command-line.ts'
@@ -24,6 +25,8 @@ Serves the application.
 /** The parsed options of a command line. */
 export interface Options {
   readonly host: string
+  /** The address in the variable `HOST`, if the server listens on another one by default. */
+  readonly ignoredHost: string | undefined
   readonly port: number
   readonly environment: string | undefined
   /** 0: the main process answers requests itself. */
@@ -54,17 +57,19 @@ const workerLimit = 128
 /** Parses a command line. Without `--port`, the port is that of the environment. @throws UsageError */
 export function parseOptions(
   commandLine: readonly string[],
-  { PORT }: { readonly PORT?: string | undefined } = process.env,
+  { HOST = '', PORT }: { readonly HOST?: string | undefined; readonly PORT?: string | undefined } = process.env,
 ): Options | 'help' {
   const { values } = readValues(commandLine)
   if (values.help) return 'help'
   const mistake = findEnvironmentMistake(values.env)
   if (mistake !== undefined) throw new UsageError(mistake)
-  if (/[/\s*,[\]]|^[^:]*:\d*$/.test(values.host)) {
-    throw new UsageError(`--host is one address such as 0.0.0.0 or ::, without a port, not "${values.host}".`)
+  const { host = '127.0.0.1' } = values
+  if (/[/\s*,[\]]|^[^:]*:\d*$/.test(host)) {
+    throw new UsageError(`--host is one address such as 0.0.0.0 or ::, without a port, not "${host}".`)
   }
   return {
-    host: values.host,
+    host,
+    ignoredHost: values.host === undefined && isIP(HOST) > 0 && HOST !== host ? HOST : undefined,
     port:
       values.port === undefined
         ? parseCount('The variable PORT', PORT || '8000', 65_535)
@@ -85,7 +90,7 @@ function readValues(commandLine: readonly string[]) {
       help,
       options: {
         port: { type: 'string' },
-        host: { type: 'string', default: '127.0.0.1' },
+        host: { type: 'string' },
         env: { type: 'string' },
         workers: { type: 'string', default: '0' },
         'tls-cert': { type: 'string' },

@@ -1,4 +1,4 @@
-import { ARGUMENT_INVALID, checkArguments } from '../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkArguments, refuseLate } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { noteDeclaration } from '../../lib/stack/declaration-sites.ts'
 import { describeValue, isKeyed, readProperty } from '../../lib/text/describe-value.ts'
@@ -40,22 +40,23 @@ export interface Contributions {
 /** Creates empty lists. */
 export function createContributions(): Contributions {
   return {
-    collectors: createList(checks.collectors),
+    collectors: createList('collectors'),
     reservedCollectors: [],
-    findingRules: createList(checks.findingRules),
-    explainers: createList(checks.explainers),
-    commands: createList(checks.commands),
-    guards: createList(checks.guards),
-    healthChecks: createList(checks.healthChecks),
-    isolated: createList(checks.isolated),
+    findingRules: createList('findingRules'),
+    explainers: createList('explainers'),
+    commands: createList('commands'),
+    guards: createList('guards'),
+    healthChecks: createList('healthChecks'),
+    isolated: createList('isolated'),
   }
 }
 
 /** A list that checks what is added: the stack of the error has the place. */
-function createList<type extends object>(check: (entry: unknown) => unknown): type[] {
+function createList<type extends object>(name: keyof typeof checks): type[] {
   const list: type[] = []
   const push = (...added: type[]) => {
-    added.forEach(check)
+    for (const entry of added) checks[name](entry)
+    if (Object.isFrozen(list)) refuseLate(`app.${name}.push(${describeName(added[0])})`)
     noteDeclaration(added, push)
     return Array.prototype.push.apply(list, added)
   }
@@ -75,6 +76,14 @@ const checks = {
 }
 
 const names = Object.keys(checks) as (keyof typeof checks)[]
+
+/**
+ * Closes the lists: all bundles are registered, and what is added later would be unchecked, or unread. Health checks
+ * are read at each run, and the server adds some of its own.
+ */
+export function closeContributions(lists: Contributions): void {
+  for (const name of names) if (name !== 'healthChecks') Object.freeze(lists[name])
+}
 
 /** The bundles that have added the entries. */
 const owners = new WeakMap<object, string>()
@@ -166,6 +175,11 @@ function nameEntry(value: unknown, noun: string, bundle?: string): string {
   const article = /^[aeiou]/.test(noun) ? 'An' : 'A'
   const entry = typeof name === 'string' && name !== '' ? `The ${noun} "${name}"` : `${article} ${noun}`
   return bundle === undefined ? entry : `${entry} of the bundle "${bundle}"`
+}
+
+function describeName(entry: unknown): string {
+  const name = readProperty(entry, 'name')
+  return typeof name === 'string' && name !== '' ? `{ name: '${name}' }` : ''
 }
 
 function findMissing(value: unknown, required: readonly string[]): string | undefined {

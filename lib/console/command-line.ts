@@ -43,7 +43,22 @@ const otherNames: Readonly<Record<string, string>> = {
   ...{ address: 'host', bind: 'host', ip: 'host', listen: 'host' },
   ...{ cluster: 'workers', instances: 'workers', processes: 'workers', threads: 'workers' },
   ...{ dev: 'env dev', development: 'env dev', prod: 'env prod', production: 'env prod' },
-  db: 'database',
+  ...{ db: 'database', since: 'from', after: 'from', before: 'until', count: 'limit', max: 'limit' },
+}
+
+/**
+ * The end of a message about an unknown option: the name that it has here, or those that have a part of it or are
+ * similar: `: write --host`, `; the nearest is "--port"`. Empty without such names.
+ */
+export function suggestOption(option: string, known: readonly string[]): string {
+  const name = option.replace(/^-+/, '')
+  const meant = otherNames[name] ?? ''
+  if (known.includes(meant.replace(/ .*/, ''))) return `: write --${meant}`
+  const isPart = (each: string) =>
+    each.startsWith(name) || (name.length > 2 && (each.split('-').includes(name) || name.startsWith(each)))
+  const dash = (names: readonly string[]) => names.map(each => `--${each}`)
+  const parts = known.filter(isPart)
+  return parts.length > 0 ? quoteNearest(dash(parts)) : suggestNames(option, dash(known))
 }
 
 /**
@@ -65,17 +80,7 @@ function describeUsage(message: string, help: string): string {
   const [, option = '', name = ''] = /^Unknown option '(-+([^']*))'/.exec(message) ?? []
   // Node adds advice on its syntax.
   if (option === '') return `${message.split(/\.\s/)[0]?.replace(/\.$/, '')}.`
-  const meant = otherNames[name] ?? ''
-  if (known.includes(meant.replace(/ .*/, ''))) return `There is no option ${option}: write --${meant}.`
-  const isPart = (each: string) =>
-    each.startsWith(name) || (name.length > 2 && (each.split('-').includes(name) || name.startsWith(each)))
-  const parts = known.filter(isPart).map(each => `--${each}`)
   const variable = `PROFILER_${name.toUpperCase().replaceAll('-', '_')}`
-  const right = help.includes(` ${variable} `)
-    ? `: set the variable ${variable}`
-    : suggestNames(
-        option,
-        known.map(each => `--${each}`),
-      )
-  return `There is no option ${option}${parts.length > 0 ? quoteNearest(parts) : right}.`
+  const isVariable = help.includes(` ${variable} `) && !known.some(each => each.includes(name))
+  return `There is no option ${option}${isVariable ? `: set the variable ${variable}` : suggestOption(option, known)}.`
 }

@@ -62,6 +62,11 @@ export function checkArguments(
   throw new ARGUMENT_INVALID([call, `${more} behind the ${namesIn(call).at(-1)} has no effect: leave it out`])
 }
 
+/** Refuses a change of an application that has started. @throws ARGUMENT_INVALID */
+export function refuseLate(call: string): never {
+  throw new ARGUMENT_INVALID([call, 'the application has started: call it in register() of a bundle'])
+}
+
 function namesIn(call: string): string[] {
   return call.slice(call.indexOf('(') + 1, -1).split(', ')
 }

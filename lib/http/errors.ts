@@ -157,13 +157,12 @@ export const HTTP_JSON_INVALID: CodedErrorClass<[reason: string]> = defineError(
 )
 
 /**
- * The stream of a response has ended, or was destroyed, before the response is sent. Create a new stream for each
- * response.
+ * The stream of a response has ended, was destroyed, or answers another request. Create a new stream for each request.
  */
 export const HTTP_STREAM_USED: CodedErrorClass<[]> = defineError(
   'HTTP_STREAM_USED',
   500,
-  'The stream of the response was read to its end, or destroyed, before it could be sent.',
+  'The stream of the response was read to its end, destroyed, or sent to another client: create a new one for each request.',
 )
 
 /** An early hint is no link. Write it like `</app.css>; rel=preload; as=style`. */

@@ -5,7 +5,7 @@ import { RequestBody } from '../body/request-body.ts'
 import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import { describeValue, readProperty, wayIntoJson } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
-import { HTTP_JSON_INVALID, HTTP_REDIRECT_INVALID, HTTP_STATUS_INVALID } from './errors.ts'
+import { HTTP_JSON_INVALID, HTTP_REDIRECT_INVALID, HTTP_STATUS_INVALID, HTTP_STREAM_USED } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 
 /**
@@ -259,6 +259,19 @@ export function dropForbiddenBody(response: Response): Response {
   response.body = null
   response.headers.delete('content-length')
   return response
+}
+
+/** The requests that streams answer. */
+const answered = new WeakMap<Readable, object>()
+
+/**
+ * Refuses a stream that has ended, or answers another request: each client would get a part of it. @throws
+ * HTTP_STREAM_USED
+ */
+export function refuseUsedStream({ body }: Response, request: object): void {
+  if (!(body instanceof Readable)) return
+  if (body.destroyed || (answered.get(body) ?? request) !== request) throw new HTTP_STREAM_USED([])
+  answered.set(body, request)
 }
 
 /** Destroys the stream of a body that is not sent. */

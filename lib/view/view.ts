@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { ARGUMENT_INVALID, checkFunction, checkString } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction, checkString, refuseLate } from '../errors/arguments.ts'
 import type { Request } from '../http/request.ts'
 import { showPath } from '../stack/stack-frames.ts'
 import { describeValue } from '../text/describe-value.ts'
@@ -203,12 +203,14 @@ class HandlebarsView implements View {
     if (builtIn.has(name)) throw new VIEW_HELPER_TAKEN([name, 'Handlebars has one of that name'])
     const place = this.#registrations.find(name, this.#root)
     if (place !== undefined) throw new VIEW_HELPER_TAKEN([name, `there is one of that name already${place}`])
+    this.#refuseLate(`view.addHelper("${name}")`)
     this.#registrations.note(name)
     this.#helpers.set(name, helper)
     if (check !== undefined) this.#checks.set(name, check)
   }
 
   addGlobal(name: string, value: Global): void {
+    this.#refuseLate(`view.addGlobal("${name}")`)
     this.#globals.add(name, value, this.#root)
   }
 
@@ -217,7 +219,13 @@ class HandlebarsView implements View {
   }
 
   decorateTemplates(decorate: TemplateDecorator): void {
+    this.#refuseLate('view.decorateTemplates()')
     this.#decorators.push(decorate)
+  }
+
+  /** What is added to loaded templates has no effect until they are read again. */
+  #refuseLate(call: string): void {
+    if (this.#templates !== undefined) refuseLate(call)
   }
 
   load(): void {

@@ -76,13 +76,13 @@ t.test('an error of a controller', async t => {
 
 t.test('an error inside the error controller ends in the last resort', async t => {
   const { app, client, sequence, records } = await boot(t)
-  app.controllers.register('error_controller', {
+  app.controllers.decorate('error_controller', () => ({
     name: 'broken',
     arguments: [],
     call() {
       throw new Error('worse')
     },
-  })
+  }))
   const response = await client.get('/boom')
   t.equal(response.status, 500)
   t.match(response.text, /<h1>Internal Server Error<\/h1>.*Boom.*The error page failed, too.*Error: worse/s)

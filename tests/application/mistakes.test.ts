@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { Readable } from 'node:stream'
 import { inspect } from 'node:util'
 import {
   type Application,
@@ -1065,6 +1066,65 @@ t.test('a wrong object in a list of the application is refused', async t => {
     register: ({ guards }) => void guards.push({ name: 'admin', check }, { name: 'admin', check }),
   }
   await t.rejects(createTestKernel({ bundles: [createFrameworkBundle(), shop] }), { message: 'has one of that name' })
+})
+
+t.test('what is added after the start, or twice, is refused; a listener and a route are not', async t => {
+  const shop: Bundle = { name: 'shop', register: app => app.controllers.register('cart', toController(answer)) }
+  const kernel = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+  t.teardown(() => kernel.close())
+  const { app, client } = kernel
+  const check = () => true as const
+  const late = ': the application has started: call it in register() of a bundle.'
+  const calls: readonly (readonly [call: () => unknown, message: string])[] = [
+    [() => app.guards.push({ name: 'admin', check }), `app.guards.push({ name: 'admin' })${late}`],
+    [() => app.isolated.push(check), `app.isolated.push({ name: 'check' })${late}`],
+    [() => app.guards.unshift({ name: 'admin', check }), 'Cannot add property 0, object is not extensible'],
+    [() => app.view.addHelper('money', String), `view.addHelper("money")${late}`],
+    [() => app.view.addGlobal('shop', 'Books'), `view.addGlobal("shop")${late}`],
+    [() => app.view.decorateTemplates((_name, template) => template), `view.decorateTemplates()${late}`],
+    [
+      () => app.controllers.register('cart', toController(answer)),
+      'controllers.register("cart"): there is one of that name already: to replace it, call controllers.decorate("cart", () => controller).',
+    ],
+  ]
+  const offences = calls.flatMap(([call, message]) => {
+    try {
+      return `${message}: ${call()}`
+    } catch (error) {
+      const { message: said, stack = '' } = error as Error
+      return said === message && stack.includes('mistakes.test') ? [] : `${message}: ${stack}`
+    }
+  })
+  t.strictSame(offences, [])
+  app.dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-late', '1'))
+  app.routes.get('late', '/late', answer)
+  t.equal((await client.get('/late')).headers.get('x-late'), '1')
+})
+
+t.test('a stream that answers two requests is refused at the second one', async t => {
+  const text = Readable.from(['a', 'b'])
+  const endless = new Readable({ read: () => undefined })
+  endless.push('a')
+  t.teardown(() => endless.destroy())
+  const shop: Bundle = {
+    name: 'shop',
+    register({ routes, kernel }) {
+      routes.get('text', '/text', () => Response.stream(text))
+      routes.get('endless', '/endless', () => Response.stream(endless))
+      routes.get('forwarded', '/forwarded', request =>
+        kernel.forward(request, () => Response.stream(Readable.from('c'))),
+      )
+    },
+  }
+  const kernel = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+  t.teardown(() => kernel.close())
+  const { app, client, records } = kernel
+  const first = await app.kernel.handle(createRequest('/endless'))
+  t.strictSame([first.status, (await client.get('/endless')).status], [200, 500], 'at the same time')
+  t.strictSame([(await client.get('/text')).text, (await client.get('/text')).status], ['ab', 500], 'in turn')
+  t.equal((await client.get('/forwarded')).text, 'c', 'of a sub-request')
+  const codes = records.flatMap(({ context }) => (context.exception as { code?: string } | undefined)?.code ?? [])
+  t.strictSame(codes, ['HTTP_STREAM_USED', 'HTTP_STREAM_USED'])
 })
 
 t.test('a route whose controller cannot answer is refused at boot with its place', async t => {

@@ -132,7 +132,10 @@ t.test('a mistake in the command line is named, with exit code 64', async t => {
       "error: too many arguments for 'demo:greet'. Expected 2 arguments but got 4.\n(Write --times 5 --language en.)",
     ],
     ['demo:greet Ada loud more', "error: too many arguments for 'demo:greet'. Expected 2 arguments but got 3."],
-    ['demo:greet Ada --tmies 3', "error: unknown option '--tmies'\n(Did you mean --times?)"],
+    [
+      'demo:greet Ada --tmies 3',
+      `error: unknown option '--tmies'\n(There is no option --tmies; the nearest is "--times".)`,
+    ],
     ['demo:greet Ada --language fr', "argument 'fr' is invalid. Allowed choices are en, de."],
     ['demo:greet Ada --json --md', "option '--json' cannot be used with option '--md'"],
     ['demo:fail usage', 'That is not how.'],

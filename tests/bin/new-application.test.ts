@@ -222,6 +222,7 @@ t.test('nothing is written where something would be in the way', async t => {
   refused('shop', `${path.join(directory, 'shop')} is not empty: it contains mine.txt. Nothing was written.\n`)
   refused('file', `${path.join(directory, 'file')} is a file. Nothing was written.\n`)
   refused('file/shop', 'ENOTDIR')
+  if (process.platform === 'linux') refused('/proc/shop', "no such file or directory, mkdir '/proc/shop'")
   t.strictSame(list(directory), ['file', 'shop/mine.txt'])
 })
 

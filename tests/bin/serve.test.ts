@@ -118,6 +118,19 @@ t.test('a wrong option is named, and the help is shown', async t => {
   t.match(withoutValue.output, /^--port must be a number/, 'a debugger needs no number')
 })
 
+t.test('HOST is named if it is not the address to listen on, and no option has chosen this', async t => {
+  const ignored = (option: readonly string[], HOST: string) => (parseOptions(option, { HOST }) as Options).ignoredHost
+  t.strictSame(
+    [
+      ignored([], '0.0.0.0'),
+      ignored([], '127.0.0.1'),
+      ignored(['--host=127.0.0.1'], '0.0.0.0'),
+      ignored([], 'my-machine'),
+    ],
+    ['0.0.0.0', undefined, undefined, undefined],
+  )
+})
+
 t.test('without an option, the port is that of the environment', async t => {
   const portOf = (option: readonly string[], env: { readonly PORT?: string }) =>
     (parseOptions(option, env) as Options).port

@@ -135,7 +135,7 @@ t.test('the page of the mistakes masks the source, and other sites cannot load i
   const port = await findPort()
   const options: Options = {
     ...{ host: '127.0.0.1', port, environment: 'dev', workers: 0, edits: [] },
-    ...{ identity: undefined, inspectPort: undefined, socket: undefined, isRestarted: false },
+    ...{ identity: undefined, inspectPort: undefined, socket: undefined, ignoredHost: undefined, isRestarted: false },
   }
   const server = await serveProblems(root, options, problems)
   t.teardown(() => server.close())

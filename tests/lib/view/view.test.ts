@@ -143,7 +143,7 @@ t.test('globals', async t => {
   })
 
   t.test('a name can be added once, and not be one of Handlebars', async t => {
-    const view = viewOf(t, {})
+    const view = createView([])
     view.addGlobal('user', 1)
     const code = 'VIEW_GLOBAL_INVALID'
     t.throws(() => view.addGlobal('user', 2), { code, message: /already, added in .*view\.test\.[jt]s:\d+\. Choose/ })

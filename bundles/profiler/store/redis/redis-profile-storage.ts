@@ -47,13 +47,21 @@ export function createRedisProfileStorage(options: RedisProfileStorageOptions): 
   checkOptions('createRedisProfileStorage()', options, optionShape)
   return ({ logger }) => {
     const log = logger.channel('profiler')
+    // The stack of a command that Redis refuses, or does not answer, has only frames of this package.
+    const warn = (message: string, { isPassing, message: reason }: RedisError) =>
+      isPassing
+        ? log.warning(message + advice, { address: new URL(options.url).host, reason })
+        : log.warning(`${message} {reason}`, { reason })
     return new RedisProfileStorage({
       ...options,
-      onProblem: (message, error) => log.warning(message, { exception: error }),
+      onProblem: (message, error) =>
+        error instanceof RedisError ? warn(message, error) : log.warning(message, { exception: error }),
       onRecovery: message => log.info(message),
     })
   }
 }
+
+const advice = ' Start it at {address}, or correct its URL, such as PROFILER_URL: {reason}'
 
 const optionShape: ShapeOf<RedisProfileStorageOptions> = {
   url: 'string',
@@ -423,7 +431,10 @@ function writeInOtherProcess(work: LastProfiles): Error | undefined {
     timeout: lastTimeout,
   })
   if (status === 0) return undefined
-  return new Error(`The other process has ended with ${status}: ${String(stderr).trim().slice(-200)}`)
+  return new RedisError(
+    `The process that writes them has ended with ${status}: ${String(stderr).trim().slice(-200)}`,
+    'LOST',
+  )
 }
 
 /** Writes the profiles of a process that has crashed, which are on stdin. */
@@ -431,7 +442,7 @@ export async function writeLastProfiles(): Promise<void> {
   // Written by `writeInOtherProcess`.
   const { profiles, ...place } = JSON.parse(await text(process.stdin)) as LastProfiles
   const onProblem = (message: string, error?: unknown) => {
-    process.stderr.write(`${message} ${error}\n`)
+    process.stderr.write(`${error ?? message}\n`)
     process.exitCode = 1
   }
   const storage = new RedisProfileStorage({ ...place, onProblem, onRecovery: onProblem })

@@ -513,7 +513,7 @@ t.test('an error in the error controller is recorded beside the original error',
   const fail = () => {
     throw new Error('the error page is broken')
   }
-  app.controllers.register('error_controller', defineController('broken', fail))
+  app.controllers.decorate('error_controller', () => defineController('broken', fail))
   const response = await client.get('/boom')
   t.equal(response.status, 500)
   await turns()

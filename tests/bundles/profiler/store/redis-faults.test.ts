@@ -251,12 +251,14 @@ t.test('an application stores its profiles by a setting or an option, with token
     t.equal((await client.get(`/_profiler/${token}`)).status, 200)
   }
   await fake.shut()
-  await until(() => first.logged.includes('Redis does not answer. Profiles wait in memory.'))
+  await until(() =>
+    first.logged.some(each => each.startsWith('Redis does not answer. Profiles wait in memory. Start it at ')),
+  )
   await first.client.get('/missing')
   await fake.open()
   await until(() => first.logged.includes('Redis answers again.'))
   fake.refusal = 'OOM'
   await second.client.get('/missing')
-  await until(() => second.logged.includes('Profiles are dropped because Redis refuses them.'))
+  await until(() => second.logged.some(each => each.startsWith('Profiles are dropped because Redis refuses them. ')))
   await t.rejects(boot({ PROFILER_URL: 'http://secret@host' }), { code: 'CONFIG_INVALID', message: /^(?!.*secret)/s })
 })
