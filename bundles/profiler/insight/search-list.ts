@@ -2,6 +2,7 @@ import { readClock, readTime } from '../../../lib/own-globals.ts'
 import { formatNumber } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import { hasEventStream } from '../profile/units.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
 import { type ProfileQuery, type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { addCalled, isAwaitingCalled } from './called.ts'
@@ -239,9 +240,7 @@ export function recognizeSlow(mains: readonly ProfileSummary[]): MarkContext['is
     const { median } = group.length < leastForMedian ? { median: slowDuration } : measureDurations(group)
     bounds.set(work, Math.min(slowDuration, Math.max(leastDuration, slowFactor * median)))
   }
-  return summary =>
-    summary.duration >= (bounds.get(workOf(summary)) ?? slowDuration) &&
-    summary.contentType?.startsWith('text/event-stream') !== true
+  return summary => summary.duration >= (bounds.get(workOf(summary)) ?? slowDuration) && !hasEventStream(summary)
 }
 
 /** A main request with its sub-requests. */

@@ -63,3 +63,8 @@ interface NamedUnit {
 export function nameOfUnit({ method, route, type, url }: NamedUnit): string {
   return units[type].isExchange ? `${method} ${url}` : (route ?? type)
 }
+
+/** Whether the response is a stream of events: its time is no measure of work. */
+export function hasEventStream({ contentType }: { readonly contentType: string | null }): boolean {
+  return contentType?.startsWith('text/event-stream') === true
+}

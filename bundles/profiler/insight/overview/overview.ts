@@ -11,7 +11,7 @@ import {
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { inWordsOf, nameOfUnit, unitOf } from '../../profile/units.ts'
+import { hasEventStream, inWordsOf, nameOfUnit, unitOf } from '../../profile/units.ts'
 import {
   type CalledRequest,
   coveredWorkTime,
@@ -158,7 +158,7 @@ function describePart(
     case 'gc':
       return took([], 'garbage collection')
     case 'sending':
-      return took([], 'sending')
+      return took([], hasEventStream(profile.summary) ? 'the event stream' : 'sending')
     case 'client':
       return {
         subject: [],

@@ -503,6 +503,11 @@ t.test('the sentence names other causes', async t => {
     ],
     [{ events: { spans: spansOf(12), dropped: 0 } }, 'sending took 87 ms'],
     [
+      { events: { spans: spansOf(12), dropped: 0 } },
+      'the event stream took 87 ms',
+      { contentType: 'text/event-stream' },
+    ],
+    [
       { events, memory: { ...memory, pauses: { count: 1, total: 60, longest: [{ start: 10, duration: 60 }] } } },
       'garbage collection took 60 ms, controller ShopController.show took 30 ms',
     ],
