@@ -239,7 +239,7 @@ export class ResponseEvent extends KernelEvent {
    * request, such as its id or a policy, and not for those of one body, such as its length.
    */
   complete(completion: Completion): void {
-    checkArguments('event.complete(completion)', ['function'], completion)
+    if (typeof completion !== 'function') checkArguments('event.complete(completion)', ['function'], completion)
     completion(this.#response, this.request)
     this.#completions = { last: completion, before: this.#completions }
   }

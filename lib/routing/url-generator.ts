@@ -61,7 +61,7 @@ export class UrlGenerator {
   generate<name extends RouteName>(name: name, ...rest: UrlArguments<name, [options?: UrlOptions]>): string
   generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = noOptions): string {
     const route = this.#routes.find(name) ?? this.#findByAlias(name)
-    if (!isKeyed(parameters)) {
+    if (parameters?.constructor !== Object && !isKeyed(parameters)) {
       const mistake = `the parameters are an object such as { id: 7 }, not ${describeValue(parameters)}`
       throw new ARGUMENT_INVALID([`The URL of the route "${name}"`, mistake])
     }
