@@ -47,6 +47,7 @@ t.test('new profiles appear by themselves, but not while the list is in use', ne
   await page.locator('tr', { hasText: 'error page' }).waitFor()
   t.equal(await rows(page).count(), 3)
   t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '3 results found', 'the count line stays true')
+  t.match(await page.locator('.recording').textContent(), '3 profiles stored', 'and so does the footer')
 
   await rows(page).first().hover()
   await page.evaluate('shifts.length = 0')

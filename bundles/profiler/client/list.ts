@@ -132,6 +132,8 @@ class ListLoader {
     updateTimes(fresh)
     const focused = results.contains(document.activeElement) && document.activeElement?.closest('tr')?.dataset.token
     results.replaceChildren(...fresh.childNodes)
+    // The counts of the footer are those of the list.
+    document.querySelector('.recording > p')?.replaceWith(...page.querySelectorAll('.recording > p'))
     // Keyboard navigation continues at the same row.
     if (focused) this.#focus(focused, '.entry')
     Object.assign(results.dataset, fresh.dataset)

@@ -10,12 +10,13 @@ const reasonLimit = 80
 /**
  * The badges of the page of a profile, which say what is bad and not how much there was: the
  * reason of its failure, its errors and warnings, what has failed of each kind of work by the
- * label of its panel, and its findings. The menu has the other counts.
+ * label of its panel, and its findings. The menu has the other counts. The sentence of the overview says the reason.
  */
 export function toHeadBadges(
   profile: Profile,
   findings: Badge | undefined,
   views: readonly Pick<SubjectView, 'countBad' | 'label' | 'name'>[],
+  isOverview = false,
 ): readonly Badge[] {
   const { summary } = profile
   const { exception, token } = summary
@@ -27,11 +28,11 @@ export function toHeadBadges(
     ({ link, text, tone }) => (tone !== 'plain' || link === undefined) && (reason === undefined || text !== exception),
   )
   return [
-    ...(reason === undefined ? [] : [{ text: said, tone: 'error' as const, link: linkTo(reason.panel) }]),
+    ...(reason === undefined || isOverview ? [] : [{ text: said, tone: 'error' as const, link: linkTo(reason.panel) }]),
     ...badges,
     ...views.flatMap(({ countBad, label, name }) => {
-      const { text = '', tone = 'error' } = countBad?.(profile) ?? {}
-      return text === '' ? [] : [{ text: `${label}: ${text}`, tone, link: linkTo(name) }]
+      const { anchor = 'panel', text = '', tone = 'error' } = countBad?.(profile) ?? {}
+      return text === '' ? [] : [{ text: `${label}: ${text}`, tone, link: `${linkTo(name)}#${anchor}` }]
     }),
     ...(findings === undefined ? [] : [{ ...findings, link: linkTo('findings') }]),
   ]

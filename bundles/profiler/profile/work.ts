@@ -123,6 +123,8 @@ export interface BadWork {
   /** Such as `2 failed`; empty if none is. */
   readonly text: string
   readonly tone: 'warning' | 'error'
+  /** The id of its first row; `undefined` if none has details. */
+  readonly anchor?: string | undefined
 }
 
 /** A short count of work; empty without any. */

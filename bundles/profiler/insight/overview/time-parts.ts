@@ -3,7 +3,7 @@ import { type EventNode, findBundle, findKernelGaps, readEventTree, readHandledT
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { inWordsOf, unitOf } from '../../profile/units.ts'
+import { hasEventStream, inWordsOf, unitOf } from '../../profile/units.ts'
 import {
   endOf,
   joinPeriods,
@@ -110,7 +110,8 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     add(part, start * 1000, end === undefined ? whole : end * 1000)
 
   add(isOfUnit(profile) ? unitPart : nodes.length === 0 ? unknown : isOfServer ? framework : kernel, 0)
-  if (nodes.length > 0) inMilliseconds(sending, readHandledTime(profile), undefined)
+  if (nodes.length > 0)
+    inMilliseconds(hasEventStream(profile.summary) ? eventStream : sending, readHandledTime(profile), undefined)
   for (const { duration, name, start } of findKernelGaps(roots)) {
     if (name === 'controller') add(controller, start, duration === undefined ? whole : start + duration)
   }
@@ -188,6 +189,7 @@ const kernel = part('kernel', 'Kernel', 'time')
 const framework = part('kernel', 'Framework', 'time')
 const profiler = part('kernel', 'Profiler', 'events')
 const sending = part('sending', 'Sending', 'time')
+const eventStream = part('sending', 'Event stream', 'time')
 const controller: Claim['part'] = {
   ...part('controller', 'Controller', 'events'),
   place: { panel: 'events', anchor: 'controller' },

@@ -227,6 +227,7 @@ function createList(
     const first = firsts.get(shapeOf(query)) ?? index
     firsts.set(shapeOf(query), first)
     const statement = views.get(shapeOf(query))
+    const isInLine = statement?.gaps.length === 0 && statement.whole.content === statement.line.content
     const place = editor.view(query.caller)
     const facts = { ...toQueryFacts(query), ...(hasOneConnection && { connection: '' }) }
     const { connection, error, parameters } = facts
@@ -243,8 +244,8 @@ function createList(
       lead: facts.number,
       tone: error === '' ? '' : 'error',
       ...viewLine(statement, query, first !== index),
-      // The first query of a statement has the whole of it; others lead there.
-      whole: first === index ? statement?.whole : false,
+      // The first query of a statement has the whole of it, if its line has not; others lead there.
+      whole: first === index && !isInLine && statement?.whole,
       firstLink: first === index ? '' : `#query-${first}`,
       firstNumber: first + 1,
       where: editor.nameCaller(query.caller),

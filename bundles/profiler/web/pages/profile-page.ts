@@ -74,11 +74,12 @@ export async function renderProfile(
   const { program } = profile.summary
   const isOnly = found.summaries.every(other => other.program === program)
   const summary = { ...toSummaryView(profile.summary), ...(isOnly && { program: '' }) }
+  const isOverview = panel?.name === 'overview'
   const model = {
     title: summary.title,
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
     summary,
-    badges: toHeadBadges(profile, toBadge(findings), panels),
+    badges: toHeadBadges(profile, toBadge(findings), panels, isOverview),
     handlerLabel: nameHandler(profile),
     controllerPlace: app.editor.viewController(summary.controller),
     routePlace: app.editor.viewFile(app.editor.findRoute(readMatchedRoute(profile))),
@@ -97,7 +98,7 @@ export async function renderProfile(
     unknownPanel,
     label: panel?.label ?? '',
     // Its sentence is its title.
-    isOverview: panel?.name === 'overview',
+    isOverview,
     panel: rendered?.content ?? '',
     isEmpty: rendered?.isEmpty ?? false,
     unseen: rendered?.unseen ?? [],

@@ -101,8 +101,8 @@ export function createMenu(
     .filter(({ name }) => hasPart(shown.profile.summary, name))
     .map(panel => ({
       label: panel.label,
-      // The page stays where it is: the panel begins below the head.
-      link: `${profileLink(shown.profile.summary.token, panel.name)}#panel`,
+      // The page stays where it is: the panel begins below the head. What is bad comes first.
+      link: `${profileLink(shown.profile.summary.token, panel.name)}#${panel.countBad?.(shown.profile).anchor ?? 'panel'}`,
       isCurrent: panel === current,
       isEmpty: !hasContent(panel, shown),
       isLong: long.includes(panel.name),

@@ -416,6 +416,8 @@ t.test('the badges say what is bad, not how much there was', async t => {
   t.strictSame(badgesOf(thrown('HttpError', 'No token'), { status: 401, exception: 'HttpError' }), [
     'error: HttpError: No token',
   ])
+  const refused = createProfile(refusedBy(three), { status: 422 })
+  t.strictSame(toHeadBadges(refused, undefined, subjectViews, true), [], 'the sentence of the overview has it')
   t.strictSame(badgesOf(refusedBy(three), { status: 422, exception: 'KERNEL_INPUT_REFUSED' }), [
     'error: email must be an address, and 2 more',
   ])
@@ -439,15 +441,15 @@ t.test('a panel with a failure or a tenth of the time is in sight', async t => {
     }),
     false,
   )
-  const said = (method: string) => ({
-    console: { entries: [{ at: 1, method, values: [{ kind: 'text', text: 'x' }] }] },
+  const said = (...methods: string[]) => ({
+    console: { entries: methods.map(method => ({ at: 1, method, values: [{ kind: 'text', text: 'x' }] })) },
   })
-  t.strictSame(
-    toHeadBadges(createProfile(said('error'), { dumps: 3 }), undefined, subjectViews).map(
-      ({ text, tone }) => `${tone}: ${text}`,
-    ),
-    ['error: Console: 1 error'],
-  )
+  const printed = createShown({}, { profile: createProfile(said('log', 'error', 'error'), { dumps: 3 }) })
+  const links = [
+    ...toHeadBadges(printed.profile, undefined, subjectViews),
+    ...createMenu(subjectViews, printed, undefined).filter(({ label }) => label === 'Console'),
+  ].map(({ link }) => link?.replace(/.*panel=/, ''))
+  t.strictSame(links, ['console#dump-1', 'console#dump-1'], 'the first error, not the rows before it')
   t.equal(isHidden('Console', said('log'), { dumps: 1 }), true)
   t.equal(isHidden('Console', said('error'), { dumps: 1 }), false)
 })

@@ -538,6 +538,15 @@ t.test('the sentence names other causes', async t => {
     'GET /x took 100 ms.',
   )
   t.equal(sentenceOf({}, { ...init, duration: 0.9 }), 'GET /x took 0.90 ms.')
+  const stream = createProfile(
+    { events: { spans: spansOf(12), dropped: 0 } },
+    { ...init, contentType: 'text/event-stream' },
+  )
+  t.ok(
+    summarizeProfile({ profile: stream, earlier: [], findings: [] }).parts.some(
+      ({ label }) => label === 'Event stream',
+    ),
+  )
 })
 
 t.test('a slow listener is named with the line where it was registered', async t => {

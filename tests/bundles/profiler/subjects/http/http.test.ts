@@ -584,7 +584,7 @@ t.test('the panel shows each call, its phases and its caller', async t => {
     '<span class="badge badge-plain">200, unfinished</span>',
     '<span class="badge badge-error">200, failed</span>',
     '<span class="badge badge-error">failed</span>',
-    '<p class="problem">refused</p>',
+    '<span class="problem">refused</span>',
   ]) {
     t.ok(page.includes(text), text)
   }
