@@ -31,8 +31,10 @@ export function toHeadBadges(
     ...(reason === undefined || isOverview ? [] : [{ text: said, tone: 'error' as const, link: linkTo(reason.panel) }]),
     ...badges,
     ...views.flatMap(({ countBad, label, name }) => {
-      const { anchor = 'panel', text = '', tone = 'error' } = countBad?.(profile) ?? {}
-      return text === '' ? [] : [{ text: `${label}: ${text}`, tone, link: `${linkTo(name)}#${anchor}` }]
+      const { anchor, text = '', tone = 'error' } = countBad?.(profile) ?? {}
+      return text === ''
+        ? []
+        : [{ text: `${label}: ${text}`, tone, link: linkTo(name) + (anchor === undefined ? '' : `#${anchor}`) }]
     }),
     ...(findings === undefined ? [] : [{ ...findings, link: linkTo('findings') }]),
   ]
