@@ -131,7 +131,8 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
   for (const listener of listeners) listener.subscribe(dispatcher)
   addProtection(app, protection, !without.has('cross-origin'))
   // In development no host is refused: there APP_HOSTS lists hosts that may see debug output.
-  if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
+  if (config.environment === 'prod' && config.hosts.length > 0)
+    new HostListener(config.hosts, logger).subscribe(dispatcher)
 }
 
 /**

@@ -61,6 +61,9 @@ const longestInterval = 1_000
 /** Milliseconds. */
 const defaultTimeouts = { answerTimeout: 60_000, idleTimeout: 120_000 }
 
+const plainHttp =
+  'A client has sent HTTP to this server, which speaks HTTPS only: write https:// in its URL, or proxy_pass https:// in a proxy, or serve without --tls-cert.'
+
 /** Serves a kernel over HTTP. */
 export class NodeServer {
   readonly #app: ServedApplication
@@ -73,6 +76,8 @@ export class NodeServer {
   readonly #sockets = new Set<Socket>()
   #server: Server | undefined
   #isDraining = false
+  /** Whether the log names clients that send HTTP to HTTPS: the first one says it for all. */
+  #hasNamedHttp = false
   /** Until the listening socket is closed. Requests that come meanwhile are handled afterwards. */
   #stopped: Promise<void> | undefined
 
@@ -319,6 +324,8 @@ export class NodeServer {
     await this.#stopped
     const cutShort = await this.#exchanges.whenAnswered(socket)
     this.#app.logger.debug('A client sent bytes that are not a request: {code}.', { code })
+    if (code === 'ERR_SSL_HTTP_REQUEST' && !this.#hasNamedHttp) this.#app.logger.warning(plainHttp)
+    this.#hasNamedHttp ||= code === 'ERR_SSL_HTTP_REQUEST'
     // After the head of a response there is no place for another.
     if (socket.writable && !cutShort.some(({ target }) => target.headersSent)) refuseBytes(socket, code ?? '')
     else socket.destroy()

@@ -50,13 +50,19 @@ const untrustedProxy =
 /** After health checks, whose host is an address, and before listeners that may build a URL from the host. */
 const hostPriority = 254
 
+/** Clients may send any name: the log has the first ones. */
+const mostForeignHosts = 20
+
 /** Refuses requests for foreign hosts: links and cached pages with such a host would lead to another site. */
 export class HostListener {
   readonly #hosts: readonly string[]
+  readonly #logger: Pick<Logger, 'warning'>
+  readonly #foreign = new Set<string>()
 
   /** `*.example.org` matches all subdomains. */
-  constructor(hosts: readonly string[]) {
+  constructor(hosts: readonly string[], logger: Pick<Logger, 'warning'>) {
     this.#hosts = hosts
+    this.#logger = logger
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -64,9 +70,21 @@ export class HostListener {
   }
 
   onRequest({ isMainRequest, request }: RequestEvent): void {
-    if (isMainRequest && !includesHost(this.#hosts, request.hostname)) throw new HTTP_HOST_FOREIGN([request.hostname])
+    if (!isMainRequest || includesHost(this.#hosts, request.hostname)) return
+    this.#warn(request.hostname)
+    throw new HTTP_HOST_FOREIGN([request.hostname])
+  }
+
+  /** The answer does not say why: it may be a name of this site that the setting lacks. */
+  #warn(host: string): void {
+    if (this.#foreign.has(host) || this.#foreign.size >= mostForeignHosts) return
+    this.#foreign.add(host)
+    this.#logger.warning(foreignHost, { host })
   }
 }
+
+const foreignHost =
+  'Requests for the host {host} are refused with 400: APP_HOSTS does not have it. If it is a name of this site, add it there.'
 
 /** Before routing, which is slower than the lookup of a file. */
 const staticFilePriority = 48

@@ -743,7 +743,7 @@ t.test('an application does not choose the transfer coding', async t => {
 })
 
 t.test('it speaks TLS with a certificate and its key', async t => {
-  const { app } = await startServer(t)
+  const { app, records } = await startServer(t)
   const read = (name: string) => readFileSync(`tests/fixtures/tls/${name}.pem`, 'utf8')
   const identity = { cert: read('cert'), key: read('key') }
   const server = new NodeServer(app, {
@@ -759,6 +759,12 @@ t.test('it speaks TLS with a certificate and its key', async t => {
   })
   message.resume()
   t.match(message.headers.location, /^https:\/\/127\.0\.0\.1:\d+\/slash\/$/)
+  for (const _ of 'ab') await t.rejects(fetch(url.replace('https', 'http')))
+  const warnings = records.filter(({ message }) => message.startsWith('A client has sent HTTP to this server'))
+  t.strictSame(
+    warnings.map(({ level }) => level),
+    ['warning'],
+  )
   const strange = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
     type: 'pkcs8',
     format: 'pem',

@@ -3,7 +3,7 @@ import { createRequest, createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { Response } from '#lib/http/response.ts'
 
-const { app, client, close } = await createTestKernel({
+const { app, client, close, records } = await createTestKernel({
   bundles: [
     createFrameworkBundle(),
     { name: 'home', register: ({ routes }) => void routes.get('home', '/', () => Response.text('home')) },
@@ -29,4 +29,17 @@ t.test('in production, where the hosts are set, others get a 400, and supervisor
   t.equal(await statusOf('/nope', 'example.org'), 404)
   t.equal(await statusOf('/nope', 'example.com'), 400)
   t.equal(await statusOf('/_health', '10.0.0.7'), 200)
+})
+
+t.test('the log names each of the first refused hosts once', async t => {
+  for (let count = 0; count < 30; count++)
+    for (const host of ['www.example.com', `${count}.example.com`]) await client.get('/', { headers: { host } })
+  const warnings = records.filter(({ level }) => level === 'warning').map(({ message }) => message)
+  const expected =
+    'Requests for the host www.example.com are refused with 400: APP_HOSTS does not have it. If it is a name of this site, add it there.'
+  t.strictSame(
+    warnings.filter(message => message.includes('www.')),
+    [expected],
+  )
+  t.equal(warnings.length, 20)
 })
