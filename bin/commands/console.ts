@@ -229,12 +229,14 @@ export async function runCommandLine(
   }
 }
 
-/** The commands of the area of an unknown one, or where all of them are. */
+/** The commands of the area of an unknown one, or with its word (`route:list`), or where all of them are. */
 function describeCommands(commands: readonly ConsoleCommand[], word: string): string {
   if (/^(?:serve|start|dev|run)\b|^server:/.test(word)) return '(The server is no command: npm start runs bin/serve.)'
   const area = commands.filter(({ name }) => name.startsWith(word.replace(/:.*/, ':'))).map(({ name }) => name)
   if (area.length === 0 && /^(?:profiler|make):|^mcp$/.test(word)) return `(${word} needs APP_ENV=dev and debug.)`
-  return area.length > 0 && word.includes(':') ? `(There are ${area.join(', ')}.)` : '(bin/console lists all commands.)'
+  const [noun = ''] = word.split(':')
+  const named = area.length > 0 ? area : commands.map(({ name }) => name).filter(name => name.includes(`:${noun}`))
+  return named.length > 0 && noun !== word ? `(There are ${named.join(', ')}.)` : '(bin/console lists all commands.)'
 }
 
 /** How an unknown option is named here, and how words such as `status:5xx` are written as options. */

@@ -120,6 +120,8 @@ t.test('a mistake in the command line is named, with exit code 64', async t => {
   const cases: [line: string, message: string][] = [
     ['demo:great Ada', "error: unknown command 'demo:great'\n(Did you mean demo:greet?)"],
     ['demo:x', '(There are demo:greet, '],
+    ['gree:list', '(There are demo:greet'],
+    ['cache:clear', '(bin/console lists all commands.)'],
     ['nope', "error: unknown command 'nope'\n(bin/console lists all commands.)"],
     ['server:start', '(The server is no command: npm start runs bin/serve.)'],
     ['demo:greet', "error: missing required argument 'name'"],
