@@ -183,6 +183,8 @@ class HandlebarsView implements View {
   #used: ReadonlyMap<string, readonly string[]> = new Map()
   #files: readonly TemplateFile[] = []
   #templates: ReadonlyMap<string, Template> | undefined
+  /** Whether the application has started. A bundle that renders a page before has read the templates, too. */
+  #isLoaded = false
   #partialOptions: PartialOptions = {}
 
   constructor(
@@ -225,11 +227,12 @@ class HandlebarsView implements View {
 
   /** What is added to loaded templates has no effect until they are read again. */
   #refuseLate(call: string): void {
-    if (this.#templates !== undefined) refuseLate(call)
+    if (this.#isLoaded) refuseLate(call)
   }
 
   load(): void {
     this.#read()
+    this.#isLoaded = true
   }
 
   #read(): ReadonlyMap<string, Template> {

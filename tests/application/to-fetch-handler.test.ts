@@ -181,14 +181,17 @@ t.test('a stream that fails before its first chunk becomes an error page, later 
   t.equal(page.status, 500)
   t.match(await page.text(), /<html/)
   await t.rejects((await handle(new WebRequest('http://shop.test/second'))).text())
-  t.equal(await (await handle(new WebRequest('http://shop.test/used'))).text(), 'Internal Server Error\n')
+  t.match(await (await handle(new WebRequest('http://shop.test/used'))).text(), /<html/)
   await until(() => ended.length === 3)
   t.match(ended, [
     { path: '/first', isSent: true, status: 500 },
     { path: '/second', isSent: false, sentBytes: 3, error: { message: 'on purpose' } },
     { path: '/used', isSent: true, status: 500 },
   ])
-  t.equal(records.filter(({ message }) => message === 'A response could not be sent.').length, 1)
+  t.strictSame(
+    records.filter(({ message }) => message === 'A response could not be sent.'),
+    [],
+  )
 })
 
 t.test('an error page may be a stream that fails, too, and the client may leave before it', async t => {

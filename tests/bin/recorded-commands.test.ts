@@ -19,10 +19,9 @@ t.test('a command is profiled with its arguments and its exit code, unless it is
       return how === 'fail' ? exitCodes.failure : exitCodes.success
     },
   }
-  const { app, storage } = await createProfiledKernel(t)
+  const { app, storage } = await createProfiledKernel(t, { register: ({ commands }) => void commands.push(seed) })
   const saved: string[] = []
   app.signals.on('profile.saved', ({ token }) => void saved.push(token))
-  app.commands.push(seed)
   const run = (line: string) => {
     const [stdout, stderr] = [createFakeStream(), createFakeStream()]
     const stdin = new PassThrough().end()
