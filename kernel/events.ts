@@ -239,8 +239,12 @@ export class ResponseEvent extends KernelEvent {
    * request, such as its id or a policy, and not for those of one body, such as its length.
    */
   complete(completion: Completion): void {
-    if (typeof completion !== 'function') checkArguments('event.complete(completion)', ['function'], completion)
-    completion(this.#response, this.request)
+    try {
+      completion(this.#response, this.request)
+    } catch (error) {
+      checkArguments('event.complete(completion)', ['function'], completion)
+      throw error
+    }
     this.#completions = { last: completion, before: this.#completions }
   }
 
