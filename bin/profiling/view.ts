@@ -31,6 +31,8 @@ export async function viewProfiles(folders: readonly string[], env: NodeJS.Proce
     const load = async () => (await import('./profile-viewer.ts')).bootViewer(shown)
     const address = await listenFor(answerLate(load, services.logger), port, false)
     process.stdout.write(`Profiler: ${address}${home}\n`)
+    // A Redis that does not answer is named before the first page.
+    if (url !== undefined) await storage.load()
     return undefined
   } catch (error) {
     process.stderr.write(`${describeFailure(error)}\n`)

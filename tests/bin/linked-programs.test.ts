@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Test, t } from 'tap'
+import { findPort } from '#tests/support/find-port.ts'
 import { textOf } from '#tests/support/html.ts'
 import { createWorkspace, namesOf } from '#tests/support/program-workspace.ts'
 import { startProcess } from '#tests/support/start-process.ts'
@@ -23,7 +24,7 @@ async function startViewer<result>(
   t: Test,
   cwd: string,
   stores: readonly string[],
-  read: (address: string) => Promise<result>,
+  read: (address: string, readOutput: () => string) => Promise<result>,
 ): Promise<result | string> {
   const env = { ...process.env, PROFILER_ALONE: '', PROFILER_PORT: '0', TMPDIR: cwd }
   const command = [process.execPath, '--input-type=module', '-e', viewer, ...stores]
@@ -32,7 +33,7 @@ async function startViewer<result>(
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', chunk => (output += chunk))
   await until(() => output.includes('\n'))
   const [, address] = /^Profiler: (http:\S+)\/_profiler\//.exec(output) ?? []
-  const found = address === undefined ? output : await read(address)
+  const found = address === undefined ? output : await read(address, () => output)
   child.stdin?.end()
   await once(child, 'exit')
   return found
@@ -93,6 +94,13 @@ t.test('a call that was aborted leads to the called profile by its traceparent, 
   }
   t.strictSame([await linkOf('traced'), await linkOf('plain')], [true, false])
   await Promise.all([shop, stock].map(({ stop }) => stop()))
+})
+
+t.test('sinfonietta view names a Redis that does not answer at its start', async t => {
+  const port = await findPort()
+  await startViewer(t, t.testdir({ node_modules: {} }), [`redis://127.0.0.1:${port}`], (_address, readOutput) =>
+    until(() => readOutput().includes(`Redis does not answer. Profiles wait in memory. Start it at 127.0.0.1:${port}`)),
+  )
 })
 
 t.test('sinfonietta view shows programs that have ended: all of them, or those of some folders', async t => {
