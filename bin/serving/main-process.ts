@@ -341,7 +341,7 @@ const secretWarning =
 export function describeValidity({ cert }: TlsIdentity, now: number = Date.now()): string {
   const { validFrom, validTo } = new X509Certificate(cert)
   if (Date.parse(validTo) < now)
-    return `The certificate (--tls-cert) has expired on ${validTo}: clients refuse it. Renew it.\n`
+    return `The certificate (--tls-cert) expired on ${validTo}: clients refuse it. Renew it.\n`
   if (Date.parse(validFrom) <= now) return ''
   return `The certificate (--tls-cert) is valid from ${validFrom} only: until then clients refuse it.\n`
 }

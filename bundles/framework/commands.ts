@@ -59,11 +59,7 @@ function createDebugRoutes(app: Application): ConsoleCommand {
       const named = all.find(({ aliases, name }) => name === filter || aliases.includes(filter))
       const found = all.filter(route => textsOf(route).some(text => text.includes(filter)))
       if (found.length === 0) {
-        const nearest = suggestNames(
-          filter,
-          all.map(({ name }) => name),
-        )
-        output.error(`No route has "${filter}" in its name, path, host or controller${nearest}.`)
+        output.error(`No route has "${filter}" in its name, path, host or controller${suggestEntry(filter, all)}.`)
         return exitCodes.failure
       }
       output.print(named === undefined ? listRoutes(found) : describeRoute(named, all.indexOf(named) + 1))
@@ -369,11 +365,7 @@ function createDebugTemplates({ directory, view }: Pick<Foundation, 'directory' 
         }))
         .sort((one, other) => Number(isPackaged(one.file)) - Number(isPackaged(other.file)))
       if (templates.length === 0) {
-        const nearest = suggestNames(
-          filter,
-          all.map(({ name }) => name),
-        )
-        output.error(`No template has "${filter}" in its name${nearest}.`)
+        output.error(`No template has "${filter}" in its name${suggestEntry(filter, all)}.`)
         return exitCodes.failure
       }
       const hasReplaced = templates.some(({ replaces }) => replaces !== undefined)
@@ -430,10 +422,7 @@ export function createDebugConfig(
         .map(({ bundle, from, help, name, value }) => ({ name, value: redactor.text(value), from, bundle, help }))
       if (found.length === 0) {
         const isBundle = bundles.includes(chosenBundle)
-        const nearest = suggestNames(
-          setting.toUpperCase(),
-          settings.list().map(({ name }) => name),
-        )
+        const nearest = suggestEntry(setting.toUpperCase(), settings.list())
         output.error(
           isBundle ? `The bundle "${chosenBundle}" has no settings.` : `There is no setting "${setting}"${nearest}.`,
         )
@@ -474,4 +463,12 @@ export function createDebugConfig(
       return exitCodes.success
     },
   }
+}
+
+/** The end of a message about a word that is the name of no entry. */
+function suggestEntry(word: string, entries: readonly { readonly name: string }[]): string {
+  return suggestNames(
+    word,
+    entries.map(({ name }) => name),
+  )
 }

@@ -177,7 +177,7 @@ t.test('a certificate that clients refuse is named at the start', t => {
   const day = 86_400_000
   t.match(describeValidity(identity, Date.parse(validFrom) - day), `is valid from ${validFrom} only`)
   t.equal(describeValidity(identity, Date.parse(validFrom) + day), '')
-  t.match(describeValidity(identity, Date.parse(validTo) + day), `has expired on ${validTo}: clients refuse it.`)
+  t.match(describeValidity(identity, Date.parse(validTo) + day), `expired on ${validTo}: clients refuse it.`)
   t.end()
 })
 
