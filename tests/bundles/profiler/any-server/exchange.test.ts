@@ -106,6 +106,8 @@ const step: fc.Arbitrary<SiteStep> = fc.oneof(
   fc.tuple(fc.constant('trailers'), value),
   fc.constantFrom<SiteStep>(['flush'], ['hints'], ['end'], ['wait'], ['wait'], ['fail'], ['destroy']),
 )
+/** The steps that write a part of the body. */
+const writing = ['write', 'bytes', 'latin', 'endWith']
 const body: fc.Arbitrary<Body> = fc.option(
   fc.record({ parts: fc.array(value, { minLength: 1, maxLength: 3 }), isChunked: fc.boolean(), expects: fc.boolean() }),
   { nil: undefined },
@@ -307,7 +309,9 @@ async function converseInHttp2(site: Site, requests: Conversation['requests']): 
     const certain = seen.includes('response')
       ? seen
       : seen.filter(each => typeof each === 'string' && each !== 'headers')
-    return [...certain, received, stream.rstCode]
+    // Behind other data, Node 20 and 26 send freed memory for bytes of a string, with or without the profiler.
+    const parts = [...target].filter(([name]) => writing.includes(name as string))
+    return [...certain, parts.length > 1 ? received.length : received, stream.rstCode]
   })
   try {
     const found = await Promise.all(answers)
@@ -339,10 +343,8 @@ t.test('HTTP/2: the profiler changes no response and no event', async t => {
   t.testdir({ node_modules: {} })
   const sites = await Promise.all([startSite(t, 'http2', false), startSite(t, 'http2', true)])
   // How much of a response has come when its stream is destroyed is a matter of packets. A wrong length does
-  // so, too. Behind the status 600, which HTTP/2 does not have, Node never closes it. Behind other data,
-  // Node 20 sends a freed byte of memory for each byte of a string in latin1, with or without the profiler.
-  const isEven = ([name, value]: SiteStep) =>
-    !['destroy', 'latin'].includes(name) && value !== 'Content-Length' && value !== 600
+  // so, too. Behind the status 600, which HTTP/2 does not have, Node never closes it.
+  const isEven = ([name, value]: SiteStep) => name !== 'destroy' && value !== 'Content-Length' && value !== 600
   const evenRequest = requestTo(false).map(given => ({ ...given, target: (given.target as SiteStep[]).filter(isEven) }))
   const exchangeWith = async (site: Site, requests: Conversation['requests']) => {
     const responses = await converseInHttp2(site, requests)
