@@ -246,8 +246,10 @@ function describeCalls(kind: WorkKind, profile: Profile, called: readonly Called
   const where: Sentence = [first.isAll ? ', in ' : ', most of it in ', ...nameHops(hops)]
   // Where this process was blocked for long, its calls are shorter for it than their requests are.
   const covered = coveredWorkTime(kind.list(profile), readStops(profile)) * 1000
-  const isWithin = cause !== undefined && cause.part.time * nearlyAll <= covered
-  if (cause === undefined || !isWithin) return { ...description, where }
+  const time = cause?.part.time ?? 0
+  // In many programs that take the same time each, none is the cause.
+  const isCause = time * nearlyAll <= covered && time >= leastShare * covered
+  if (cause === undefined || !isCause) return { ...description, where }
   const several = hops.length === 1 ? ` of ${formatNumber(first.count)}` : ''
   const lead = hops.every(({ count }) => count === 1) ? ': ' : `; in the longest${several}, `
   return { ...description, where: [...where, lead, ...toForeign([...cause.what, ...cause.where])] }

@@ -202,10 +202,10 @@ t.test('facts of a called request that are missing are not claimed', async t => 
 
 t.test('the sentence follows the longest calls to the last program', async t => {
   const names = ['shop', 'gate', 'stock', 'price', 'tax', 'rate', 'bank']
-  const chain = (count: number): RecordInit[] =>
+  const chain = (count: number, step = 10): RecordInit[] =>
     names.slice(0, count).map((program, index) =>
       made(program, index === 0 ? 'abc001' : `aaa00${index}`, `/${program}`, {
-        duration: 400 - index * 10,
+        duration: 400 - index * step,
         data: {
           ...(index === count - 1
             ? {
@@ -219,7 +219,7 @@ t.test('the sentence follows the longest calls to the last program', async t => 
                 token: `aaa00${index + 1}`,
                 target: `/${names[index + 1]}`,
                 start: 2,
-                end: 398 - (index + 1) * 10 + 6,
+                end: 404 - (index + 1) * step,
               })),
         },
       }),
@@ -236,6 +236,14 @@ t.test('the sentence follows the longest calls to the last program', async t => 
       new RegExp(`: 1 HTTP client call took \\d+ ms, in ${path}: ${end}`),
       path,
     )
+
+  const even = chain(7, 60)
+  const last = { ...even[6], data: { queries: { queries: [createQuery({ text: 'SELECT 1', start: 0, end: 30 })] } } }
+  t.match(
+    await sentenceOf(...even.slice(0, 6), last),
+    /: 1 HTTP client call took \d+ ms, in gate → stock → 3 more → bank\.$/,
+    'a query of less than a tenth of the time, in the last of many programs',
+  )
 
   const work = { queries: { queries: [createQuery({ start: 395, end: 500, text: 'SELECT 1' })] } }
   const busy = chain(2).map((init, index) =>
