@@ -3,7 +3,7 @@ import { flattenError } from '../../lib/errors/flat-error.ts'
 import { HttpError, isClientError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { knownMethods } from '../../lib/http/request-target.ts'
-import { cut } from '../../lib/redact/masking-copier.ts'
+import { cut, maskAndCut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { formatFrame } from '../../lib/stack/stack-frames.ts'
 
@@ -30,7 +30,7 @@ export function describeRequest(request: Request, redactor: Redactor): Attribute
     ...(query !== '' && { 'url.query': query }),
     ...(hostname !== '' && { 'server.address': hostname, 'server.port': port }),
     ...(clientIp !== 'unknown' && { 'client.address': clientIp }),
-    ...(agent !== null && { 'user_agent.original': cut(redactor.text(agent), textLimit) }),
+    ...(agent !== null && { 'user_agent.original': maskAndCut(agent, textLimit, redactor) }),
     'network.protocol.version': httpVersion,
   }
 }
@@ -52,11 +52,11 @@ const nameLimit = 128
 /** The attributes of an exception, masked; `undefined` for a client's mistake. */
 export function describeException(error: unknown, redactor: Redactor): Attributes | undefined {
   if (error instanceof HttpError && isClientError(error.status)) return undefined
-  const { frames, message, name } = flattenError(error, { mask: text => redactor.text(text) })
+  const { frames, message, name } = flattenError(error, { mask: text => maskAndCut(text, textLimit, redactor) })
   const stack = frames.slice(0, frameLimit).map(frame => redactor.text(formatFrame(frame)))
   return {
-    'exception.type': cut(redactor.text(name), nameLimit),
-    'exception.message': cut(message, textLimit),
+    'exception.type': maskAndCut(name, nameLimit, redactor),
+    'exception.message': message,
     ...(stack.length > 0 && { 'exception.stacktrace': stack.join('\n') }),
   }
 }

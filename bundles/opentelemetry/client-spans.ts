@@ -2,7 +2,7 @@ import type { Attributes } from '@opentelemetry/api'
 import type { CallObserver, CallStart, CallWork } from '../../kernel/contracts/calls.ts'
 import type { QueryEnd, QueryObserver, QueryStart } from '../../kernel/contracts/queries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
-import { cut } from '../../lib/redact/masking-copier.ts'
+import { cut, maskAndCut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { readStatement } from '../../lib/sql/statement.ts'
 import { isCache, isDocumentStore } from '../../lib/sql/tokens.ts'
@@ -86,14 +86,14 @@ export function describeQuery(system: string, text: string, redactor: Redactor):
   if (isDocumentStore(system)) {
     const [operation = '', collection = ''] = text.split(' ', 2)
     const summary = cut(`${operation} ${collection}`.trim(), 255)
-    return { text: cut(redactor.text(text), textLimit), summary, operation }
+    return { text: maskAndCut(text, textLimit, redactor), summary, operation }
   }
   const { shape, tables } = isCache(system)
     ? { shape: wordOf(text).toUpperCase(), tables: [] }
     : readStatement(text, system)
   const operation = wordOf(shape).toUpperCase()
   return {
-    text: cut(redactor.text(shape), textLimit),
+    text: maskAndCut(shape, textLimit, redactor),
     summary: cut([operation || system, ...tables.slice(0, 3)].join(' '), 255),
     operation,
   }
@@ -143,7 +143,7 @@ export class CallSpans implements CallObserver {
         const { hostname, port, protocol } = new URL(url)
         const attributes = {
           'http.request.method': method,
-          'url.full': cut(redactor.text(url), urlLimit),
+          'url.full': maskAndCut(url, urlLimit, redactor),
           'server.address': hostname,
           'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
         }

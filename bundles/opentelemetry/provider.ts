@@ -12,7 +12,7 @@ import type { ReadableSpan, Sampler, SpanProcessor } from '@opentelemetry/sdk-tr
 import type { Logger } from '../../lib/log/logger.ts'
 import { version } from '../../lib/package.ts'
 import { maskQuotedValues } from '../../lib/redact/mask-quoted-values.ts'
-import { cut } from '../../lib/redact/masking-copier.ts'
+import { maskAndCut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { mask } from '../../lib/redact/secret-names.ts'
 import { isStatementAttribute, isValueAttribute, statementAttributes, systemAttributes } from '../../lib/sql/tokens.ts'
@@ -213,7 +213,7 @@ function createMessageMask(attributes: Attributes, redactor: Redactor): (message
   const system = systemOf(attributes)
   if (system === '') return message => maskText(message, redactor)
   const { text: shape } = describeQuery(system, statementOf(attributes), redactor)
-  return message => cut(maskQuotedValues(redactor.text(message), shape), textLimit)
+  return message => maskText(maskQuotedValues(message, shape), redactor)
 }
 
 /** Masks the message of an exception, and at the beginning of its stack. */
@@ -251,7 +251,7 @@ function maskValue(name: string, value: AttributeValue | undefined, redactor: Re
 }
 
 function maskText(text: string, redactor: Redactor): string {
-  return cut(redactor.text(text), textLimit)
+  return maskAndCut(text, textLimit, redactor)
 }
 
 /** Milliseconds between two warnings. */

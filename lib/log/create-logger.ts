@@ -1,7 +1,14 @@
 import { styleText } from 'node:util'
 import { type FlatError, flattenError } from '../errors/flat-error.ts'
 import { isClientError } from '../errors/http-error.ts'
-import { type CopyBounds, cut, MaskingCopier, propertyBounds, type TextMasker } from '../redact/masking-copier.ts'
+import {
+  type CopyBounds,
+  cut,
+  MaskingCopier,
+  maskAndCut,
+  propertyBounds,
+  type TextMasker,
+} from '../redact/masking-copier.ts'
 import { Redactor } from '../redact/redactor.ts'
 import { formatFrame } from '../stack/stack-frames.ts'
 import { describeValue, readProperty } from '../text/describe-value.ts'
@@ -432,8 +439,8 @@ function createRecord(
     time,
     level,
     channel,
-    message: cut(filled.map(part => redactor.text(part)).join(''), messageLimit),
-    ...(filled.join('') !== template && { template: cut(redactor.text(template), messageLimit) }),
+    message: cut(filled.map(part => maskAndCut(part, messageLimit, redactor)).join(''), messageLimit),
+    ...(filled.join('') !== template && { template: maskAndCut(template, messageLimit, redactor) }),
     context,
     ...ids,
   }

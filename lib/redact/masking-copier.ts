@@ -36,6 +36,9 @@ type ErrorCopier = (error: object, mask: (text: string) => string, masker: TextM
  */
 const readLimit = 16_384
 
+/** Characters where reading ends that are dropped: half a secret would not be recognised. */
+const margin = 4096
+
 /**
  * Copies any value into plain data, masked and within bounds: the one deep copier for logs and profiles. Of an instance
  * of a class only the class name is copied, of an error its name and message by default. No getter and no `toJSON` is
@@ -325,9 +328,11 @@ function hide(value: unknown, names: readonly string[]): unknown {
   return Object.defineProperties(Array.isArray(value) ? [] : {}, properties)
 }
 
-/** Masks a text, then cuts it. */
+/** Masks the beginning of a text, then cuts it. A beginning that becomes short is cut before its limit. */
 export function maskAndCut(text: string, limit: number, masker: Pick<TextMasker, 'text'>): string {
-  return cut(masker.text(limit < readLimit ? text.slice(0, readLimit) : text), limit)
+  const read = Math.max(readLimit, limit + margin)
+  const masked = masker.text(text.slice(0, read))
+  return cut(text.length <= read ? masked : `${masked.slice(0, -margin).toWellFormed()}…`, limit)
 }
 
 /** Cuts a text to `limit` characters, the last of which is then an ellipsis. */

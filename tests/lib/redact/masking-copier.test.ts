@@ -171,3 +171,38 @@ t.test('an endless list is read no further than the bounds', async t => {
   }
   t.equal(createCopier().pairs(numbers()).length, 101)
 })
+
+/** Texts of which a part is enough to know the secret, which a part does not show. */
+const cutSecrets = {
+  'postgres://ada:hunter2@host/db': 'hunter2',
+  'https://ada:hunter2@host/': 'hunter2',
+  'token ghp_aB3dE5fG7hJ9kL1m': 'ghp_aB3',
+  'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl': 'eyJh',
+  '/cb?code=aB3dE5fgh&state=1': 'aB3d',
+  'Invalid value "hunter2 x" for "api_key"': 'hunter2',
+  '{"value":"hunter2 x","name":"password"}': 'hunter2',
+  '{"d":"aB3dE5fg","crv":"P-256","kty":"EC"}': 'aB3dE5fg',
+  "parameters: $1 = 'hunter2 x'": 'hunter2',
+  'AUTH default aB3dE5fgh"': 'aB3d',
+  '123456789:aB3dE5fGhJkLmNoPqRsTuVwXyZaB3dE5fGh': 'aB3dE5f',
+}
+
+t.test('a long text does not show half of a secret where reading ends, also if most of it is masked', async t => {
+  const limits = [4096, 16_384]
+  const shown = Object.entries(cutSecrets).flatMap(([text, secret]) =>
+    limits.flatMap(limit =>
+      Array.from(text, (_, kept) => {
+        // Masked, all of this is a few characters.
+        const head = `password="${'x'.repeat(Math.max(16_384, limit + 4096) - kept - 12)}" `
+        const copy = new MaskingCopier(new Redactor(), { depth: 1, entries: 9, text: limit }).text(
+          head + `${text}\n`.repeat(200),
+        )
+        return copy.includes(secret) ? `${text.slice(0, kept)} at ${limit}` : []
+      }).flat(),
+    ),
+  )
+  t.strictSame(shown, [])
+  const masker = { text: (text: string) => text, isSecret: () => false }
+  const copy = new MaskingCopier(masker, { depth: 1, entries: 9, text: 4096 }).text('a'.repeat(20_000))
+  t.equal(copy, `${'a'.repeat(4095)}…`, 'the limit is filled by a text without secrets')
+})

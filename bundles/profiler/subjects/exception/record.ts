@@ -3,7 +3,7 @@ import type { RequestContext } from '../../../../kernel/request-context.ts'
 import { errorChain, type FlatError, flattenError, nameOfError } from '../../../../lib/errors/flat-error.ts'
 import { guard } from '../../../../lib/guard.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
-import { cut, MaskingCopier, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
+import { MaskingCopier, maskAndCut, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { toSource } from '../../../../lib/stack/source-maps.ts'
@@ -34,9 +34,6 @@ const frameLimit = 30
 const messageLimit = 4096
 
 const textLimit = 200
-
-/** Texts are masked before they are cut, because half a secret is not recognised; this bounds the masked text. */
-const readLimit = 65_536
 
 const causeLimit = 10
 
@@ -147,7 +144,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
   }
 
   #text(text: string, limit: number): string {
-    return cut(this.#redactor.text(text.slice(0, readLimit)), limit)
+    return maskAndCut(text, limit, this.#redactor)
   }
 }
 

@@ -69,10 +69,9 @@ function writeCommand([program = '', ...given]: readonly string[], directory: st
   const values = execArgv.every((value, index) => value === given[index]) ? given.slice(execArgv.length) : given
   const [option, text] = values
   const isShell = values.length === 2 && option === '-c' && text !== undefined
-  const words = isShell
-    ? redactor.text(text.slice(0, commandLimit.read)).split(' ')
-    : [path.basename(program), ...values.map(value => value.slice(0, commandLimit.read))]
-  const line = maskChildWords(redactor.commandLine(words.slice(0, commandLimit.words))).join(' ')
+  const words = isShell ? maskAndCut(text, commandLimit.read, redactor).split(' ') : [path.basename(program), ...values]
+  const read = words.slice(0, commandLimit.words).map(word => maskAndCut(word, commandLimit.read, redactor))
+  const line = maskChildWords(redactor.commandLine(read)).join(' ')
   return maskAndCut(line.replaceAll(`${directory}${path.sep}`, ''), commandLimit.length, redactor)
 }
 

@@ -179,13 +179,17 @@ function call(name: string): AsyncCall {
 
 t.test('a command line is masked, and has no places of the machine', async t => {
   const { profile } = await profilePage(t, async () => {
-    const begun = [0, 1, 2, 3].map(() => call('child process'))
+    const begun = [0, 1, 2, 3, 4, 5].map(() => call('child process'))
     await sleep(10)
     const { execPath } = process
     begun[0]?.end?.({ command: ['/bin/sh', '-c', 'mysql --password "my secret" -e x; mysqldump -phunter2000'] })
     begun[1]?.end?.({ command: [execPath, `${process.cwd()}/lib/resize.js`, '--token', 'abcdefgh'], exit: 3 })
     begun[2]?.end?.({ command: ['zip', '-P', 'hunter2000', 'a.zip'], exit: 'SIGTERM' })
     begun[3]?.end?.({ error: Object.assign(new Error('none'), { code: 'ENOENT' }), command: ['gone'] })
+    // The first 2,000 characters end within a password, and are short when they are masked.
+    const half = `password=${'x'.repeat(1950)}&u=postgres://ada:hunter2000${'y'.repeat(100)}@db`
+    begun[4]?.end?.({ command: ['/bin/sh', '-c', half] })
+    begun[5]?.end?.({ command: ['curl', `http://a.test/?${half}`] })
     return new Response('done')
   })
   const { calls } = readAsyncCalls(profile)
