@@ -121,7 +121,9 @@ export class Kernel {
     const debugGate = new DebugGate(createDebugPolicy(config), logger)
     const values = debugGate.isDebug ? await import('../lib/view/value-mistakes.ts') : undefined
     const createCheck =
-      values && ((root: string) => values.createValueCheck(root, mistake => logValueMistake(logger, mistake)))
+      values &&
+      ((root: string, globals: readonly string[]) =>
+        values.createValueCheck(root, mistake => logValueMistake(logger, mistake), globals))
     let foundation: Foundation = {
       settings,
       config,

@@ -211,6 +211,11 @@ const requestMembers = {
   env: 'settings: defineSettings() and settings.of()',
   log: 'the service of register({ logger })',
   route: "request.attributes.get('_route')",
+  locale: "request.attributes.get('_locale')",
+  user: 'await request.session.get(name), or an attribute that a guard has set',
+  secure: 'request.scheme',
+  host: 'request.hostname or request.origin',
+  pathname: 'request.path',
 }
 
 const sessionMembers = {

@@ -87,8 +87,15 @@ function findDefaultMistake(route: Route, names: ReadonlySet<string>): string | 
     ...findPolicyMistakes(defaults._cors),
     ...findOriginMistakes(defaults._cross_origin),
     ...findCachePolicyMistakes(defaults._cache, guards),
+    ...findFormatMistakes(defaults._format),
   ]
   return mistake && `in its defaults, ${mistake}`
+}
+
+/** Errors of a route with an unknown format would be pages. */
+function findFormatMistakes(format: unknown): string[] {
+  if (typeof format !== 'string' || !/[A-Z/]/.test(format)) return []
+  return [`"_format" is the name of a format, such as "json", "html", "txt" or "md", not "${format}"`]
 }
 
 /** A default that nothing reads may be a guard that is mistyped, or whose bundle is not in the list. */

@@ -31,6 +31,7 @@ function adviseOnServices(cause: unknown, services: object): string {
   }
   const service: unknown = readProperty(services, owner)
   if (Array.isArray(service)) return ': it is a list: use push()'
+  if (owner === 'settings') return ': use settings.of(settings of the bundle)'
   const methods = listMethods(service).filter(
     name => name !== 'constructor' && typeof readProperty(service, name) === 'function',
   )

@@ -122,7 +122,7 @@ export class Response {
       // A stream may fail before the server reads it. An error without a listener would end the process.
       body.on('error', ignore)
     } else if (typeof body !== 'string' && body !== null && !(body instanceof Uint8Array)) {
-      const way = (body as unknown) instanceof ReadableStream ? 'Readable.fromWeb(stream)' : 'Response.json()'
+      const way = wayOfBody(body)
       const mistake = `its body is a text, bytes, a stream or null, not ${describeValue(body)}: use ${way}`
       throw new ARGUMENT_INVALID(['Response', mistake])
     }
@@ -296,6 +296,13 @@ const types: ReadonlyMap<string, string> = new Map([
   ['svg', 'image/svg+xml'],
   ['ics', 'text/calendar; charset=UTF-8'],
 ])
+
+/** What makes a body of a value that is none. */
+function wayOfBody(value: unknown): string {
+  if (value instanceof ReadableStream) return 'Readable.fromWeb(stream)'
+  if (typeof value === 'function') return 'Readable.from() with what the function returns'
+  return Symbol.asyncIterator in Object(value) ? 'Readable.from(items)' : 'Response.json()'
+}
 
 /** The content type of a format, such as the `_format` of a route; HTML for an unknown format. */
 export function contentTypeOf(format: string): string {

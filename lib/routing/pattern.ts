@@ -142,6 +142,10 @@ export function createRequirement(name: string, declared: RegExp | string): Requ
   if (typeof declared !== 'string' && !(declared instanceof RegExp)) {
     throw new TypeError(`the requirement for "${name}" is a pattern, such as /\\d+/, not ${describeValue(declared)}`)
   }
+  if (typeof declared === 'string' && /^[dDsSwW][+*{]/.test(declared)) {
+    const right = declared.replace(/[dDsSwW](?=[+*{])/g, '\\$&')
+    throw new TypeError(`the requirement for "${name}" is ${declared}: a text loses its backslash, so write /${right}/`)
+  }
   // A text is first compiled alone, so that `a)|(b` cannot break the anchors. The flags are those of Symfony.
   const { source, flags } = typeof declared === 'string' ? new RegExp(declared, 'su') : declared
   // g and y would keep state between matches, m would let the anchors match within a value.

@@ -128,6 +128,10 @@ export class Route {
       const found = `${describeValue(name)} and ${describeValue(path)}`
       refuse(`its name and its path are texts, such as get('books', '/books', …), not ${found}`)
     }
+    if (guard !== undefined && typeof guard !== 'string') {
+      const right = "the name of a guard, which a bundle adds by app.guards.push({ name: 'admin', check })"
+      refuse(`"guard" is ${right}, not ${describeValue(guard)}`)
+    }
     const [mistake] = findShapeMistakes('key', definition, definitionShape)
     if (mistake !== undefined) refuse(mistake)
     if (name === '') refuse(`the route of ${path} needs a name`)

@@ -104,6 +104,7 @@ export class UrlGenerator {
       const failed = pattern?.findFailed({ names: needed, values: needed.map(each => all.get(each) ?? '') })
       if (failed) throw new ROUTE_PARAMETER_INVALID([name, describeFailed(failed, all)])
     }
+    toEnding(route, parameters)
   }
 
   #explainUnknown(name: string): Error {
@@ -278,6 +279,10 @@ function toEnding(route: Route, parameters: UrlParameters): string {
     if (name === '_fragment') {
       fragment = toFragment(readText(route, name, given))
       continue
+    }
+    if (name in optionShape && typeof given === optionShape[name as keyof UrlOptions] && given !== null) {
+      const right = `{{url}} in a template, and elsewhere generate(name, parameters, { ${name} })`
+      throw new ROUTE_PARAMETER_INVALID([route.name, `"${name}" is an option, not a parameter: write ${right}`])
     }
     for (const value of Array.isArray(given) ? given : [given]) {
       const text = readText(route, name, value)

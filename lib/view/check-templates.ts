@@ -4,7 +4,7 @@ import path from 'node:path'
 import { showPath } from '../stack/stack-frames.ts'
 import { nearestNames, quoteNearest, suggestNames } from '../text/mistakes.ts'
 import { VIEW_TEMPLATE_INVALID } from './errors.ts'
-import { addFrames, type TemplatePlace } from './failed-place.ts'
+import { addFrames, describeToken, loopHint, type TemplatePlace } from './failed-place.ts'
 import { dataNames } from './globals.ts'
 import { blockHelpers } from './handlebars.ts'
 import {
@@ -209,10 +209,12 @@ function mistakeOf(
     }
     case 'global':
       if (dataNames.has(name) || globals.has(name)) return undefined
-      return `there is no global "@${name}"${suggestNames(name, globals)}`
+      return `there is no global "@${name}"${loopHint.get(name) ?? suggestNames(name, globals)}`
     case 'helper':
-      if (!helpers.has(name))
-        return `there is no helper "${name}"${layoutHint.get(name) ?? blockHint.get(name) ?? suggestNames(name, helpers)}`
+      if (!helpers.has(name)) {
+        const hint = layoutHint.get(name) ?? blockHint.get(name) ?? describeToken(name)
+        return `there is no helper "${name}"${hint ?? suggestHelper(name, helpers)}`
+      }
       return misuseOf(name, form) ?? findRefusal(checks.get(name), call)
     case 'section':
     case 'value': {
@@ -224,6 +226,12 @@ function mistakeOf(
     default:
       return undefined
   }
+}
+
+function suggestHelper(name: string, helpers: Iterable<string>): string {
+  // A similar name of a few letters is often another one.
+  const nearest = nearestNames(name, helpers, Math.max(1, name.length / 3))
+  return quoteNearest(nearest) || `: a bundle adds it by view.addHelper('${name}', function)`
 }
 
 /** A helper gets no block: Handlebars would leave out its content, and would not escape what the helper returns. */

@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { describeValue } from '../text/describe-value.ts'
-import { suggestNames } from '../text/mistakes.ts'
+import { describeValue, readProperty } from '../text/describe-value.ts'
+import { nearestNames, quoteNearest, suggestNames } from '../text/mistakes.ts'
 import type { HelperLocation } from './handlebars.ts'
 import type { TemplateFile } from './template-files.ts'
 import {
@@ -76,9 +76,12 @@ function describeMissing(parent: unknown, key: string): string {
   if (object instanceof Map && object.has(key))
     return `"${key}" is not defined: templates do not read a Map: pass Object.fromEntries(map)`
   if (/^(?:yield|outlet|children)$/.test(key)) return `"${key}" is not defined: a layout has {{> @partial-block}}`
-  // Templates of other frameworks put one into each form.
-  if (/csrf|xsrf/i.test(key)) return `"${key}" is not defined: forms need no token, requests of other sites are refused`
-  return `"${key}" is not defined${suggestNames(key, Object.keys(object))}`
+  return `"${key}" is not defined${describeToken(key) ?? suggestNames(key, Object.keys(object))}`
+}
+
+/** Templates of other frameworks put a token into each form. */
+export function describeToken(name: string): string | undefined {
+  return /csrf|xsrf/i.test(name) ? ': forms need no token, requests of other sites are refused' : undefined
 }
 
 /** Why a template does not have the value of a method or getter. */
@@ -163,10 +166,25 @@ function explainMissing(missing: MissingValue, place: CodePosition, page: Failed
   if (/^(?:\.\.\/)+[^./]+$/.test(path))
     return `{{${path}}} is above the page: {{#each}} and {{#with}} begin a level, {{#if}} does not; {{@root.${key}}} is of the page`
   const elsewhere = findElsewhere(first, { ...page, model: {} })
-  const suggestion =
-    first in page.model ? '' : elsewhere ? `: write {{@${path}}}` : suggestNames(first, Object.keys(page.model))
+  const suggestion = elsewhere ? `: write {{@${path}}}` : suggestParent(above, page.model)
   return `"${key}" of {{${path}}} is not defined, because "${above.join('.')}" is ${parent}${suggestion}`
 }
+
+/** What is right for a parent that has no value: `["product"]` of `{{product.name}}`. */
+function suggestParent([first = '', ...rest]: readonly string[], model: object): string {
+  if (first in model || first.startsWith('@')) {
+    return rest.length > 0 ? '' : `: if it may be missing, write {{#if ${first}}} … {{/if}} around it`
+  }
+  const nearest = nearestNames(first, Object.keys(model))
+  const list = nearest.find(name => Array.isArray(readProperty(model, name)))
+  const item = list === undefined ? '' : `, whose items get this name by {{#each ${list} as |${first}|}}`
+  return loopHint.get(first) ?? `${quoteNearest(list === undefined ? nearest : [list])}${item}`
+}
+
+/** How other languages name the state of a loop. */
+export const loopHint: ReadonlyMap<string, string> = new Map(
+  ['loop', 'forloop'].map(name => [name, ': in {{#each}}, an item has {{@index}}, {{@first}} and {{@last}}']),
+)
 
 /** How a template reads a value of the page, or a global, from any place. */
 function findElsewhere(key: string, { globals, model }: FailedPage): string | undefined {
@@ -188,7 +206,8 @@ function explainArgument(failure: unknown, file: string, root: string, model: ob
   })
   const [first] = found
   if (first?.loc === undefined || found.some(({ original }) => original !== first.original)) return undefined
-  const reason = `"${key}" of ${first.original} is not defined, because "${first.above}" is ${parent}`
+  const suggestion = suggestParent(first.above.split('.'), model)
+  const reason = `"${key}" of ${first.original} is not defined, because "${first.above}" is ${parent}${suggestion}`
   const shown = path.relative(root, file)
   if (found.length > 1) return { reason: `${shown}: ${reason}`, cause: undefined, place: undefined }
   const { column, line } = first.loc.start

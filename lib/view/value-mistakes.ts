@@ -52,9 +52,13 @@ export interface ValueCheck {
 /**
  * Creates the check of the values of one view. It reports a place once for each render of a page. A value
  * may be optional, so a missing one without a similar name in the data is not reported. `directory` is the
- * one to which names of files are relative.
+ * one to which names of files are relative; `globals` are the names of all globals.
  */
-export function createValueCheck(directory: string, report: (mistake: ValueMistake) => void): ValueCheck {
+export function createValueCheck(
+  directory: string,
+  report: (mistake: ValueMistake) => void,
+  globals: readonly string[] = [],
+): ValueCheck {
   const nodes = new Map<string, Node | undefined>()
   const reported = new WeakMap<object, Set<string>>()
   /** Calls the function with the node at a place, but once for each render. */
@@ -85,7 +89,11 @@ export function createValueCheck(directory: string, report: (mistake: ValueMista
         const parent = valueAt(Object(context), keys.slice(0, -1))
         if (key === undefined || typeof parent !== 'object' || parent === null || Object.hasOwn(parent, key)) return
         const mistake =
-          name === 'each' ? findMistake(parent, key, keys.length === 1 ? data.root : {}) : findSlip(parent, key)
+          keys.length === 1 && globals.includes(key)
+            ? `a global has an @: write {{#${name} @${key}}}`
+            : name === 'each'
+              ? findMistake(parent, key, keys.length === 1 ? data.root : {})
+              : findSlip(parent, key)
         if (mistake === undefined) return
         return { call: `{{#${name} ${keys.join('.')}}}`, mistake: `has no value: ${mistake}` }
       })

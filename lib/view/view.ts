@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { ARGUMENT_INVALID, checkFunction, checkString, refuseLate } from '../errors/arguments.ts'
-import type { Request } from '../http/request.ts'
+import { Request } from '../http/request.ts'
 import { showPath } from '../stack/stack-frames.ts'
 import { describeValue } from '../text/describe-value.ts'
 import { checkTemplates, type HelperCheck, suggestTemplates, type TemplateEngine } from './check-templates.ts'
@@ -124,7 +124,7 @@ export type TemplateDecorator = (name: string, template: Template) => Template
 export function createView(
   folders: readonly TemplateFolder[],
   bundles?: readonly string[],
-  createCheck?: (directory: string) => ValueCheck,
+  createCheck?: (directory: string, globals: readonly string[]) => ValueCheck,
 ): View {
   return new HandlebarsView(folders, bundles, createCheck)
 }
@@ -171,7 +171,7 @@ type Pending = Map<string, Promise<string>>
 class HandlebarsView implements View {
   readonly #folders: readonly TemplateFolder[]
   readonly #bundles: readonly string[] | undefined
-  readonly #createCheck: ((directory: string) => ValueCheck) | undefined
+  readonly #createCheck: ((directory: string, globals: readonly string[]) => ValueCheck) | undefined
   /** The application's directory, or its equivalent in a test. */
   readonly #root: string
   readonly #decorators: TemplateDecorator[] = []
@@ -190,7 +190,7 @@ class HandlebarsView implements View {
   constructor(
     folders: readonly TemplateFolder[],
     bundles: readonly string[] | undefined,
-    createCheck: ((directory: string) => ValueCheck) | undefined,
+    createCheck: ((directory: string, globals: readonly string[]) => ValueCheck) | undefined,
   ) {
     this.#folders = folders
     this.#bundles = bundles
@@ -236,7 +236,7 @@ class HandlebarsView implements View {
   }
 
   #read(): ReadonlyMap<string, Template> {
-    const check = this.#createCheck?.(this.#root)
+    const check = this.#createCheck?.(this.#root, this.#globals.names())
     const handlebars = createHandlebars(check?.checkBlock)
     const { parse } = handlebars
     handlebars.parse = (source, options) => locateNodes(parse(source, options), options?.srcName ?? '')
@@ -345,6 +345,8 @@ function checkModel(template: string, model: ViewModel): void {
   if (typeof model !== 'object' || model === null) {
     throw new VIEW_RENDER_FAILED([template, `its model must be an object, not ${describeValue(model)}`])
   }
+  if (model instanceof Request)
+    throw new VIEW_RENDER_FAILED([template, 'its model is the request: write view.render(name, model, request)'])
   for (const key in model) {
     const value = (model as Readonly<Record<string, unknown>>)[key]
     if (typeof value !== 'object' || value === null) continue

@@ -118,6 +118,15 @@ const inRegister = [
           routes.add(wrong({ name: 'a', path: '/a/:id', requirements: { id: asInteger }, controller: answer })),
         'the requirement for "id" is a pattern, such as /\\d+/',
       ],
+      'a requirement whose backslash is lost': [
+        addRoute({ path: '/a/:id', requirements: { id: 'd{4}-d+' } }),
+        'the requirement for "id" is d{4}-d+: a text loses its backslash, so write /\\d{4}-\\d+/',
+      ],
+      'a function for a guard': [
+        addRoute({ guard: answer }),
+        "app.guards.push({ name: 'admin', check }), not the function",
+      ],
+      'a list of guards': [addRoute({ guard: ['a', 'b'] }), 'not an array of 2 items'],
       'a query in a path': [
         ({ routes }) => routes.get('a', '/a?q=:q', answer),
         'leave the query out, and read it by queryValue() or request.query',
@@ -514,6 +523,8 @@ const inRegister = [
     // @ts-expect-error
     [({ routes }: Application) => routes.gett('a', '/a', answer), 'the nearest is "get"'],
     // @ts-expect-error
+    [({ settings }: Application) => settings.get('A'), 'use settings.of(settings of the bundle)'],
+    // @ts-expect-error
     [(app: Application) => app.get('a', '/a', answer), 'app.get is not a function: use app.routes.get()'],
     // @ts-expect-error
     [(app: Application) => app.use(answer), 'app.use is not a function: use app.dispatcher.on(RequestEvent, listener)'],
@@ -698,6 +709,8 @@ const inRoutes = [
   ...([
     [{ _body_limit: '50mb' }, '"_body_limit" must be a number, not a string of 4 characters'],
     [{ _body_unread: 'yes' }, '"_body_unread" must be true or false'],
+    [{ _format: 'application/json' }, '"_format" is the name of a format, such as "json"'],
+    [{ _format: 'JSON' }, '"_format" is the name of a format'],
     [{ _stateless: 1 }, '"_stateless" must be true or false'],
     [{ _public: 'token' }, '"_public" must be a list'],
     [{ _cross_origin: 'https://a.example' }, '"_cross_origin" must be true, false or a list'],
@@ -743,6 +756,8 @@ const inController = [
       'undefined for a text': [() => Response.text(wrong(undefined)), 'Response.text()', 'undefined'],
       'an object for HTML': [() => Response.html(wrong({ a: 1 })), 'Response.html()'],
       'an object for a body': [() => new Response(wrong({ a: 1 })), 'use Response.json()'],
+      'a function for a body': [() => Response.stream(wrong(answer)), 'Readable.from() with what the function returns'],
+      'a generator for a body': [() => Response.stream(wrong((async function* () {})())), 'use Readable.from(items)'],
       'a promise for JSON': [() => Response.json(Promise.resolve(1)), 'await it first'],
       'a list of promises for JSON': [() => Response.json([1, 2].map(async each => each)), 'await it first'],
       'the arguments of redirect in another order': [
@@ -1550,6 +1565,7 @@ t.test('a promise, and a value that the model has not, is named with its key', a
     ['{{price 3}}', {}, 'its function takes one object'],
     ['{{later 3}}', {}, 'its function returns a promise'],
     ['{{title}}', wrong('Ink'), 'its model must be an object, not a string'],
+    ['', createRequest('/'), 'its model is the request: write view.render(name, model, request)'],
   ]
   const files = Object.fromEntries(templates.map(([template], index) => [`${index}.hbs`, template]))
   const shop: Bundle = {

@@ -86,7 +86,12 @@ const refused: Rows = {
   "{{include 'shop/part'}}": 'there is no helper "include": write {{> folder/partial}}',
   '{{#> shop/layout}}{{#*inline head}}a{{/inline}}{{/shop/layout}}': 'an inline partial is {{#*inline "name"}}',
   '{{#*inlin "head"}}a{{/inlin}}': 'an inline partial is {{#*inline "name"}} … {{/inline}}, with its name in quotes',
-  '{{#if (ne count 3)}}a{{/if}}': 'there is no helper "ne"',
+  '{{#if (ne count 3)}}a{{/if}}': `there is no helper "ne": a bundle adds it by view.addHelper('ne', function)`,
+  "{{date created 'Y-m-d'}}": `there is no helper "date": a bundle adds it by view.addHelper('date', function)`,
+  "{{csrf_field 'x'}}": 'there is no helper "csrf_field": forms need no token',
+  '{{#if @loop.first}}a{{/if}}':
+    'there is no global "@loop": in {{#each}}, an item has {{@index}}, {{@first}} and {{@last}}',
+  "{{path 'home' absolute=true}}": '"absolute" is an option, not a parameter: write {{url}} in a template',
   // Other languages, encodings.
   '<%=title%>': `<%=title%> ${foreign}`,
   '<a href="<%= url %>">': `<%= url %> ${foreign}`,
@@ -113,6 +118,12 @@ const failing: Rows = {
   '{{@index}}': '"@index" is not defined: it is one of an item, in the block of {{#each}}',
   '{{#if count}}{{../title}}{{/if}}':
     '{{../title}} is above the page: {{#each}} and {{#with}} begin a level, {{#if}} does not; {{@root.title}} is of the page',
+  '{{#each items}}{{item.name}}{{/each}}':
+    'because "item" is undefined; the nearest is "items", whose items get this name by {{#each items as |item|}}',
+  '{{#each items}}{{loop.index}}{{/each}}': 'because "loop" is undefined: in {{#each}}, an item has {{@index}}',
+  '{{nothing.name}}': 'because "nothing" is null: if it may be missing, write {{#if nothing}} … {{/if}} around it',
+  '{{#if nothing.name}}a{{/if}}': 'because "nothing" is null: if it may be missing, write {{#if nothing}}',
+  '{{@visitor.name}}': 'because "@visitor" is undefined: if it may be missing, write {{#if @visitor}}',
   '{{yield}}': '"yield" is not defined: a layout has {{> @partial-block}}',
   '{{> shop/page}}': '{{> shop/page}} leads back to "shop/page", without an end',
   '{{#if count}}{{> shop/cycle}}{{/if}}': 'line 1: {{> shop/cycle}} leads back to "shop/page", without an end',
@@ -134,6 +145,10 @@ const logged: Rows = {
   '{{later 1}}': '{{later …}} in templates/shop/page.hbs:1 writes a function.',
   '{{stars}}':
     '{{stars}} in templates/shop/page.hbs:1 calls the helper "stars"; the value of the page is {{this.stars}}.',
+  '{{#if site}}a{{/if}}':
+    '{{#if site}} in templates/shop/page.hbs:1 has no value: a global has an @: write {{#if @site}}.',
+  '{{#each site}}a{{/each}}':
+    '{{#each site}} in templates/shop/page.hbs:1 has no value: a global has an @: write {{#each @site}}.',
   '{{#each count}}a{{/each}}': '{{#each count}} in templates/shop/page.hbs:1 shows no item: its value is a number.',
   '{{#each title}}a{{/each}}':
     '{{#each title}} in templates/shop/page.hbs:1 shows no item: its value is a string of 3 characters.',
@@ -162,6 +177,8 @@ const right: readonly string[] = [
   '{{#each items}}{{@index}}{{@first}}{{@last}}{{../title}}{{@root.title}}{{/each}}',
   '{{#each items}}{{#each ../tags}}{{../../title}}{{/each}}{{/each}}',
   '{{#each user}}{{@key}}={{this}}{{/each}}{{#each byId}}{{this}}{{/each}}',
+  '{{#if @site}}{{@site.name}}{{/if}}{{#if @visitor}}a{{/if}}',
+  "{{path 'show' id=1 absolute='1'}}",
   '{{#each nope}}a{{else}}b{{/each}}{{#each nothing}}{{/each}}{{#each empty}}{{/each}}',
   '{{#with user}}{{name}}{{../title}}{{else}}a{{/with}}',
   '{{#with user as |person|}}{{person.name}}{{/with}}',
@@ -216,6 +233,8 @@ async function visit(directory: string): Promise<readonly string[]> {
           view.addHelper('named', () => ({ a: 1 }))
           view.addHelper('later', () => () => 1)
           view.addHelper('streamed', () => model.stream())
+          view.addGlobal('site', { name: 'Shop' })
+          view.addGlobal('visitor', () => undefined)
           routes.get('home', '/', () => Response.html('home'))
           routes.get('show', '/show/:id', () => Response.empty())
           routes.get('page', '/page', request =>

@@ -64,6 +64,16 @@ const uses: readonly (readonly [use: (request: Request) => unknown, member: stri
   // @ts-expect-error
   [request => request.ip, 'request.ip', 'request.clientIp'],
   // @ts-expect-error
+  [request => request.user, 'request.user', 'await request.session.get(name), or an attribute that a guard has set'],
+  // @ts-expect-error
+  [request => request.locale, 'request.locale', "request.attributes.get('_locale')"],
+  // @ts-expect-error
+  [request => request.secure, 'request.secure', 'request.scheme'],
+  // @ts-expect-error
+  [request => request.host, 'request.host', 'request.hostname or request.origin'],
+  // @ts-expect-error
+  [request => request.pathname, 'request.pathname', 'request.path'],
+  // @ts-expect-error
   [request => request.route, 'request.route', "request.attributes.get('_route')"],
   // @ts-expect-error
   [request => request.nextUrl, 'request.nextUrl', 'request.query, request.path or request.url'],

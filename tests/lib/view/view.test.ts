@@ -217,7 +217,7 @@ t.test('a field that the model lacks is an error that names file and line', asyn
   const deep = viewOfTemplates(t, { 'page.hbs': '{{#if a}}{{else if b}}\n{{c.d}}{{/if}}' })
   t.equal(
     failureOf(t, deep, { a: 0, b: 1, c: null }),
-    'templates/page.hbs: line 2: "d" of {{c.d}} is not defined, because "c" is null',
+    'templates/page.hbs: line 2: "d" of {{c.d}} is not defined, because "c" is null: if it may be missing, write {{#if c}} … {{/if}} around it',
   )
 })
 
@@ -546,13 +546,14 @@ t.test('every mistake in every template is listed at once when they are loaded',
   const view = createView([{ path: `${directory}/templates` }])
   const error = t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' }) as Error
   const lines = error.message.split('\n')
+  const advice = ": a bundle adds it by view.addHelper('nohelper', function)"
   for (const expected of [
     'a.hbs: line 1: there is no partial "nowhere"',
-    'a.hbs: line 2: there is no helper "nohelper"',
+    `a.hbs: line 2: there is no helper "nohelper"${advice}`,
     'b.hbs: line 1: output must be escaped: use two braces; HTML of your own comes from a helper, as an HtmlFragment',
-    'c.hbs: line 1: there is no helper "nohelper"',
+    `c.hbs: line 1: there is no helper "nohelper"${advice}`,
     'c.hbs: line 1: a partial must be named, not computed',
-    'e.hbs: line 1: there is no helper "nohelper"',
+    `e.hbs: line 1: there is no helper "nohelper"${advice}`,
   ]) {
     t.ok(lines.includes(`templates/${expected}`), expected)
   }
