@@ -26,7 +26,7 @@ const causes: Readonly<Record<string, RegExp>> = {
   loop: /in stock: 80 queries took [\d.]+ m?s \(app\.js:15\)/,
   // On a busy machine, another process has run instead.
   block:
-    /in stock: (?:this request blocked the event loop for|the process did not run for|the handler took) [\d.]+ m?s/,
+    /in stock: (?:this request blocked the event loop for|its process did not run for|the handler took) [\d.]+ m?s/,
   lock: /in stock: 4 queries took [\d.]+ m?s, most of it at app\.js:26/,
   call: /in stock → rate: 1 query took [\d.]+ m?s \(app\.js:7\)/,
   error: /; stock answered 500: TypeError at app\.js:29: no shelf[;.]/,

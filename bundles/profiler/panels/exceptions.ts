@@ -32,6 +32,8 @@ export interface FrameView extends PlaceView {
   readonly owner: string
   readonly isOpen: boolean
   readonly lines: readonly SourceLine[]
+  /** How many calls of the same place follow. */
+  readonly again: number
 }
 
 interface SourceLine {
@@ -97,6 +99,7 @@ function viewException(
     owner: frame.package ?? owners[frame.origin],
     isOpen: position === open,
     lines: viewSource(sources[position]),
+    again: 0,
   }))
   return {
     id,
@@ -108,7 +111,7 @@ function viewException(
     note,
     isOpen: false,
     properties: properties.map(toValueRow),
-    groups: groupFrames(views),
+    groups: groupFrames(joinRepeated(views)),
     rest: toRest({ common, omitted }).join('; '),
   }
 }
@@ -121,6 +124,18 @@ export function viewSource(excerpt: Excerpt | undefined): SourceLine[] {
     const indent = /^ */.exec(excerpt.lines[index] ?? '')?.[0].length ?? 0
     return { number, isMarked: number === excerpt.line, depth: Math.min(8, Math.floor(indent / 2)), tokens }
   })
+}
+
+/** Joins consecutive calls of one place: a recursive function has hundreds of frames. */
+function joinRepeated(frames: readonly FrameView[]): FrameView[] {
+  const joined: FrameView[] = []
+  for (const frame of frames) {
+    const last = joined.at(-1)
+    const isSame = last?.place === frame.place && last.call === frame.call && last.owner === frame.owner
+    if (isSame && frame.lines.length === 0) joined.splice(-1, 1, { ...last, again: last.again + 1 })
+    else joined.push(frame)
+  }
+  return joined
 }
 
 /** Joins consecutive frames that are not of the application. */
@@ -140,8 +155,9 @@ const owners = { application: '', kernel: 'the kernel', vendor: 'packages', runt
 
 /** The label of folded frames. A single frame is not folded: it is as short as the label. */
 function labelOf(run: readonly FrameView[]): string {
+  const calls = run.reduce((sum, { again }) => sum + 1 + again, 0)
   if (run.length === 1 || run.some(({ isOpen, origin }) => isOpen || origin === 'application')) return ''
   const names = [...new Set(run.map(({ owner }) => owner))]
   const last = names.pop()
-  return `${run.length} calls of ${names.length === 0 ? last : `${names.join(', ')} and ${last}`}`
+  return `${calls} calls of ${names.length === 0 ? last : `${names.join(', ')} and ${last}`}`
 }

@@ -4,6 +4,7 @@ import { toList, toSpan } from '../export/markdown-text.ts'
 import type { PreviousComparison } from '../insight/compare/judge-comparison.ts'
 import type { Durations } from '../insight/durations.ts'
 import { linkToPlace } from '../insight/findings/finding.ts'
+import type { Reason } from '../insight/overview/answer.ts'
 import { summarizeProfile, type UsualTime } from '../insight/overview/overview.ts'
 import { type OverviewPart, toPlainText } from '../insight/overview/sentence.ts'
 import type { TimePart } from '../insight/overview/time-parts.ts'
@@ -51,7 +52,7 @@ export const overviewView: SubjectView = {
     const { editor } = app
     const { findings, findPrevious, profile, sinceEdit } = shown
     const { token } = profile.summary
-    const { parts, sentence, usual } = summarizeProfile(shown)
+    const { parts, reason, sentence, usual } = summarizeProfile(shown)
     const exception = viewException(profile, toPlainText(sentence), editor)
     const shownParts = viewParts(parts, profile)
     return {
@@ -65,6 +66,7 @@ export const overviewView: SubjectView = {
       files: viewFiles(profile.collectors.request?.body),
       prompt: exception !== false && writeErrorPrompt(profile, token),
       verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
+      refusal: viewRefusal(reason, token),
       sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
       previous: viewPrevious(await findPrevious(profile), shown),
       parts: shownParts,
@@ -139,6 +141,21 @@ function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel {
       return [{ title, shown, units: first.map(view) }]
     })
   return { origins: viewGroups(origins), linked: viewGroups(others) }
+}
+
+/** The refused fields, of which the sentence names the first; `false` if there are no others. */
+function viewRefusal({ panel = '', refused = [] }: Partial<Reason> = {}, token: string) {
+  const left = refused.length - listLimit
+  return (
+    refused.length > 1 && {
+      title: panel === 'request' ? 'The response says' : 'Refused input',
+      fields: refused
+        .slice(0, listLimit)
+        .map(({ field, message }) => ({ field, message: shorten(message, messageLimit) })),
+      more: left > 0 ? formatCount(left, 'more issue') : '',
+      link: profileLink(token, panel),
+    }
+  )
 }
 
 /** The view of a part of the sentence: a place of the code, or the controller; `false` for other parts. */

@@ -161,7 +161,8 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[], run: RunP
     return all === 0 ? [] : [{ name, value }]
   }
   return [
-    { name: 'Total execution time', value: duration },
+    // The head of the page has it.
+    { name: 'Total execution time', value: duration, isMinor: true },
     ...(ready === duration ? [] : [{ name: 'Response ready', value: ready }]),
     ...awaitedWork.flatMap(kind => counted(kind.label, kind.category, kind)),
     ...counted('Other services', 'service'),

@@ -34,6 +34,8 @@ export interface ChangeOrigins {
   readonly attributes: ReadonlyMap<string, readonly Origin[]>
   /** What made the response: headers that were not set came with it. */
   readonly response: Origin | undefined
+  /** Whether it is a request of another server. */
+  readonly isOfServer: boolean
   /** Whether all changes are known. */
   readonly isComplete: boolean
   /** Opens their places. */
@@ -81,7 +83,7 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
       if (what === 'attribute') attributes.set(name, [...(attributes.get(name) ?? []), origin])
     }
   }
-  return { token, headers, attributes, response, isComplete, editor }
+  return { token, headers, attributes, response, isOfServer: tree.isOfServer, isComplete, editor }
 }
 
 function describeMaker(
@@ -154,7 +156,8 @@ export function createAttributeRows(pairs: Pairs, origins: ChangeOrigins, isSubR
     rows.map(row => {
       const known = origins.attributes.get(row.name)
       if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, ''), areOurs(known))
-      if (row.name === '_stopwatch_token') return withOrigin(row, viewOther('the profiler'), true)
+      // Another server has no attributes of its own.
+      if (row.name === '_stopwatch_token' || origins.isOfServer) return withOrigin(row, viewOther('the profiler'), true)
       return withOrigin(row, hasCaller && viewOther('the caller of the sub-request'))
     }),
   )

@@ -29,6 +29,8 @@ export interface Reason {
   readonly details: Sentence
   /** Where the profile says more. */
   readonly panel: string
+  /** The refused fields of which the words name the first one. */
+  readonly refused?: readonly RefusedField[]
 }
 
 /**
@@ -113,8 +115,9 @@ function describeSeen(profile: Profile, hasLead: boolean): Sentence {
 function findRefusal(profile: Profile): Omit<Reason, 'details'> | undefined {
   const { status } = profile.summary
   const statusesOf = (source: string) => (source === 'route' ? [400, 404, 422] : [400, 422])
-  const words = describeInput(readRefused(profile).findLast(({ source }) => statusesOf(source).includes(status)))
-  return words && { words, panel: 'validation' }
+  const input = readRefused(profile).findLast(({ source }) => statusesOf(source).includes(status))
+  const words = describeInput(input)
+  return words && { words, panel: 'validation', refused: input?.issues ?? [] }
 }
 
 function describeInput(input: RefusedInput | undefined): Sentence | undefined {
@@ -154,8 +157,8 @@ function readSaid(profile: Profile): { readonly refusal?: Omit<Reason, 'details'
   const error = fieldsOf(body.error)
   const lists = [body.errors, body.violations, ...(isProblem ? [] : [body, error].flatMap(listsOf))]
   const form = type.startsWith('text/html') && profile.summary.status < 500 ? readRefusingPage(page) : undefined
-  const refused = [...lists.map(listRefused), form?.fields ?? []]
-  const words = describeRefused(refused.find(({ length }) => length > 0) ?? [], 'the input')
+  const refused = [...lists.map(listRefused), form?.fields ?? []].find(({ length }) => length > 0) ?? []
+  const words = describeRefused(refused, 'the input')
   const quote = (said: Sentence): Sentence => (isProblem ? said : ['the response says ', ...said])
   const texts = isProblem
     ? [body.detail]
@@ -165,7 +168,7 @@ function readSaid(profile: Profile): { readonly refusal?: Omit<Reason, 'details'
     typeof text === 'string' && !['', mask, status].includes(text.toLowerCase().replace(/^\d{3} /, ''))
   const text = texts.find(isNew)
   return {
-    ...(words && { refusal: { words: quote(words), panel: 'request' } }),
+    ...(words && { refusal: { words: quote(words), panel: 'request', refused } }),
     ...(text !== undefined && { detail: quote([toValue(String(text).replace(/\.$/, ''), messageLimit)]) }),
   }
 }

@@ -22,6 +22,7 @@ import {
   type WorkKind,
   workTime,
 } from '../../profile/work.ts'
+import { countStreamEvents } from '../../subjects/exchange/read.ts'
 import { listenerTime } from '../../subjects/memory/read.ts'
 import { describeCachedPage, readGuard } from '../../subjects/router/read.ts'
 import { asyncWork, nameAsyncCall, readAsyncCalls } from '../../subjects/time/read.ts'
@@ -158,7 +159,7 @@ function describePart(
     case 'gc':
       return took([], 'garbage collection')
     case 'sending':
-      return took([], hasEventStream(profile.summary) ? 'the event stream' : 'sending')
+      return took([], describeSending(profile))
     case 'client':
       return {
         subject: [],
@@ -179,6 +180,12 @@ function describePart(
     default:
       return undefined
   }
+}
+
+function describeSending(profile: Profile): string {
+  if (!hasEventStream(profile.summary)) return 'sending'
+  const events = countStreamEvents(profile)
+  return events === undefined ? 'the event stream' : `the event stream of ${formatCount(events, 'event')}`
 }
 
 /** The verb of a part: `waited` or `worked` if there is a part of each kind, and else `took`. */
@@ -252,7 +259,13 @@ function describeCalls(kind: WorkKind, profile: Profile, called: readonly Called
   if (cause === undefined || !isCause) return { ...description, where }
   const several = hops.length === 1 ? ` of ${formatNumber(first.count)}` : ''
   const lead = hops.every(({ count }) => count === 1) ? ': ' : `; in the longest${several}, `
-  return { ...description, where: [...where, lead, ...toForeign([...cause.what, ...cause.where])] }
+  // Both processes may have been stopped, each in a time of its own.
+  const what = cause.what.map(part =>
+    typeof part !== 'string' && 'link' in part
+      ? { ...part, text: part.text.replace(/^the process /, 'its process ') }
+      : part,
+  )
+  return { ...description, where: [...where, lead, ...toForeign([...what, ...cause.where])] }
 }
 
 /** The calls of one program that took most of the time of all calls. */

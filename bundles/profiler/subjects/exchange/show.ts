@@ -185,7 +185,10 @@ function divideOrigins(rows: readonly OriginRow[]) {
   const hasOrigins = rows.some(({ isOurs, origin }) => origin !== false && (!isOurs || origin.link !== ''))
   const others = rows.filter(({ isOurs }) => isOurs)
   if (others.length < leastFolded) return { hasOrigins, rows, others: [] }
-  return { hasOrigins, rows: rows.filter(({ isOurs }) => !isOurs), others }
+  const maker = others.every(({ origin }) => origin !== false && origin.who === 'the profiler')
+    ? 'profiler'
+    : 'framework'
+  return { hasOrigins, rows: rows.filter(({ isOurs }) => !isOurs), others, maker }
 }
 
 /** Fewer rows are as short as the row that folds them. */
@@ -370,7 +373,6 @@ function createContents(
   const hasSession = isOfKernel(profile) || countOf('session') > 0
   return {
     contents: [
-      ...section('request', 'Request', true, 0),
       ...section('response', 'Response', true, 0),
       ...section('cookies', 'Cookies'),
       ...section('session', 'Session', hasSession, session.attributes.length),

@@ -112,6 +112,7 @@ function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
   const phases = phasesOf(call)
   const known = phases.length > 0 ? phases : [{ name: 'whole', ...periodOf(call) }]
   const facts = describe(call)
+  const address = splitAddress(url)
   return {
     ...facts,
     id: `call-${index}`,
@@ -121,8 +122,9 @@ function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
     mark: { text: outcome.text, tone: outcome.level },
     client,
     method,
-    url,
-    ...splitAddress(url),
+    ...address,
+    // The line has no room for a long one.
+    whole: url.endsWith(address.target) ? '' : url,
     twinIndex: twin,
     start: formatDuration(start),
     where: editor.nameCaller(call.caller),

@@ -39,6 +39,8 @@ export async function viewQueries(
   const group = readQueries(profile)[kind]
   const { queries } = group
   const sets = toQuerySets(kind, group)
+  // The list has the line of a single query, too; a slow one is an answer.
+  const leading = sets.filter(({ queries, total }) => queries.length > 1 || total >= slowQuery.warning)
   const views = await viewStatements(kind, [...queries, ...sets], view)
   const link = profileLink(profile.summary.token, kind)
   const filter = readQueryFilter(query, sets)
@@ -61,7 +63,8 @@ export async function viewQueries(
     metrics: listMetrics(kind, profile),
     connections: connectionsOf(queries).join('; '),
     sample: countOmitted(kind, profile) > 0 && partOf(queries.length, countQueries(kind, profile)),
-    sets: sets.length > 1 && sets.length < queries.length ? splitRows(sets.map(set => toSetRow(set, tables))) : false,
+    sets:
+      sets.length > 1 && sets.length < queries.length ? splitRows(leading.map(set => toSetRow(set, tables))) : false,
     choices: toChoices(list, filter),
     shape: filter.shape,
     allLink: `${link}#${kind}-queries`,
@@ -82,6 +85,7 @@ function splitRows(rows: readonly PanelModel[]): PanelModel {
 export function listMetrics(kind: Kind, profile: Profile): Row[] {
   const { covered, duplicates, more, queries, shapes } = readQueries(profile)[kind]
   const count = countQueries(kind, profile)
+  const elapsed = formatDuration(covered)
   const part = count > queries.length ? ` (${partOf(queries.length, count)})` : ''
   const failed = queries.filter(({ error }) => error !== '').length + more.failed
   const lookups = queries.flatMap(query => marksOf(query, new Set()).filter(mark => mark === 'hit' || mark === 'miss'))
@@ -101,7 +105,7 @@ export function listMetrics(kind: Kind, profile: Profile): Row[] {
     },
     ...(isCache ? some('Keys', keys) : some('Statement shapes', shapes.length === 1 ? 0 : shapes.length, true)),
     ...some('Duplicates', duplicates.length),
-    { name: 'Elapsed (overlap removed)', value: formatDuration(covered) },
+    { name: elapsed === formatDuration(sumOfTimes(queries)) ? 'Elapsed' : 'Elapsed (overlap removed)', value: elapsed },
     ...(count === 1 ? [] : [{ name: 'Slowest', value: formatDuration(Math.max(slowestOf(queries), more.longest)) }]),
     ...(rows === undefined ? [] : [{ name: `Rows${part}`, value: formatNumber(rows), isMinor: true as const }]),
     ...(lookups.length === 0 ? [] : [{ name: `Hits · misses${part}`, value: `${hits} · ${lookups.length - hits}` }]),

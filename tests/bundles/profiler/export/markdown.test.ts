@@ -310,7 +310,7 @@ t.test('queries are written by statement shape, then each with its values', asyn
   const markdown = toMarkdown(shown)
   for (const line of [
     '## Database',
-    'Queries: 6; Statement shapes (5 of 6): 4; Duplicates (5 of 6): 2; Elapsed (overlap removed): 4.5 ms; Slowest: 1.5 ms; Rows (5 of 6): 2; Transactions (5 of 6): 1; Errors: 2',
+    'Queries: 6; Statement shapes (5 of 6): 4; Duplicates (5 of 6): 2; Elapsed: 4.5 ms; Slowest: 1.5 ms; Rows (5 of 6): 2; Transactions (5 of 6): 1; Errors: 2',
     '1 more not recorded.',
     '- 2 × `SELECT * FROM products`: 2.5 ms, slowest 1.5 ms; 2 rows; at `bundles/shop/products.ts:12`',
     '- 1 × `` UPDATE `stock` ``: 0 ms, slowest 0 ms',
@@ -320,7 +320,7 @@ t.test('queries are written by statement shape, then each with its values', asyn
     '- 4. +5.0 ms `SELECT broken`: 1.0 ms; `postgresql shop on localhost:5432`; 0 rows; with `id` `7`; failed: `no column "broken"` (`42703`); by `findProduct` at `bundles/shop/products.ts:12`',
     '- 5. +6.0 ms `SELECT`: 1.0 ms; `postgresql shop on localhost:5432`; with `id` `7`; failed: `gone`; at `a.ts`',
     '## Cache',
-    'Commands: 3; Elapsed (overlap removed): 1.0 ms; Slowest: 1.0 ms; Batches (1 of 3): 1; Commands in batches (1 of 3): 3',
+    'Commands: 3; Elapsed: 1.0 ms; Slowest: 1.0 ms; Batches (1 of 3): 1; Commands in batches (1 of 3): 3',
     '2 more not recorded.',
     '- 6. +1.0 ms `MULTI`: 1.0 ms; `redis 0 on localhost:5432`; with `id` `7`; batch of 3 commands',
   ]) {

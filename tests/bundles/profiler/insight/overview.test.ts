@@ -508,6 +508,16 @@ t.test('the sentence names other causes', async t => {
       { contentType: 'text/event-stream' },
     ],
     [
+      {
+        events: { spans: spansOf(12), dropped: 0 },
+        response: {
+          content: { type: 'text/event-stream', length: 40, text: ': hi\n\ndata: 1\r\n\r\nid: 2\ndata\n\ndata: cut' },
+        },
+      },
+      'the event stream of 2 events took 87 ms',
+      { contentType: 'text/event-stream' },
+    ],
+    [
       { events, memory: { ...memory, pauses: { count: 1, total: 60, longest: [{ start: 10, duration: 60 }] } } },
       'garbage collection took 60 ms, controller ShopController.show took 30 ms',
     ],

@@ -67,7 +67,8 @@ t.test('code that many frames have is shown once, and where an error begins', as
   const html = await show('exception', createProfile({ exception: { exceptions, excerpts } }))
   const shown = Array.from(html.matchAll(/line[79](?=<)/g), ([line]) => line)
   t.strictSame(shown, ['line7', 'line9', 'line7', 'line7'])
-  t.equal(html.match(/<li class="frame /g)?.length, 18, 'each frame has its place')
+  t.equal(html.match(/<li class="frame /g)?.length, 12, 'calls of one place that follow one another are one line')
+  t.equal(html.match(/and 2 more times/g)?.length, 3)
 })
 
 t.test('a 404 is recorded with its cause, without sources of the kernel', async t => {

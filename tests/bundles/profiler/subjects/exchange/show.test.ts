@@ -19,13 +19,14 @@ t.test('the request panel', async t => {
     const text = textOf(
       await show('request', {
         profile: createProfile({
-          events: { spans: [[null, 'request', 0, 10]] },
-          request: { attributes: [['_stopwatch_token', 'a1b2c3']] },
+          events: { spans: [[null, 'request', 0, 10]], places: [] },
+          request: { attributes: ['_route', '_stopwatch_token'].map(name => [name, 'a1b2c3']) },
           response: { headers: [['content-length', '4']], size: 4 },
         }),
       }),
     )
     t.match(text, 'content-length')
+    t.match(text, '2 set by the profiler')
     t.notMatch(text, /Set by|n\/a|added on sending/)
   })
 

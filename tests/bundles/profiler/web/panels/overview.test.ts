@@ -106,6 +106,21 @@ t.test('short parts are one part together', async t => {
   t.match(textOf(one), 'Listeners of kernel.request 0.20 ms 0.20 %', 'a single short part keeps its name')
 })
 
+t.test('of several refused fields, the overview lists all, as the response says them', async t => {
+  const { show } = await createOverview(t)
+  const refusedOf = async (count: number) => {
+    const errors = Array.from({ length: count }, (_, index) => ({
+      field: `f${index}`,
+      message: index === 1 ? '' : 'is bad',
+    }))
+    const content = { type: 'application/json', length: 9, json: [{ errors }] }
+    return textOf(await show({ response: { content } }, { status: 422 }))
+  }
+  t.match(await refusedOf(2), 'The response says f0 is badf1 is refused')
+  t.match(await refusedOf(7), /f4 is bad\s*2 more issues/)
+  t.notMatch(await refusedOf(1), 'The response says', 'the sentence has it')
+})
+
 t.test('the time of an error page is not that of sub-requests', async t => {
   const { client, show, storedOf } = await createProfiledKernel(t)
   const missing = textOf(await show('overview', await storedOf(await client.get('/missing'))))

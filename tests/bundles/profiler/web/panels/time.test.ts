@@ -310,7 +310,7 @@ t.test('work after the response has a separate part, drawn smaller if it is long
 t.test('the metrics show the total, what was waited for, and the use of the process', async t => {
   const { metrics } = await timePanel.toView(shown)
   t.strictSame(metrics, [
-    { name: 'Total execution time', value: '5.0 ms' },
+    { name: 'Total execution time', value: '5.0 ms', isMinor: true },
     { name: 'HTTP client calls', value: '3 in 3.8 ms' },
     { name: 'Sub-requests', value: '1 in 1.0 ms' },
     { name: 'On CPU', value: '1.5 ms (17 %)' },
