@@ -72,8 +72,9 @@ const directVersions: readonly string[] = ['1.1', '2']
  * The one gate of all debug output: headers, error details, toolbar and profiler. It allows a client
  * only in debug mode, for a request whose host, version and header fields are valid, from a peer on
  * this machine (or a listed one), under a host name of this machine (or a listed one), whose program
- * runs as the user of the server (or a listed one), and never through a proxy that is not trusted. A
- * proxy shows itself by its header fields, by HTTP/1.0, or by its user. The key is checked separately.
+ * runs as the user of the server (or a listed one), not for scripts of a page of another host, and never through a
+ * proxy that is not trusted. A proxy shows itself by its header fields, by HTTP/1.0, or by its user. The key is checked
+ * separately.
  */
 export function decideDebugAccess(request: Request, policy: DebugPolicy, user: PeerUser): DebugDecision {
   if (!policy.isDebug) return refuse('debug is off', 'APP_ENV=dev APP_DEBUG=1')
@@ -101,6 +102,8 @@ export function decideDebugAccess(request: Request, policy: DebugPolicy, user: P
   if (!includesHost(ownHosts, request.hostname) && !includesHost(policy.hosts, request.hostname)) {
     return refuse(`the host "${request.hostname}" is not a name of this machine`, 'APP_HOSTS')
   }
+  const page = findForeignPage(request, policy.hosts)
+  if (page !== undefined) return refuse(`scripts of a page of "${page}" could read it`, 'APP_HOSTS')
   // The user at the other end is that of a proxy which is trusted.
   if (forwardedFor !== undefined || !isLoopback(request.peerAddress)) return { isAllowed: true }
   if (user === 'none') {
@@ -111,6 +114,17 @@ export function decideDebugAccess(request: Request, policy: DebugPolicy, user: P
     return refuse(`the client's program runs as another user (${user})`, 'DEBUG_ALLOWED_USERS')
   }
   return { isAllowed: true }
+}
+
+/**
+ * Finds the origin of a page of another host whose scripts may read the response, if the application allows it by CORS.
+ * A navigation shows the response to the developer only.
+ */
+function findForeignPage({ headers }: Request, hosts: readonly string[]): string | undefined {
+  const origin = headers.get('origin')
+  if (origin === null || headers.get('sec-fetch-mode') === 'navigate') return undefined
+  const host = URL.canParse(origin) ? new URL(origin).hostname : ''
+  return includesHost([...ownHosts, ...hosts], host) ? undefined : origin
 }
 
 function refuse(reason: string, setting: string): DebugDecision {

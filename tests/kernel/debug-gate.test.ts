@@ -143,6 +143,44 @@ t.test('a request of a doubtful origin opens nothing; one that asks for somethin
   }
 })
 
+t.test('a page of another host opens nothing that its scripts could read', async t => {
+  const from = (origin: string, headers: object = {}) => decide({ headers: { ...ours, origin, ...headers } })
+  const others = [
+    ...['https://evil.test', 'null', '', 'localhost', 'https://localhost.evil.test', 'http://127.0.0.1.evil.test'],
+    ...[
+      'http://localhost, https://evil.test',
+      'https://localhost@evil.test',
+      'http://0.0.0.0:8000',
+      'chrome-extension://a',
+    ],
+  ]
+  const modes = [
+    {},
+    { 'sec-fetch-mode': 'cors' },
+    { 'sec-fetch-site': 'same-origin' },
+    { 'sec-fetch-mode': 'websocket' },
+  ]
+  t.strictSame(
+    others.filter(origin => modes.some(headers => from(origin, headers).isAllowed)),
+    [],
+  )
+  t.match(remedyOf(from('https://evil.test')), 'APP_HOSTS')
+  const behind = { ...ours, origin: 'https://evil.test', 'x-forwarded-for': '127.0.0.1' }
+  t.notOk(decide({ headers: behind, proxies: ['127.0.0.1'] }).isAllowed, 'behind a trusted proxy')
+  const own = [
+    'http://localhost:8000',
+    'http://localhost:5173',
+    'https://[::1]:1',
+    'https://a.dev.test',
+    'capacitor://localhost',
+  ]
+  t.strictSame(
+    own.filter(origin => !from(origin).isAllowed),
+    [],
+  )
+  t.ok(from('https://bank.test', { 'sec-fetch-mode': 'navigate' }).isAllowed, 'the developer sees the page')
+})
+
 t.test('behind a trusted proxy the client decides, and a proxy that names none is like any peer', async t => {
   const proxies = ['127.0.0.1']
   const through = (client: string) => decide({ headers: { ...ours, 'x-forwarded-for': client }, proxies, user: 33 })

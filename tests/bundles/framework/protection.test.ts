@@ -74,7 +74,7 @@ t.test('a refusal has its reason, varies by both headers, and comes before the b
   const headers = { 'sec-fetch-site': 'cross-site', origin: evil, accept: 'application/json' }
   const refused = await client.post('/', { headers, json: 'x'.repeat(bodyLimit) })
   t.equal(refused.status, 403)
-  t.equal(refused.headers.get('vary'), 'Sec-Fetch-Site, Origin, Accept, Accept-Encoding')
+  t.equal(refused.headers.get('vary'), 'Sec-Fetch-Site, Origin, Accept')
   t.hasStrict(refused.json(), {
     detail:
       'A page of another origin has sent this POST request (Sec-Fetch-Site: cross-site). Only pages of http://localhost may send it.',
@@ -258,6 +258,32 @@ t.test('a route has a policy of its own, without one for all routes', async t =>
   t.equal((await client.post('/ours', { headers: { ...page, origin } })).status, 200)
   t.equal((await client.post('/ours', { headers: page })).status, 403)
   t.strictSame([...new Set(asked)], [`${origin} /ours`, `${evil} /ours`])
+})
+
+t.test('a page of another site reads no debug output where every origin may read', async t => {
+  const failing: Bundle = {
+    name: 'failing',
+    register({ routes }) {
+      const controller = () => {
+        throw new Error('the message')
+      }
+      routes.add({ name: 'open', path: '/open', controller, defaults: { _cors: { origins: '*' } } })
+    },
+  }
+  const bundles = [createFrameworkBundle(), failing]
+  const { client, close } = await createProfiledTestKernel({ bundles, directory: t.testdir() })
+  t.teardown(close)
+  const read = async (accept: string, headers: Sent) => {
+    const { headers: answered, text } = await client.get('/open', { headers: { accept, ...headers } })
+    return `${text}${JSON.stringify([...answered])}`
+  }
+  const types = ['text/html', 'application/json', 'text/markdown', 'text/plain', '*/*']
+  const answers = await Promise.all(types.map(type => read(type, { origin: evil, 'sec-fetch-mode': 'cors' })))
+  t.strictSame(
+    types.filter((_, index) => /the message|protection\.test|x-debug|timing|_profiler/.test(String(answers[index]))),
+    [],
+  )
+  t.match(await read('application/json', { origin: 'http://localhost:5173', 'sec-fetch-mode': 'cors' }), 'the message')
 })
 
 t.test('mistakes of the options are listed at once', async t => {
