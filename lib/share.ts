@@ -1,3 +1,10 @@
+/** One function that ends several uses. */
+export function endAll(ends: Iterable<() => void>): () => void {
+  return () => {
+    for (const end of ends) end()
+  }
+}
+
 /**
  * Returns a function that begins to use something of the process, such as an observed function,
  * and returns the end of that use. The first user starts it, and the last one stops it: a process

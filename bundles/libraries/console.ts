@@ -1,6 +1,6 @@
 import { consoleCalls } from '../../kernel/contracts/process-calls.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
-import { share } from '../../lib/share.ts'
+import { endAll, share } from '../../lib/share.ts'
 import type { Library } from './library.ts'
 import { isLine } from './printed-lines.ts'
 
@@ -26,10 +26,7 @@ let printing: { readonly beginning: string; readonly value: unknown } | undefine
 
 function patchConsole(): () => void {
   const { console } = globalThis
-  const undo = methods.map(method => observeMethod(console, method, (_, values) => void pass(method, values)))
-  return () => {
-    for (const each of undo) each()
-  }
+  return endAll(methods.map(method => observeMethod(console, method, (_, values) => void pass(method, values))))
 }
 
 const beginnings: ReadonlyMap<string, string> = new Map([

@@ -2,7 +2,7 @@ import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
-import { followHandler, followHook, followLast, mountedAt, nameOf } from './framework-calls.ts'
+import { followHandler, followHook, followLast, mountedAt, nameOf, noteFunctions } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** Fastify publishes each new application. */
@@ -73,7 +73,6 @@ function watchFastify(fastify: FastifyApplication): void {
       // The hooks `preSerialization` and `onSend` have the request first, too.
       const request = args[0] as FastifyRequest
       noteRoute(request)
-      report(request.raw, work => work.begin(called, true))
       return phase === 'handler' ? followHandler(request.raw, called) : followHook(request.raw, called, args)
     })
   }
@@ -81,7 +80,7 @@ function watchFastify(fastify: FastifyApplication): void {
     for (const name of ['handler', ...fastifyHooks, lastHook]) {
       const given = options[name]
       if (given === undefined) continue
-      for (const code of [given].flat()) if (typeof code === 'function') noteRegistration(code, watchRoute)
+      noteFunctions([given], watchRoute)
       options[name] = Array.isArray(given) ? given.map(code => watched(name, code)) : watched(name, given)
     }
   }

@@ -1,7 +1,14 @@
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { currentMessage, type FrameworkFunction, type FrameworkWork, report } from '../../kernel/contracts/functions.ts'
+import {
+  currentMessage,
+  type FrameworkFunction,
+  type FrameworkWork,
+  noteRegistration,
+  report,
+} from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, type Following, observeCalls } from '../../lib/observe-calls.ts'
+import type { Running } from '../../lib/stack/callers.ts'
 
 /**
  * The path below which an application is mounted, as Express keeps it on the message of Node:
@@ -17,6 +24,11 @@ export function mountedAt(message: object): string {
 export function mountOf(url = '', path = ''): string {
   const whole = url.replace(/[?#].*$/, '')
   return whole.endsWith(path) ? whole.slice(0, whole.length - path.length) : ''
+}
+
+/** Notes the place that registers functions, which are among some values, or in lists of them. */
+export function noteFunctions(values: readonly unknown[], below: Running = noteFunctions): void {
+  for (const code of values.flat()) if (typeof code === 'function') noteRegistration(code, below)
 }
 
 /** The name of a function; empty for one without a name. */
@@ -40,8 +52,8 @@ export async function loadPrototype(file: string, name?: string): Promise<object
 }
 
 /**
- * The function that a hook calls when it is done, if it returns no promise: its last argument.
- * Then, or with its promise, its time ends.
+ * Reports the call of a hook. The function that it calls when it is done, if it returns no promise, is its last
+ * argument. Then, or with its promise, its time ends.
  */
 export function followHook(
   message: object,
@@ -53,8 +65,16 @@ export function followHook(
   return { after: result => following.after(after(result)) }
 }
 
-/** A handler ends with the response. */
-export function followHandler(message: object, called: FrameworkFunction): { after(result: unknown): unknown } {
+/** Reports the call of a function that ends with the response, such as a handler. `note` reports its route before. */
+export function followHandler(
+  message: object,
+  called: FrameworkFunction,
+  note?: (work: FrameworkWork) => void,
+): { after(result: unknown): unknown } {
+  report(message, work => {
+    note?.(work)
+    work.begin(called, true)
+  })
   return {
     after(result) {
       report(message, work => work.leave(called))
@@ -79,20 +99,23 @@ export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | undefined)?.then === 'function'
 }
 
-/** A promise that is followed: Node still reports a rejection without a handler. */
-function follow(result: unknown, onEnd: (error?: { readonly thrown: unknown }) => void): unknown {
+/** A result that is followed. Of a promise, Node still reports a rejection without a handler. */
+export function follow(
+  result: unknown,
+  onEnd: (outcome: { readonly result: unknown } | { readonly error: unknown }) => void,
+): unknown {
   if (!isPromise(result)) {
-    onEnd()
+    onEnd({ result })
     return result
   }
   return result.then(
-    value => {
-      onEnd()
-      return value
+    result => {
+      onEnd({ result })
+      return result
     },
-    thrown => {
-      onEnd({ thrown })
-      throw thrown
+    error => {
+      onEnd({ error })
+      throw error
     },
   )
 }
@@ -105,9 +128,9 @@ export function measureCall(phase: string, name: string, take: (thrown: unknown)
   const end = report(currentMessage, work => work.measure(phase, name))
   return {
     after: result =>
-      follow(result, failure => {
-        end?.(failure !== undefined)
-        if (failure !== undefined) take(failure.thrown)
+      follow(result, outcome => {
+        end?.('error' in outcome)
+        if ('error' in outcome) take(outcome.error)
       }),
   }
 }
@@ -139,15 +162,15 @@ export function followCall(
   if (typeof next === 'function') {
     args[1] = observeCalls(next as AnyFunction, () => ({
       after: result =>
-        follow(result, failure => {
-          if (failure !== undefined) failed(failure.thrown)
+        follow(result, outcome => {
+          if ('error' in outcome) failed(outcome.error)
           end = report(message, work => work.pass(called))
         }),
     }))
   }
   report(message, work => work.begin(called, true))
-  const finish = (failure?: { readonly thrown: unknown }) => {
-    const error = failure === undefined ? findError?.() : failure.thrown
+  const finish = (outcome: object) => {
+    const error = 'error' in outcome ? outcome.error : findError?.()
     if (error !== undefined) failed(error)
     if (end !== undefined) report(message, end)
   }

@@ -1,6 +1,6 @@
-import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
+import { report } from '../../kernel/contracts/functions.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
-import { followHandler, mountedAt, nameOf } from './framework-calls.ts'
+import { followHandler, mountedAt, nameOf, noteFunctions } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /**
@@ -14,10 +14,10 @@ export const hapi: Library = {
   from: '20',
   changes: {
     '@hapi/hapi/lib/handler.js': exports => {
-      noteFunctions(exports, 'configure')
-      noteFunctions(exports, 'prerequisitesConfig')
+      watchRegistrations(exports, 'configure')
+      watchRegistrations(exports, 'prerequisitesConfig')
     },
-    '@hapi/hapi/lib/ext.js': exports => noteFunctions(Object(exports).prototype, 'add'),
+    '@hapi/hapi/lib/ext.js': exports => watchRegistrations(Object(exports).prototype, 'add'),
     '@hapi/hapi/lib/toolkit.js': exports =>
       void observeMethod(Object(Object(exports).Manager).prototype, 'execute', beginCall),
     '@hapi/hapi/lib/request.js': exports =>
@@ -34,10 +34,10 @@ export const hapi: Library = {
  * Notes the place that registers functions: the first argument of a method is one, has some as its
  * `method`, or is a list of them.
  */
-function noteFunctions(target: unknown, name: string): void {
+function watchRegistrations(target: unknown, name: string): void {
   observeMethod(Object(target), name, function note(_, [given]) {
-    const functions = [given].flat(2).flatMap(each => (typeof each === 'function' ? each : Object(each).method))
-    for (const code of functions) if (typeof code === 'function') noteRegistration(code, note)
+    const all = [given].flat(2).map(each => (typeof each === 'function' ? each : Object(each).method))
+    noteFunctions(all, note)
   })
 }
 
@@ -57,10 +57,8 @@ function beginCall(_: unknown, [code, given, options]: readonly unknown[]) {
   const isHandler = code === route.settings.handler
   const phase = isHandler ? 'handler' : auth ? 'authentication' : name || 'function'
   const called = { phase, name: nameOf(code), code }
-  report(raw.req, work => {
+  return followHandler(raw.req, called, work => {
     const pattern = mountedAt(raw.req) + route.path
     work.noteRoute({ key: route, pattern, parameters: params, handler: nameOf(route.settings.handler) })
-    work.begin(called, true)
   })
-  return followHandler(raw.req, called)
 }

@@ -20,6 +20,7 @@ import { isKernelServer } from '../../kernel/server/http-server.ts'
 import { guard } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
+import { endAll } from '../../lib/share.ts'
 
 /**
  * Observes the requests of all HTTP servers of the process, except for those of kernels, until the returned
@@ -73,9 +74,7 @@ export function watchHttpServers(observer: ServerObserver): () => void {
       }),
     ),
   ]
-  return () => {
-    for (const restore of restores) restore()
-  }
+  return endAll(restores)
 }
 
 /**

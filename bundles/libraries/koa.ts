@@ -1,12 +1,7 @@
 import path from 'node:path'
-import {
-  type FrameworkFunction,
-  type FrameworkRoute,
-  noteRegistration,
-  report,
-} from '../../kernel/contracts/functions.ts'
+import { type FrameworkFunction, type FrameworkRoute, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { followCall, loadExport, loadPrototype, mountedAt, mountOf, nameOf } from './framework-calls.ts'
+import { followCall, loadExport, loadPrototype, mountedAt, mountOf, nameOf, noteFunctions } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** The class of applications, what their contexts inherit, and its routers. */
@@ -77,11 +72,6 @@ async function openApplications(folder: string): Promise<void> {
 
 async function loadClass(file: string, name: string): Promise<object | undefined> {
   return (await loadPrototype(file)) ?? loadPrototype(file, name)
-}
-
-/** Notes the place that calls a method which wraps this: its arguments, or lists of them, may be functions. */
-function noteFunctions(args: readonly unknown[]): void {
-  for (const code of args.flat()) if (typeof code === 'function') noteRegistration(code, noteFunctions)
 }
 
 /** Changes the class of routers. An application has it as an ES module, or as CommonJS. */

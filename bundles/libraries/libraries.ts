@@ -7,7 +7,7 @@ import type { ServerObserver } from '../../kernel/contracts/servers.ts'
 import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
 import { createPackageFinder, findLoaded, findProject } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
-import { share } from '../../lib/share.ts'
+import { endAll, share } from '../../lib/share.ts'
 import { Callers } from '../../lib/stack/callers.ts'
 import { asyncFunctions } from './async-calls.ts'
 import { nodeConsole } from './console.ts'
@@ -278,10 +278,7 @@ export function watchLibraries(app: Pick<Foundation, 'context' | 'directory' | '
 function watchAll(app: Parameters<typeof watchLibraries>[0]): () => void {
   // The callers of a library mostly have the same depth, so each has its own search.
   const stops = libraries.flatMap(({ watch }) => watch?.({ ...app, callers: new Callers(app.directory) }) ?? [])
-  stops.push(watchRefusedConnections(app, systems))
-  return () => {
-    for (const stop of stops) stop()
-  }
+  return endAll([...stops, watchRefusedConnections(app, systems)])
 }
 
 /**
@@ -289,10 +286,7 @@ function watchAll(app: Parameters<typeof watchLibraries>[0]): () => void {
  * returned function is called.
  */
 export function patchProcess(): () => void {
-  const stops = libraries.flatMap(({ patch }) => patch?.() ?? [])
-  return () => {
-    for (const stop of stops) stop()
-  }
+  return endAll(libraries.flatMap(({ patch }) => patch?.() ?? []))
 }
 
 /** Notes versions that are too old to be seen, when the application loads one of the packages of a library. */

@@ -2,14 +2,17 @@ import type { TracingChannel } from 'node:diagnostics_channel'
 import Module, { createRequire } from 'node:module'
 import path from 'node:path'
 import type { FrameworkRoute } from '../../kernel/contracts/functions.ts'
-import type { Queries, QueryEnd, QueryResult } from '../../kernel/contracts/queries.ts'
+import type { Queries, QueryEnd, QueryResult, QueryStart } from '../../kernel/contracts/queries.ts'
 import type { UnseenLibrary } from '../../kernel/contracts/unseen-libraries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
-import { type ChannelListeners, guard, listenTo } from '../../lib/guard.ts'
+import { type ChannelListeners, guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
+import type { Request } from '../../lib/http/request.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import type { Callers } from '../../lib/stack/callers.ts'
+import { endAll } from '../../lib/share.ts'
+import { type Callers, createCallerSearch } from '../../lib/stack/callers.ts'
 import { noteLoad } from '../../lib/stack/source-maps.ts'
 import type { ModuleDeclarations } from './declarations.ts'
+import { follow } from './framework-calls.ts'
 import type { SpanReader } from './spans.ts'
 
 /** A library or a framework: how it is seen, and the code that sees it. */
@@ -100,21 +103,11 @@ export function publishCallback(to: OutcomeChannel, message: OperationOutcome, c
 
 /** Like `tracePromise` of Node: Node still reports a rejection without a handler. */
 export function publishPromise(to: OutcomeChannel, message: OperationOutcome, promise: unknown): unknown {
-  const settle = (outcome: OperationOutcome) => {
+  return follow(promise, outcome => {
     Object.assign(message, outcome)
     to.asyncStart.publish(message)
     to.asyncEnd.publish(message)
-  }
-  return (promise as Promise<unknown>).then(
-    result => {
-      settle({ result })
-      return result
-    },
-    error => {
-      settle({ error })
-      throw error
-    },
-  )
+  })
 }
 
 /**
@@ -215,12 +208,6 @@ export interface WatchServices {
   readonly callers: Callers
 }
 
-/** The part of a message of a tracing channel that is the same in each library. */
-interface Settled {
-  readonly result?: unknown
-  readonly error?: unknown
-}
-
 /**
  * Creates the listeners of a tracing channel whose operations are queries. `begin` reports the start, `count` counts
  * the rows of a result. A message has the documented shape: the guard of the channel catches the error if it changes.
@@ -231,7 +218,7 @@ export function listenToOperations<Message extends object>(
   count: (result: unknown, message: Message) => number | undefined,
 ): ChannelListeners {
   const ends = new WeakMap<object, QueryEnd>()
-  const finish = listenTo<Message & Settled>(message => {
+  const finish = listenTo<Message & OperationOutcome>(message => {
     const { error, result } = message
     const settled: QueryResult = error === undefined ? { rows: count(result, message) } : { error }
     ends.get(message)?.(settled)
@@ -246,6 +233,31 @@ export function listenToOperations<Message extends object>(
     [`tracing:${channel}:error`]: finish,
   }
 }
+
+/**
+ * Records the queries of a tracing channel until the returned function is called. Their callbacks run for the request
+ * that has made them.
+ */
+export function watchCommands<Message extends object>(
+  { callers, context, queries }: WatchServices,
+  channel: string,
+  describe: (message: Message) => QueryDetails,
+  count: (result: unknown, message: Message) => number | undefined,
+): () => void {
+  const requests = new WeakMap<object, Request>()
+  const findCaller = createCallerSearch(callers, `tracing:${channel}:start`)
+  const begin = (message: Message) => {
+    if (context.current !== undefined) requests.set(message, context.current)
+    return queries.begin({ ...describe(message), source: 'channel', findCaller })
+  }
+  const find = guard('the request of a query', (message: unknown) => requests.get(Object(message)))
+  return endAll([
+    subscribeChannels(listenToOperations<Message>(channel, begin, count)),
+    context.carry(`tracing:${channel}`, find),
+  ])
+}
+
+type QueryDetails = Pick<QueryStart, 'system' | 'text' | 'parameters' | 'server' | 'library'>
 
 /** Writes the place of a server; a socket has no port. */
 export function toServer(address: string, port: number | undefined): string {

@@ -1,17 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel'
 import { hiddenValue } from '../../kernel/contracts/queries.ts'
-import { guard, subscribeChannels } from '../../lib/guard.ts'
-import type { Request } from '../../lib/http/request.ts'
 import { type AnyFunction, observeMethod } from '../../lib/observe-calls.ts'
-import { createCallerSearch } from '../../lib/stack/callers.ts'
-import {
-  type Library,
-  listenToOperations,
-  type OperationOutcome,
-  publishCallback,
-  toServer,
-  type WatchServices,
-} from './library.ts'
+import { type Library, type OperationOutcome, publishCallback, toServer, watchCommands } from './library.ts'
 import { countValues } from './redis-commands.ts'
 
 /** The methods, and the words of the protocol. */
@@ -34,7 +24,7 @@ export const memjs: Library = {
         observeMethod(prototype, method, (client, args) => void publish(client, name, args))
     },
   },
-  watch: watchMemjs,
+  watch: services => watchCommands(services, channelName, describeCommand, countFound),
 }
 
 /** A message of the channel. */
@@ -57,30 +47,16 @@ function publish(client: unknown, name: string, args: unknown[]): void {
   args.splice(-1, 1, publishCallback(channel, message, callback as AnyFunction))
 }
 
-/** Records commands until the returned function is called. Their callbacks run for the request that has sent them. */
-function watchMemjs({ callers, context, queries }: WatchServices): () => void {
-  const requests = new WeakMap<object, Request>()
-  const findCaller = createCallerSearch(callers, `tracing:${channelName}:start`)
-  const begin = (message: MemjsCommand) => {
-    const { args, name, server } = message
-    const [key, ...values] = args
-    if (context.current !== undefined) requests.set(message, context.current)
-    return queries.begin({
-      system: 'memcached',
-      text: name,
-      parameters: key === undefined ? [] : [key, ...values.map(() => hiddenValue)],
-      server: server && toServer(server.host, server.port),
-      source: 'channel',
-      library: 'memjs',
-      findCaller,
-    })
+function describeCommand({ args: [key, ...values], name, server }: MemjsCommand) {
+  return {
+    system: 'memcached',
+    text: name,
+    parameters: key === undefined ? [] : [key, ...values.map(() => hiddenValue)],
+    server: server && toServer(server.host, server.port),
+    library: 'memjs',
   }
-  const count = (result: unknown, { name }: MemjsCommand) => (name === 'get' ? countValues(result) : undefined)
-  const stop = subscribeChannels(listenToOperations<MemjsCommand>(channelName, begin, count))
-  const find = guard('the request of a command', (message: unknown) => requests.get(Object(message)))
-  const stopCarrying = context.carry(`tracing:${channelName}`, find)
-  return () => {
-    stop()
-    stopCarrying()
-  }
+}
+
+function countFound(result: unknown, { name }: MemjsCommand): number | undefined {
+  return name === 'get' ? countValues(result) : undefined
 }

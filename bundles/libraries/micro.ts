@@ -18,11 +18,9 @@ function watchMicro(exports: unknown): void {
   })
   observeMethod(Object(exports), 'run', (_, [message, , code]) => {
     const called = { phase: 'handler', name: nameOf(code), code: Object(code) }
-    report(Object(message), work => {
+    return followHandler(Object(message), called, work => {
       work.handler = called.name
-      work.begin(called, true)
     })
-    return followHandler(Object(message), called)
   })
   observeMethod(Object(exports), 'sendError', (_, [message, , error]) => {
     report(Object(message), work => work.fail(error))

@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
+import { endAll } from '../../lib/share.ts'
 import type { Library, WatchServices } from './library.ts'
 import { type SqlQuery, watchPools } from './pools.ts'
 
@@ -47,8 +48,5 @@ function watchMysql2(services: WatchServices): () => void {
     limit: asked.config?.connectionLimit,
     waiting: asked._connectionQueue?.length,
   }))
-  return () => {
-    stop()
-    stopPools()
-  }
+  return endAll([stop, stopPools])
 }

@@ -128,7 +128,6 @@ class Handlers {
       this.#called.set(message, called)
       return undefined
     }
-    report(message, work => work.begin(called, true))
     return followHandler(message, called)
   }
 
@@ -227,7 +226,6 @@ function watchAll(
     // A bound function has no frame in the stacks of errors.
     const bound = (one[method] as AnyFunction).bind(one)
     const observed = observeCalls(bound, (_, args) => {
-      report(message, work => work.begin(called, true))
       const { after } = followHandler(message, called)
       const following = followCall?.(message, called, args)
       return { after: result => after(following === undefined ? result : following.after(result)) }

@@ -4,7 +4,7 @@ import { beginHttpCall, type CallSocket, type CallStart, type CallWork } from '.
 import { guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
-import { share } from '../../lib/share.ts'
+import { endAll, share } from '../../lib/share.ts'
 import { type Library, observeChunks } from './library.ts'
 
 /** The clients of node:http and node:https, such as axios and got. */
@@ -156,9 +156,7 @@ function watchNodeHttp(): () => void {
       begin(request)?.fail(error, request.destroyed || request.res?.destroyed === true),
     ),
   })
-  return () => {
-    for (const restore of [unsubscribe, ...restores]) restore()
-  }
+  return endAll([unsubscribe, ...restores])
 }
 
 /** Whether no timeout of a call is seen, and no signal: it listens to the end of a call with a signal. */

@@ -15,6 +15,7 @@ import { endWith, type UnitEnd } from '../../kernel/contracts/units.ts'
 import { guard } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
+import { endAll } from '../../lib/share.ts'
 import { loadPrototype } from './framework-calls.ts'
 import type { Library, WatchServices } from './library.ts'
 
@@ -134,10 +135,7 @@ function carryRequests({ context }: WatchServices): () => void {
   channel.start.subscribe(note)
   const find = guard('the request of a mail', (sending: unknown) => requests.get(Object(sending)))
   const stop = context.carry(`tracing:${channelName}`, find)
-  return () => {
-    channel.start.unsubscribe(note)
-    stop()
-  }
+  return endAll([() => channel.start.unsubscribe(note), stop])
 }
 
 /** The results of mails that were not sent. */

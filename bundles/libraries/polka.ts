@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { followHandler, loadExport, mountOf, nameOf } from './framework-calls.ts'
+import { followHandler, loadExport, mountOf, nameOf, noteFunctions } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** The class of its applications is that of any application. What a function throws, it does not catch. */
@@ -32,7 +32,7 @@ function watchClass(create: unknown): void {
   observeMethod(prototype, 'add', function add(_, args) {
     const [method, pattern, ...codes] = args
     const functions = codes.flat()
-    for (const code of functions) if (typeof code === 'function') noteRegistration(code, add)
+    noteFunctions(functions, add)
     const last = functions.at(-1)
     const watched = functions.map(code => watchFunction(code, code === last ? 'handler' : 'middleware', pattern, last))
     args.splice(0, args.length, method, pattern, ...watched)
@@ -57,18 +57,14 @@ function watchFunction(code: unknown, phase: string, pattern?: unknown, handler?
   if (typeof code !== 'function') return code
   return observeCalls(code as AnyFunction, (_, [given]) => {
     const request = given as PolkaRequest
-    return report(Object(request), work => {
-      const key = Object(handler)
+    return followHandler(Object(request), { phase, name: nameOf(code), code }, work => {
       if (typeof pattern === 'string')
         work.noteRoute({
-          key,
+          key: Object(handler),
           pattern: mountOf(request.originalUrl, request.path) + lead(pattern),
           parameters: request.params,
           handler: nameOf(handler),
         })
-      const called = { phase, name: nameOf(code), code }
-      work.begin(called, true)
-      return followHandler(Object(request), called)
     })
   })
 }

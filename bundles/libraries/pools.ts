@@ -1,6 +1,7 @@
 import { countFree, countRows, type PoolReport, type PoolState, type QueryEnd } from '../../kernel/contracts/queries.ts'
 import { guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { endAll } from '../../lib/share.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { createCallerSearch } from '../../lib/stack/callers.ts'
 import { listenToOperations, toServer, type WatchServices } from './library.ts'
@@ -152,9 +153,7 @@ export function watchPools(
   const stops = ['pool:connect', 'callback', ...Object.keys(operations)].map(name =>
     context.carry(`tracing:${prefix}:${name}`, findRequest),
   )
-  return () => {
-    for (const each of [stop, ...stops]) each()
-  }
+  return endAll([stop, ...stops])
 }
 
 function isSamePlace(one: Caller, other: Caller | undefined): boolean {

@@ -4,6 +4,7 @@ import type { Queries } from '../../kernel/contracts/queries.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
+import { endAll } from '../../lib/share.ts'
 import { type Caller, Callers } from '../../lib/stack/callers.ts'
 import { toServer } from './library.ts'
 
@@ -32,7 +33,7 @@ export function watchRefusedConnections(
   const callers = new Callers(directory)
   const openings = new WeakMap<object, Opening>()
   const reported = new WeakMap<Request, Set<string>>()
-  const restores = [
+  return endAll([
     observeMethod(Socket.prototype, 'connect', (socket, args) => {
       const request = context.current
       const library = request && callers.findPackage(systems)
@@ -64,10 +65,7 @@ export function watchRefusedConnections(
       })
       end?.({ error })
     }),
-  ]
-  return () => {
-    for (const restore of restores) restore()
-  }
+  ])
 }
 
 /** Whether a connection was not made. Node tries all addresses of a name: then an error has the others in a list. */

@@ -38,13 +38,11 @@ interface RestifyRequest {
 function watchFunction(code: AnyFunction): AnyFunction {
   const wrapped = observeCalls(code, (_, [request]) => {
     const { params, route } = request as RestifyRequest
-    return report(Object(request), work => {
-      const last = route?.chain?.getHandlers().at(-1)
-      const handler = nameOf(last)
+    const last = route?.chain?.getHandlers().at(-1)
+    const handler = nameOf(last)
+    const called = { phase: last === wrapped ? 'handler' : 'middleware', name: nameOf(code), code }
+    return followHandler(Object(request), called, work => {
       if (route !== undefined) work.noteRoute({ key: route, pattern: String(route.path), parameters: params, handler })
-      const called = { phase: last === wrapped ? 'handler' : 'middleware', name: nameOf(code), code }
-      work.begin(called, true)
-      return followHandler(Object(request), called)
     })
   })
   return wrapped

@@ -52,15 +52,8 @@ const queries = tracingChannel<object, SqliteCall>('sinfonietta:sqlite:query')
 /** The channels on which servers of Node publish that a request begins. */
 const requestChannels = ['http.server.request.start', 'http2.server.stream.start']
 
+/** Changes the classes of node:sqlite, if the application has loaded it since {@link openNodeSqlite} was called. */
 let openWhenLoaded: (() => void) | undefined
-
-/**
- * Changes the classes of node:sqlite now, if {@link openNodeSqlite} was called, and the
- * application has loaded it since.
- */
-function openLoadedSqlite(): void {
-  openWhenLoaded?.()
-}
 
 /**
  * Changes the classes of node:sqlite before the first request after the application has loaded it, and
@@ -156,7 +149,7 @@ interface SqliteQuery {
  * versions of Node, without rows and errors. What `measureSqlite` reports is not recorded twice.
  */
 function watchSqlite({ callers, queries }: WatchServices): () => void {
-  openLoadedSqlite()
+  openWhenLoaded?.()
   const transactions = new WeakMap<object, SqliteTransactions>()
   const ends = new WeakMap<object, QueryEnd>()
   const findTransactions = (database: object) => {

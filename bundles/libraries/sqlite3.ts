@@ -1,15 +1,6 @@
 import { tracingChannel } from 'node:diagnostics_channel'
-import { guard, subscribeChannels } from '../../lib/guard.ts'
-import type { Request } from '../../lib/http/request.ts'
 import { type AnyFunction, type BeforeCall, observeMethod } from '../../lib/observe-calls.ts'
-import { createCallerSearch } from '../../lib/stack/callers.ts'
-import {
-  type Library,
-  listenToOperations,
-  type OperationOutcome,
-  publishCallback,
-  type WatchServices,
-} from './library.ts'
+import { type Library, type OperationOutcome, publishCallback, watchCommands } from './library.ts'
 import { toParameters } from './measure-sqlite.ts'
 
 /** A method of a database calls that of a statement, with the same callback. */
@@ -19,7 +10,7 @@ export const sqlite3: Library = {
   seenBy: 'patch',
   notSeen: 'statements without a callback at their end; transactions',
   changes: { 'sqlite3/lib/sqlite3.js': changeClasses },
-  watch: watchSqlite3,
+  watch: services => watchCommands(services, channelName, describeQuery, countRows),
 }
 
 /** A message of the channel. */
@@ -72,29 +63,13 @@ function publish(call: Sqlite3Call, args: unknown[]): ReturnType<BeforeCall> {
   return undefined
 }
 
-/** Records queries until the returned function is called. Their callbacks run for the request that has made them. */
-function watchSqlite3({ callers, context, queries }: WatchServices): () => void {
-  const requests = new WeakMap<object, Request>()
-  const findCaller = createCallerSearch(callers, `tracing:${channelName}:start`)
-  const begin = (message: Sqlite3Call) => {
-    const { database, text, values } = message
-    if (context.current !== undefined) requests.set(message, context.current)
-    return queries.begin({
-      system: 'sqlite',
-      text,
-      parameters: toParameters(values),
-      server: typeof database?.filename === 'string' ? database.filename : undefined,
-      source: 'channel',
-      library: 'sqlite3',
-      findCaller,
-    })
-  }
-  const stop = subscribeChannels(listenToOperations<Sqlite3Call>(channelName, begin, countRows))
-  const find = guard('the request of a query', (message: unknown) => requests.get(Object(message)))
-  const stopCarrying = context.carry(`tracing:${channelName}`, find)
-  return () => {
-    stop()
-    stopCarrying()
+function describeQuery({ database, text, values }: Sqlite3Call) {
+  return {
+    system: 'sqlite',
+    text,
+    parameters: toParameters(values),
+    server: typeof database?.filename === 'string' ? database.filename : undefined,
+    library: 'sqlite3',
   }
 }
 

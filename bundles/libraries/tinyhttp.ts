@@ -1,7 +1,7 @@
 import path from 'node:path'
-import { noteRegistration, report } from '../../kernel/contracts/functions.ts'
+import { report } from '../../kernel/contracts/functions.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { followHandler, loadPrototype, nameOf } from './framework-calls.ts'
+import { followHandler, loadPrototype, nameOf, noteFunctions } from './framework-calls.ts'
 import type { Library } from './library.ts'
 
 /** The class of its applications, each of which has a list of its functions. */
@@ -55,10 +55,6 @@ const applications = new WeakSet<object>()
 
 const watched = new WeakSet<object>()
 
-function noteFunctions(args: readonly unknown[], below: (...values: never[]) => unknown): void {
-  for (const code of args.flat()) if (typeof code === 'function') noteRegistration(code, below)
-}
-
 function watchFunction(application: TinyhttpApplication, entry: TinyhttpFunction): void {
   if (watched.has(entry)) return
   watched.add(entry)
@@ -67,14 +63,12 @@ function watchFunction(application: TinyhttpApplication, entry: TinyhttpFunction
   if (code.name === 'bound handler') return
   // A function that gets `next` may call the functions behind it.
   const isHandler = type === 'route' && code.length < 3
+  const called = { phase: isHandler ? 'handler' : 'middleware', name: nameOf(code), code }
   entry.handler = observeCalls(code, (_, [request]) =>
-    report(Object(request), work => {
+    followHandler(Object(request), called, work => {
       const { params: parameters } = Object(request)
       const whole = application.path() + pattern
-      if (type === 'route') work.noteRoute({ key: entry, pattern: whole, parameters, handler: nameOf(code) })
-      const called = { phase: isHandler ? 'handler' : 'middleware', name: nameOf(code), code }
-      work.begin(called, true)
-      return followHandler(Object(request), called)
+      if (type === 'route') work.noteRoute({ key: entry, pattern: whole, parameters, handler: called.name })
     }),
   )
 }
