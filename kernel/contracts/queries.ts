@@ -1,7 +1,7 @@
-import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { guard } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Caller, Running } from '../../lib/stack/callers.ts'
+import { endWith } from './units.ts'
 
 /** A value that its library does not publish: it is not known whether two of them are equal. */
 export const hiddenValue: unique symbol = Symbol('?')
@@ -162,22 +162,10 @@ export class Queries {
       end({ error })
       throw error
     }
-    if (!isThenable(result)) {
-      end({ rows: countRows(result) })
-      return result
-    }
-    const measured = Promise.resolve(result).then(
-      value => {
-        end({ rows: countRows(value) })
-        return value
-      },
-      error => {
-        end({ error })
-        throw error
-      },
+    return endWith(
+      { end: ending => end('error' in ending ? { error: ending.error } : { rows: countRows(ending.result) }) },
+      result,
     )
-    // The result was a thenable, and this promise has its value.
-    return measured as result
   }
 
   /**
