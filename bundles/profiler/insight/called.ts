@@ -121,6 +121,16 @@ function inReadingOrder(matched: readonly MatchedCall[]): MatchedCall[] {
   return longest === undefined ? [] : [longest, ...rest]
 }
 
+/** Reads the profiles of summaries, each once. One of them may have been deleted meanwhile. */
+export async function readProfiles(
+  storage: Pick<ProfileStorage, 'find'>,
+  summaries: readonly ProfileSummary[],
+): Promise<Profile[]> {
+  const tokens = [...new Set(summaries.map(({ token }) => token))]
+  const found = await Promise.all(tokens.map(token => storage.find(token)))
+  return found.flatMap(stored => stored?.profile ?? [])
+}
+
 /** Completes profiles by the requests that they have made. At most `most` profiles of these are read for each. */
 export async function addCalled<Profiles extends readonly Profile[] | readonly [Profile, ...Profile[]]>(
   profiles: Profiles,

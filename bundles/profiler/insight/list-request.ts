@@ -5,6 +5,7 @@ import type { ProfileSummary } from '../profile/profile.ts'
 import { unitTypes } from '../profile/units.ts'
 import { matchFilter } from '../store/base-profile-storage.ts'
 import type { ProfileFilter, ProfileQuery, SummaryField } from '../store/profile-storage.ts'
+import { among } from './relatives.ts'
 
 /** The parsed parameters of a search in the list of profiles. */
 export interface ListRequest {
@@ -127,10 +128,7 @@ function readFilters(parameters: Parameters, mistakes: string[]): ProfileFilter[
   }
   contain('ip', ip)
   // A name may be the beginning of another one: web-1, web-10.
-  for (const field of ['program', 'machine'] as const) {
-    const name = parameters[field]
-    if (name !== undefined) filters.push({ field, test: 'among', value: new Set([name]) })
-  }
+  filters.push(...among('program', parameters.program), ...among('machine', parameters.machine))
   contain('method', method?.toUpperCase())
   if (method !== undefined && parseMethod(method) === undefined) mistakes.push(explain('method', method, methodHint))
   filters.push(...readRange('status_code', 'status', parseStatus, statusHint, parameters, mistakes))
@@ -145,8 +143,7 @@ function readFilters(parameters: Parameters, mistakes: string[]): ProfileFilter[
   filters.push(...readRange('queries', 'queries', parseCountRange, rangeHint, parameters, mistakes))
   const slower = readMilliseconds(parameters, mistakes)
   if (slower !== undefined) filters.push({ field: 'duration', test: 'from', value: slower })
-  if (type !== undefined && !ofRequests.includes(type))
-    filters.push({ field: 'type', test: 'among', value: new Set([type]) })
+  if (type !== undefined && !ofRequests.includes(type)) filters.push(...among('type', type))
   const from = readMoment('start', parameters, 'first', mistakes)
   const until = readMoment('end', parameters, 'last', mistakes)
   if (from !== undefined) filters.push({ field: 'time', test: 'from', value: from })

@@ -2,6 +2,7 @@ import { formatNumber } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { readMails, type StoredMail } from '../subjects/mails/read.ts'
+import { readProfiles } from './called.ts'
 
 /** A mail, and the profile of the work that has sent it. */
 export interface SentMail {
@@ -25,12 +26,8 @@ const profileLimit = 200
 export async function gatherMails(storage: Pick<ProfileStorage, 'find' | 'search'>): Promise<MailsReport> {
   const { summaries } = await storage.search({ limit: readLimit })
   const senders = summaries.filter(({ mails = 0 }) => mails > 0)
-  const read = await Promise.all(senders.slice(0, profileLimit).map(({ token }) => storage.find(token)))
-  const mails = read.flatMap(found => {
-    if (found === undefined) return []
-    const { profile } = found
-    return readMails(profile).mails.map(mail => ({ mail, sender: profile.summary }))
-  })
+  const read = await readProfiles(storage, senders.slice(0, profileLimit))
+  const mails = read.flatMap(profile => readMails(profile).mails.map(mail => ({ mail, sender: profile.summary })))
   const total = senders.reduce((sum, { mails = 0 }) => sum + mails, 0)
   const timeOf = ({ mail, sender }: SentMail) => sender.time + mail.start
   return {

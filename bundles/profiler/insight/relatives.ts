@@ -1,8 +1,14 @@
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { unitOf } from '../profile/units.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
-import { type ProfileFilter, type ProfileStorage, readLimit, type StoredProfile } from '../store/profile-storage.ts'
-import { findCalled, findCaller, withCalled } from './called.ts'
+import {
+  type ProfileFilter,
+  type ProfileStorage,
+  readLimit,
+  type StoredProfile,
+  type SummaryField,
+} from '../store/profile-storage.ts'
+import { findCalled, findCaller, readProfiles, withCalled } from './called.ts'
 import { measureSpread } from './durations.ts'
 import type { Finding } from './findings/finding.ts'
 import type { Inspector } from './findings/inspector.ts'
@@ -98,7 +104,8 @@ function isOfProgram(one: ProfileSummary, other: ProfileSummary): boolean {
   return one.program === other.program
 }
 
-function isMain({ parent }: ProfileSummary): boolean {
+/** Whether a request is a main request, not a sub-request. */
+export function isMain({ parent }: ProfileSummary): boolean {
   return parent === null
 }
 
@@ -186,8 +193,7 @@ export async function findChildren(
 ): Promise<Profile[]> {
   if (children.length === 0) return []
   const isChild = ({ parent, token }: ProfileSummary) => parent === summary.token && children.includes(token)
-  const found = await Promise.all(take(summaries, childLimit, isChild).map(({ token }) => storage.find(token)))
-  return found.flatMap(stored => stored?.profile ?? [])
+  return readProfiles(storage, take(summaries, childLimit, isChild))
 }
 
 /** The number of similar profiles that are compared. */
@@ -291,9 +297,7 @@ export async function findLatest(
   storage: Pick<ProfileStorage, 'search'>,
   program?: string,
 ): Promise<ProfileSummary | undefined> {
-  const filters: ProfileFilter[] =
-    program === undefined ? [] : [{ field: 'program', test: 'among', value: new Set([program]) }]
-  const { summaries } = await storage.search({ filters, limit: readLimit })
+  const { summaries } = await storage.search({ filters: among('program', program), limit: readLimit })
   const mains = take(summaries, latestLimit, isMain)
   const wanted = mains.filter(summary => !isBrowserProbe(summary))
   const [newest = mains[0]] = wanted
@@ -301,6 +305,11 @@ export async function findLatest(
   const isPage = ({ contentType, time }: ProfileSummary) =>
     contentType?.startsWith('text/html') === true && newest.time - time <= pageSpan
   return wanted.find(isPage) ?? newest
+}
+
+/** The filter of a field for one value; none without a value. */
+export function among(field: SummaryField, value: string | null | undefined): ProfileFilter[] {
+  return value === null || value === undefined ? [] : [{ field, test: 'among', value: new Set([value]) }]
 }
 
 /** Matches main requests: they have no parent, and the filter reads a missing parent as an empty text. */

@@ -4,13 +4,13 @@ import { isOwnRoute } from '../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../profile/profile.ts'
 import { type UnitType, unitOf } from '../profile/units.ts'
 import { workTime } from '../profile/work.ts'
-import type { ProfileFilter, ProfileStorage, SummaryField } from '../store/profile-storage.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
 import { readQueries, shapeOf } from '../subjects/queries/read.ts'
-import { addCalled } from './called.ts'
+import { addCalled, readProfiles } from './called.ts'
 import { leastForMedian, percentile, sortDurations } from './durations.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { type ListRequest, parseListRequest } from './list-request.ts'
-import { mainRequests } from './relatives.ts'
+import { among, mainRequests } from './relatives.ts'
 import { readProcessStart } from './since-edit.ts'
 import { isBrowserProbe, isError, nameOfWork, workOf } from './summary-view.ts'
 
@@ -404,8 +404,6 @@ export async function gatherRoute(
   inspector: Inspector,
   { operation = null, program = null, route }: WantedRoute,
 ): Promise<RouteDetails | undefined> {
-  const among = (field: SummaryField, value: string | null): ProfileFilter[] =>
-    value === null ? [] : [{ field, test: 'among', value: new Set([value]) }]
   const filters = [
     mainRequests,
     ...among('route', route),
@@ -441,16 +439,6 @@ function gatherMachines(summaries: readonly ProfileSummary[]): MachineStatistics
   if (groups.size < 2) return []
   const all = [...groups].map(([machine, group]) => ({ machine, statistics: summarize(group) }))
   return all.sort((one, other) => one.machine.localeCompare(other.machine, 'en'))
-}
-
-async function readProfiles(
-  storage: Pick<ProfileStorage, 'find'>,
-  summaries: readonly ProfileSummary[],
-): Promise<Profile[]> {
-  const tokens = [...new Set(summaries.map(({ token }) => token))]
-  const found = await Promise.all(tokens.map(token => storage.find(token)))
-  // A profile may have been deleted meanwhile.
-  return found.flatMap(stored => stored?.profile ?? [])
 }
 
 function countFindings(profiles: readonly Profile[], inspector: Inspector): FindingCount[] {

@@ -5,11 +5,12 @@ import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { hasEventStream } from '../profile/units.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
 import { type ProfileQuery, type ProfileStorage, readLimit } from '../store/profile-storage.ts'
-import { addCalled, isAwaitingCalled } from './called.ts'
+import { addCalled, isAwaitingCalled, readProfiles } from './called.ts'
 import { leastForMedian, measureDurations } from './durations.ts'
 import { toBadge } from './findings/finding.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { type ListMark, type ListRequest, marks } from './list-request.ts'
+import { isMain } from './relatives.ts'
 import { type Badge, isBrowserProbe, isError, workOf } from './summary-view.ts'
 
 /** A profile in the list. */
@@ -111,10 +112,6 @@ export async function searchList(
     ],
     ...(unstored && { unstored }),
   }
-}
-
-function isMain({ parent }: ProfileSummary): boolean {
-  return parent === null
 }
 
 /**
@@ -439,11 +436,9 @@ export class RowFacts {
   /** A profile that is damaged, or was removed meanwhile, has no findings. */
   async #read(summaries: readonly ProfileSummary[], rules: Inspector, search: ProfileStorage['search']): Promise<void> {
     const { findPlace, storage } = this.#services
-    const find = (token: string) => storage.find(token)
-    const found = await Promise.all(summaries.map(async ({ token }) => (await find(token))?.profile))
-    const read = found.filter(profile => profile !== undefined)
+    const read = await readProfiles(storage, summaries)
     // The number of findings needs no profile of a called request.
-    const profiles = await addCalled(read, { find, search }, 0)
+    const profiles = await addCalled(read, { find: token => storage.find(token), search }, 0)
     const byToken = new Map(profiles.map(profile => [profile.summary.token, profile]))
     for (const summary of summaries) {
       const profile = byToken.get(summary.token)

@@ -12,7 +12,7 @@ import { type Profile, type ProfileSummary, readCount, type SummaryCount, summar
 import { unitOf } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { FileEdit } from '../subjects/config/data.ts'
-import { addCalled } from './called.ts'
+import { addCalled, readProfiles } from './called.ts'
 import { isAlikeRequest, isCountKnown, readResponseHeaders } from './compare/comparison.ts'
 import {
   describeAmounts,
@@ -76,8 +76,7 @@ export async function findSinceEdit(
   const isSimilar = ({ time, url }: ProfileSummary) => time >= edit.time && (!isSameUrl || url === summary.url)
   const now = [summary, ...earlier.filter(isSimilar)]
   const read = async (summaries: readonly ProfileSummary[]) => {
-    const found = await Promise.all(summaries.map(({ token }) => storage.find(token)))
-    const profiles = found.flatMap(stored => stored?.profile ?? [])
+    const profiles = await readProfiles(storage, summaries)
     // With other cookies a page has other headers, and sets other cookies.
     return profiles.filter(other => clientOf(other) === clientOf(profile))
   }
