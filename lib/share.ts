@@ -1,3 +1,12 @@
+/** Adds an item to a list, until the returned function is called. */
+export function addTo<item>(list: item[], added: item): () => void {
+  list.push(added)
+  return () => {
+    const index = list.indexOf(added)
+    if (index !== -1) list.splice(index, 1)
+  }
+}
+
 /** One function that ends several uses. */
 export function endAll(ends: Iterable<() => void>): () => void {
   return () => {

@@ -1,4 +1,5 @@
 import { checkArguments } from '../../lib/errors/arguments.ts'
+import { addTo } from '../../lib/share.ts'
 
 /** Receives the values of {@link dump}. */
 interface DumpObserver {
@@ -13,11 +14,7 @@ const observers: DumpObserver[] = []
 
 /** Passes the values of all dumps to an observer, until the returned function is called. */
 export function observeDumps(observer: DumpObserver): () => void {
-  observers.push(observer)
-  return () => {
-    const index = observers.indexOf(observer)
-    if (index !== -1) observers.splice(index, 1)
-  }
+  return addTo(observers, observer)
 }
 
 /**

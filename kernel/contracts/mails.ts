@@ -1,5 +1,6 @@
 import { checkArguments, checkOptions } from '../../lib/errors/arguments.ts'
 import { guard } from '../../lib/guard.ts'
+import { addTo } from '../../lib/share.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import { endWith } from './units.ts'
 
@@ -77,9 +78,7 @@ const observers: MailObserver['begin'][] = []
 
 /** Passes the mails of the process to an observer, until the returned function is called. */
 export function observeMails(observer: MailObserver): () => void {
-  const begin = guard('a mail', observer.begin.bind(observer))
-  observers.push(begin)
-  return () => void observers.splice(observers.indexOf(begin), 1)
+  return addTo(observers, guard('a mail', observer.begin.bind(observer)))
 }
 
 /** Reports that a mail is being sent; `undefined` if nothing records it. */
@@ -118,8 +117,7 @@ const mailShape: ShapeOf<Mail> = {
 
 /** Keeps mails from being sent, until the returned function is called. */
 export function keepMails(keeper: MailKeeper): () => void {
-  keepers.push(keeper)
-  return () => void keepers.splice(keepers.indexOf(keeper), 1)
+  return addTo(keepers, keeper)
 }
 
 /** Whether a mail must not be sent: its sender gets a result as if it was. */

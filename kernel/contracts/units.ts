@@ -2,6 +2,7 @@ import { checkArguments } from '../../lib/errors/arguments.ts'
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { guard } from '../../lib/guard.ts'
 import type { Following } from '../../lib/observe-calls.ts'
+import { addTo } from '../../lib/share.ts'
 
 /** Work that is no request. Nothing in it is masked: its receiver masks it. */
 export interface UnitStart {
@@ -114,17 +115,12 @@ const observers: UnitObserver[] = []
 /** Passes all work that is no request to an observer, until the returned function is called. */
 export function observeUnits({ begin, fail, findToken, noteJob }: UnitObserver): () => void {
   // The work runs without its profile if an observer fails.
-  const observer: UnitObserver = {
+  return addTo(observers, {
     begin: guard('work', begin),
     noteJob: guard('jobs', noteJob),
     findToken: guard('work', findToken),
     fail: guard('work', fail),
-  }
-  observers.push(observer)
-  return () => {
-    const index = observers.indexOf(observer)
-    if (index !== -1) observers.splice(index, 1)
-  }
+  })
 }
 
 /** Begins work; `undefined` if nothing records it. The last observer belongs to the newest kernel of the process. */
