@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseJsonObject } from '../../bundles/profiler/profile/json.ts'
 import { readProgram } from '../../bundles/profiler/settings.ts'
@@ -11,6 +11,7 @@ import type { Application } from '../../kernel/bundle.ts'
 import { isForOwnUser } from '../../kernel/debug/debug-gate.ts'
 import { nameProgram } from '../../lib/find-package.ts'
 import { findUserFolder } from './user-folder.ts'
+import { listEntries } from './watch.ts'
 
 /** Where a program is, and where the profiler keeps its files. */
 export interface Program {
@@ -140,11 +141,6 @@ function isStored(files: string): boolean {
 }
 
 function listFiles(folder: string): string[] {
-  try {
-    const names = readdirSync(folder).filter(name => /^[0-9a-f]{16}\.json$/.test(name))
-    return names.sort().map(name => path.join(folder, name))
-  } catch {
-    // No program is in the list.
-    return []
-  }
+  const names = listEntries(folder).flatMap(({ name }) => (/^[0-9a-f]{16}\.json$/.test(name) ? name : []))
+  return names.sort().map(name => path.join(folder, name))
 }

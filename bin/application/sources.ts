@@ -19,6 +19,7 @@ import type { HealthCheck } from '../../kernel/contracts/health-check.ts'
 import { checkString } from '../../lib/errors/arguments.ts'
 import { packageDirectory } from '../../lib/package.ts'
 import { checkFolder } from '../../lib/writable-folder.ts'
+import { listEntries } from './watch.ts'
 
 /** The TypeScript sources of an application: Node runs them as they are, or a compiler writes them into `dist/`. */
 export interface Sources {
@@ -278,11 +279,6 @@ function findNativeCompiler(manifest: string): readonly string[] | undefined {
   }
 }
 
-interface Compilation {
-  readonly isCompiled: boolean
-  readonly output: string
-}
-
 /** Characters of the compiler's messages that are read. */
 const outputLimit = 200_000
 
@@ -291,7 +287,7 @@ async function compile(
   [program = '', ...options]: readonly string[],
   directory: string,
   signal: AbortSignal | undefined,
-): Promise<Compilation> {
+): Promise<{ readonly isCompiled: boolean; readonly output: string }> {
   // A debugger is for the main process: the compiler must not take its port, and needs no module of its preloads.
   const env = { ...process.env, NODE_OPTIONS: '' }
   const child = spawn(program, [...options, '--pretty', String(process.stderr.isTTY === true)], {
@@ -312,16 +308,11 @@ async function compile(
 
 /** Directory entries say whether they are folders: for hundreds of files this saves a call each. */
 function listSources(directory: string, folder: string = directory): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
-      const file = path.join(folder, entry.name)
-      if (entry.isDirectory()) return mayContainSources(directory, file) ? listSources(directory, file) : []
-      return isSource(entry.name) || entry.name === 'tsconfig.json' ? [file] : []
-    })
-  } catch {
-    // The folder was removed, or belongs to another user: then the compiler cannot read it either.
-    return []
-  }
+  return listEntries(folder).flatMap(entry => {
+    const file = path.join(folder, entry.name)
+    if (entry.isDirectory()) return mayContainSources(directory, file) ? listSources(directory, file) : []
+    return isSource(entry.name) || entry.name === 'tsconfig.json' ? [file] : []
+  })
 }
 
 /** Milliseconds; 0 for a file that does not exist. */

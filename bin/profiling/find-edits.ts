@@ -1,9 +1,10 @@
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { isAmount, isObject, isTexts, parseJsonObject } from '../../bundles/profiler/profile/json.ts'
 import { directoryMode, fileMode, readFileNow } from '../../bundles/profiler/store/file-system.ts'
 
 import { appendEdit, type Edit } from '../application/edits.ts'
+import { listEntries } from '../application/watch.ts'
 
 /** What one process of an application leaves to the next one. */
 interface KeptEdits {
@@ -74,13 +75,4 @@ function listSources(directory: string): Source[] {
     }
   }
   return sources
-}
-
-function listEntries(folder: string) {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-  } catch {
-    // It was removed, or belongs to another user.
-    return []
-  }
 }

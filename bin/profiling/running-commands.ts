@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { isObject, parseJsonObject, sizeLimit } from '../../bundles/profiler/profile/json.ts'
@@ -6,6 +6,7 @@ import { directoryMode, fileMode, isRunning, readFileNow } from '../../bundles/p
 import type { ProfileStorage } from '../../bundles/profiler/store/profile-storage.ts'
 import type { StoredText } from '../../kernel/contracts/units.ts'
 import { guard } from '../../lib/guard.ts'
+import { listEntries } from '../application/watch.ts'
 
 /*
  * The profiles of commands that run: a signal, or the system for lack of memory, may end them at
@@ -47,7 +48,7 @@ export const storeEndedCommands = guard(
   'commands that have ended',
   async (files: string, storage: ProfileStorage, signals: ReadonlyMap<number, string> = new Map()): Promise<void> => {
     const folder = path.join(files, folderName)
-    for (const name of listFiles(folder)) {
+    for (const { name } of listEntries(folder)) {
       const [, host, digits, unwritten] = /^(.+)-(\d+)\.json(\.new)?$/.exec(name) ?? []
       const pid = Number(digits)
       if (host !== hostname() || isRunning(pid)) continue
@@ -57,14 +58,6 @@ export const storeEndedCommands = guard(
     }
   },
 )
-
-function listFiles(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
-  }
-}
 
 /** Of several processes, that one stores a profile that removes its file. */
 async function storeEnded(file: string, storage: ProfileStorage, signal: string | undefined): Promise<void> {

@@ -15,6 +15,7 @@ import { type ClosingTimes, keepAliveTime, type TlsIdentity } from '../../kernel
 import { workerNumber } from '../../kernel/server/worker-number.ts'
 import type { Config } from '../../lib/env/config.ts'
 import { findOwnFrame, locateFrame } from '../../lib/stack/stack-frames.ts'
+import { toAmount } from '../../lib/text/describe-value.ts'
 import {
   checkSettings,
   createProcessLogger,
@@ -313,7 +314,7 @@ function announce(url: string, config: Config, { identity, ignoredHost, isRestar
   const isDebug = isDebugOn(config)
   // Outside of development stdout is for log lines in JSON.
   const stream = environment === 'dev' ? process.stdout : process.stderr
-  const processes = workers === 0 ? '' : `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`
+  const processes = workers === 0 ? '' : `, ${toAmount(workers, 'worker')}`
   const again = isRestarted ? ' again' : ''
   stream.write(`Sinfonietta serves ${url}${again} (${environment}, debug ${isDebug ? 'on' : 'off'}${processes})\n`)
   if (environment === 'prod' && config.hosts.length === 0) stream.write(hostsWarning)

@@ -1,12 +1,13 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type Dirent, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { toAmount } from '../../lib/text/describe-value.ts'
 import { createSources, isSource, mayContainSources, type Sources } from '../application/sources.ts'
-import { watchFolder } from '../application/watch.ts'
+import { listEntries, watchFolder } from '../application/watch.ts'
 import { TestTally } from './test-tally.ts'
 
 /** How tests are run. */
@@ -320,7 +321,7 @@ function warnOfOtherTests(directory: string): void {
 
 /** A folder `tests` elsewhere belongs to another project. */
 function listOtherTests(directory: string, folder: string, isInTests: boolean): string[] {
-  return readEntries(folder).flatMap(entry => {
+  return listEntries(folder).flatMap(entry => {
     const file = path.join(folder, entry.name)
     if (!entry.isDirectory()) {
       const looksLike = /\.(?:test|spec)\.[cm]?[jt]sx?$/.test(entry.name)
@@ -330,15 +331,6 @@ function listOtherTests(directory: string, folder: string, isInTests: boolean): 
     const isRead = isTests ? folder === directory : isInTests || mayContainSources(directory, file)
     return isRead ? listOtherTests(directory, file, isInTests || isTests) : []
   })
-}
-
-/** None of a folder that may not be read. */
-function readEntries(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-  } catch {
-    return []
-  }
 }
 
 /** The tests that are named by files or folders, or all. */
@@ -479,21 +471,18 @@ function listChanged(directory: string, commit: string): string[] | undefined {
 
 const isTests = (directory: string, folder: string) => folder === path.join(directory, 'tests')
 
-const count = ({ length }: { readonly length: number }) => `${length} ${length === 1 ? 'test file' : 'test files'}`
+const count = ({ length }: { readonly length: number }) => toAmount(length, 'test file')
 
 function writeLine(line: string): void {
   process.stdout.write(`${line}\n`)
 }
-
-/** Finds the programs that import a file, or are it. */
-type FindImporters = (file: string) => string[]
 
 /**
  * Reads some programs of a directory, and the files of the directory that they import, directly or
  * through others, except for those in `node_modules`. Imports of types are none: they are gone
  * when a program runs. All paths are absolute.
  */
-export function readImporters(directory: string, programs: readonly string[]): FindImporters {
+export function readImporters(directory: string, programs: readonly string[]): (file: string) => string[] {
   const { resolve } = createRequire(path.join(directory, 'package.json'))
   const resolved = new Map<string, string>()
   const importers = new Map<string, string[]>()

@@ -6,14 +6,12 @@ import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { isHealthPath } from './health.ts'
 
-type AccessLogServices = Pick<Application, 'logger' | 'redactor' | 'signals'>
-
 /**
  * Logs a line for each finished main request, except for health checks and routes with `_log: false`.
  * `onlyPages` leaves out requests that no route has answered, such as those for assets, unless they have failed.
  */
 export function startAccessLog(
-  { logger, redactor, signals }: AccessLogServices,
+  { logger, redactor, signals }: Pick<Application, 'logger' | 'redactor' | 'signals'>,
   { onlyPages }: { readonly onlyPages: boolean },
 ): void {
   const kinds = new AccessKinds(redactor)

@@ -15,23 +15,15 @@ export const consola: Library = {
   opens: { consola: async folder => watchLogger(await loadPrototype(path.join(folder, 'dist/core.mjs'), 'Consola')) },
 }
 
-/** The part of a logger that is used. */
-interface Consola {
-  readonly options: { readonly reporters: readonly object[] }
-}
-
-/** A line as it is passed to the reporters. */
-interface Line {
-  readonly args: readonly unknown[]
-  readonly tag: unknown
-  readonly type: unknown
-}
-
 function watchLogger(prototype: object | undefined): void {
   observeMethod(prototype, '_log', (self, [line]) => {
-    const { reporters } = (self as Consola).options
+    const { reporters } = (self as { readonly options: { readonly reporters: readonly object[] } }).options
     if (!reporters.some(({ constructor: { name } }) => /^(?:Basic|Fancy)Reporter$/.test(name))) return
-    const { args, tag, type } = line as Line
+    const { args, tag, type } = line as {
+      readonly args: readonly unknown[]
+      readonly tag: unknown
+      readonly type: unknown
+    }
     loggedLines.pass(toLogLevel(type), () => ({ channel: toChannel('consola', tag), ...toLine(args) }))
   })
 }

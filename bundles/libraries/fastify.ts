@@ -40,7 +40,9 @@ export const fastify: Library = {
     if (isListening) return
     isListening = true
     subscribeChannels({
-      'fastify.initialization': listenTo<FastifyCreation>(({ fastify }) => watchFastify(fastify)),
+      'fastify.initialization': listenTo<{ readonly fastify: FastifyApplication }>(({ fastify }) =>
+        watchFastify(fastify),
+      ),
     })
   },
 }
@@ -117,10 +119,6 @@ function noteRoute({ params, raw, routeOptions }: FastifyRequest): void {
 
 interface FastifyApplication {
   addHook: AnyFunction
-}
-
-interface FastifyCreation {
-  readonly fastify: FastifyApplication
 }
 
 /** The error that Fastify logs; its stack begins with the code that has answered again. */

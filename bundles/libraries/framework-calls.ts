@@ -7,6 +7,7 @@ import {
   noteRegistration,
   report,
 } from '../../kernel/contracts/functions.ts'
+import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { type AnyFunction, type Following, observeCalls } from '../../lib/observe-calls.ts'
 import type { Running } from '../../lib/stack/callers.ts'
 
@@ -91,12 +92,7 @@ export function followLast(message: object, args: unknown[]): { after(result: un
 function followDone(args: unknown[], end: () => void): { after(result: unknown): unknown } {
   const done = args.at(-1)
   if (typeof done === 'function') args[args.length - 1] = observeCalls(done as AnyFunction, () => void end())
-  return { after: result => (isPromise(result) ? follow(result, end) : result) }
-}
-
-/** Whether a value has a method `then`. */
-export function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as PromiseLike<unknown> | undefined)?.then === 'function'
+  return { after: result => (isThenable(result) ? follow(result, end) : result) }
 }
 
 /** A result that is followed. Of a promise, Node still reports a rejection without a handler. */
@@ -104,7 +100,7 @@ export function follow(
   result: unknown,
   onEnd: (outcome: { readonly result: unknown } | { readonly error: unknown }) => void,
 ): unknown {
-  if (!isPromise(result)) {
+  if (!isThenable(result)) {
     onEnd({ result })
     return result
   }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { types } from 'node:util'
 import { beginField, type FieldRun, failField } from '../../kernel/contracts/fields.ts'
+import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { findPackage } from '../../lib/find-package.ts'
 import { guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
@@ -173,11 +174,7 @@ function followValue(value: unknown, run: FieldRun): void {
     Reflect.apply(then, value, [() => run.end(false), () => run.end(true)])
     return
   }
-  if (
-    typeof value !== 'object' ||
-    value === null ||
-    typeof (value as Partial<PromiseLike<unknown>>).then !== 'function'
-  ) {
+  if (typeof value !== 'object' || !isThenable(value)) {
     run.end(false)
     return
   }

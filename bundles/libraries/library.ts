@@ -241,7 +241,7 @@ export function listenToOperations<Message extends object>(
 export function watchCommands<Message extends object>(
   { callers, context, queries }: WatchServices,
   channel: string,
-  describe: (message: Message) => QueryDetails,
+  describe: (message: Message) => Pick<QueryStart, 'system' | 'text' | 'parameters' | 'server' | 'library'>,
   count: (result: unknown, message: Message) => number | undefined,
 ): () => void {
   const requests = new WeakMap<object, Request>()
@@ -256,8 +256,6 @@ export function watchCommands<Message extends object>(
     context.carry(`tracing:${channel}`, find),
   ])
 }
-
-type QueryDetails = Pick<QueryStart, 'system' | 'text' | 'parameters' | 'server' | 'library'>
 
 /** Writes the place of a server; a socket has no port. */
 export function toServer(address: string, port: number | undefined): string {

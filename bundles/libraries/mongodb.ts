@@ -72,11 +72,6 @@ interface PoolWait {
   readonly pool: PoolState
 }
 
-/** A connection of mongodb, as far as it is used. */
-interface Connection {
-  readonly address: string
-}
-
 /** A pool of connections. */
 interface Pool {
   readonly availableConnectionCount: number
@@ -103,7 +98,7 @@ function beginCommand(connection: unknown, [place, command, options]: readonly u
   const message: MongodbCommand = {
     database: Object(place).db,
     command: Object(command),
-    server: (connection as Connection).address,
+    server: (connection as { readonly address: string }).address,
     session: Object(options).session,
   }
   commands.start.publish(message)

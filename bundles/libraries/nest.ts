@@ -3,8 +3,9 @@ import path from 'node:path'
 import { type FrameworkFunction, noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { loggedLines } from '../../kernel/contracts/process-calls.ts'
 import { endWith, failMessage, takeUnit } from '../../kernel/contracts/units.ts'
+import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { followHandler, isPromise, loadExport, loadPrototype, nameOf } from './framework-calls.ts'
+import { followHandler, loadExport, loadPrototype, nameOf } from './framework-calls.ts'
 import type { Library } from './library.ts'
 import { toChannel, toError, toLine, toLogLevel } from './printed-lines.ts'
 
@@ -199,7 +200,7 @@ function followInterceptor(message: object, called: FrameworkFunction, [, next]:
   }
   observeMethod(Object(next), 'handle', () => ({ after: stream => watchValues(stream, begin) }))
   const watch = (stream: unknown) => watchValues(stream, () => end && report(message, end))
-  return { after: (stream: unknown) => (isPromise(stream) ? stream.then(watch) : watch(stream)) }
+  return { after: (stream: unknown) => (isThenable(stream) ? stream.then(watch) : watch(stream)) }
 }
 
 /** Calls a function before each value of a stream of RxJS. */

@@ -37,12 +37,6 @@ export const nodemailer: Library = {
   watch: carryRequests,
 }
 
-/** The part of a mailer that is used. */
-interface Mailer {
-  readonly transporter: Transport
-  readonly _defaults?: object
-}
-
 interface Transport {
   readonly name?: unknown
   readonly options?: { readonly host?: unknown; readonly port?: unknown } | undefined
@@ -78,7 +72,7 @@ function watchMailer(prototype: object | undefined): void {
   let begun: Sending | undefined
   const sendings = new WeakMap<object, Sending>()
   observeMethod(prototype, 'sendMail', (self, args) => {
-    const { _defaults, transporter } = self as Mailer
+    const { _defaults, transporter } = self as { readonly transporter: Transport; readonly _defaults?: object }
     if (areMailsKept()) watchTransport(transporter)
     const data = { ..._defaults, ...Object(args[0]) } as MailData
     const run = beginMail(describeMail(data, transporter))

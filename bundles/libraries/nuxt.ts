@@ -18,7 +18,7 @@ export const nuxt: Library = {
           // Nuxt goes to the page again, without the one that has led there.
           let isNoted = false
           report(currentMessage, () =>
-            (router as VueRouter).afterEach(to => {
+            (router as { afterEach(guard: (to: VueRoute) => void): void }).afterEach(to => {
               if (!isNoted) noteRoute(to)
               isNoted = true
             }),
@@ -26,10 +26,6 @@ export const nuxt: Library = {
         },
       })),
   },
-}
-
-interface VueRouter {
-  afterEach(guard: (to: VueRoute) => void): void
 }
 
 interface VueRoute {

@@ -13,13 +13,6 @@ export const polka: Library = {
   opens: { polka: async folder => watchClass(await loadExport(path.join(folder, 'build.mjs'))) },
 }
 
-/** A message of Node, with what Polka adds. */
-interface PolkaRequest {
-  readonly originalUrl?: string
-  readonly path?: string
-  readonly params?: unknown
-}
-
 const classes = new WeakSet<object>()
 
 const applications = new WeakSet<object>()
@@ -56,7 +49,7 @@ function watchClass(create: unknown): void {
 function watchFunction(code: unknown, phase: string, pattern?: unknown, handler?: unknown): unknown {
   if (typeof code !== 'function') return code
   return observeCalls(code as AnyFunction, (_, [given]) => {
-    const request = given as PolkaRequest
+    const request = given as { readonly originalUrl?: string; readonly path?: string; readonly params?: unknown }
     return followHandler(Object(request), { phase, name: nameOf(code), code }, work => {
       if (typeof pattern === 'string')
         work.noteRoute({

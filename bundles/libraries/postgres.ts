@@ -171,18 +171,12 @@ function watchProperty(target: object, name: string, pass: (value: unknown) => u
   })
 }
 
-/** Where a query of postgres.js was created. */
-interface Creation {
-  readonly request: Request
-  readonly caller: Caller | undefined
-}
-
 /**
  * Records queries of postgres.js until the returned function is called. A query
  * belongs to the request that has created it; the library's own question for the types of a database belongs to none.
  */
 function watchPostgres({ callers, context, queries }: WatchServices): () => void {
-  const creations = new WeakMap<object, Creation>()
+  const creations = new WeakMap<object, { readonly request: Request; readonly caller: Caller | undefined }>()
   const search = createCallerSearch(callers, 'sinfonietta:postgres:create')
   return subscribeChannels({
     'sinfonietta:postgres:create': listenTo<object>(query => {

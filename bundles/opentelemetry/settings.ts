@@ -13,7 +13,7 @@ export interface OpenTelemetrySettings {
   readonly OTEL_SERVICE_NAME: string | undefined
   readonly OTEL_RESOURCE_ATTRIBUTES: TextPairs
   readonly OTEL_TRACES_EXPORTER: 'otlp' | 'none' | undefined
-  readonly OTEL_TRACES_SAMPLER: SamplerName
+  readonly OTEL_TRACES_SAMPLER: (typeof samplers)[number]
   readonly OTEL_TRACES_SAMPLER_ARG: number
 }
 
@@ -33,9 +33,6 @@ const samplers = [
   'always_off',
   'traceidratio',
 ] as const
-
-/** A sampler of OpenTelemetry. */
-type SamplerName = (typeof samplers)[number]
 
 const asHttpUrl: Conversion<string> = {
   expected: 'a URL such as http://localhost:4318',

@@ -3,9 +3,6 @@ import { parseHttpDate } from './http-date.ts'
 import type { Request } from './request.ts'
 import { discard, type Response } from './response.ts'
 
-/** The result of the conditions of a request: a usual response, 304, or 412. */
-type ConditionResult = 'fulfilled' | 'not-modified' | 'failed'
-
 /**
  * Whether a method asks for a content that the client may keep: conditions then save its transfer,
  * and ranges are parts of it.
@@ -26,7 +23,7 @@ function canBeKept(method: string): boolean {
 export function checkConditions(
   { headers, method }: Pick<Request, 'headers' | 'method'>,
   selected: Headers,
-): ConditionResult {
+): 'fulfilled' | 'not-modified' | 'failed' {
   // Section 13.2.1
   if (method === 'OPTIONS') return 'fulfilled'
   const etag = selected.get('etag')

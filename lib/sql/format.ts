@@ -32,14 +32,9 @@ function withoutSpace(text: string): string {
   return text.replace(/\s+/g, '')
 }
 
-/** A part of a clause that may have a line of its own. */
-interface Part {
-  text: string
-}
-
 class SqlLayout {
   readonly #lines: string[] = []
-  #parts: Part[] = []
+  #parts: { text: string }[] = []
   #indent = 0
   /** Steps of the current line in addition: those of a join. */
   #more = 0

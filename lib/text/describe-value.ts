@@ -7,8 +7,8 @@ const lengthLimit = 40
  */
 export function describeValue(value: unknown): string {
   if (value === null || value === undefined) return String(value)
-  if (typeof value === 'string') return `a string of ${count(value.length, 'character')}`
-  if (Array.isArray(value)) return `an array of ${count(value.length, 'item')}`
+  if (typeof value === 'string') return `a string of ${toAmount(value.length, 'character')}`
+  if (Array.isArray(value)) return `an array of ${toAmount(value.length, 'item')}`
   if (typeof value === 'function') return describeFunction(value)
   if (Number.isNaN(value)) return 'NaN'
   if (typeof value !== 'object') return `a ${typeof value}`
@@ -61,8 +61,9 @@ function describeObject(result: object): string {
   }
 }
 
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
+/** Writes a number of things: `1 call`, `2 calls`. */
+export function toAmount(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`
 }
 
 /** Reads a property of any value; `undefined` if there is none, or if its getter throws. */

@@ -34,10 +34,6 @@ export const dataNames: ReadonlySet<string> = new Set(ownNames.slice(0, 6))
 /** A main request holds its values under this key: a map from requests would keep the garbage collector busy. */
 const valuesKey: unique symbol = Symbol('globals')
 
-interface WithValues {
-  [valuesKey]?: Map<string, unknown>
-}
-
 /** Values that all templates can use, by the names `@user`. */
 export class Globals {
   readonly #values = new Map<string, unknown>()
@@ -72,7 +68,7 @@ export class Globals {
     const value = this.#values.get(name)
     if (typeof value !== 'function') return value
     if (request === undefined) throw new VIEW_REQUEST_MISSING([`global "${name}"`])
-    const main: Request & WithValues = findMain(request)
+    const main: Request & { [valuesKey]?: Map<string, unknown> } = findMain(request)
     main[valuesKey] ??= new Map()
     const known = main[valuesKey]
     if (!known.has(name))

@@ -5,7 +5,7 @@ import type { LexerToken } from './syntax-mistakes.ts'
 /** The package, with the classes that its types leave out. */
 export type HandlebarsPackage = typeof Handlebars & {
   JavaScriptCompiler: CodeGeneratorClass
-  Compiler: CompilerClass
+  Compiler: new () => { compile(tree: unknown, options: object): unknown }
   /** The parser of all engines. Its lexer keeps the place of the token at which a parse has ended. */
   readonly Parser: { readonly lexer: { readonly yylloc: LexerToken } }
 }
@@ -26,8 +26,6 @@ export type PartialOptions = Handlebars.RuntimeOptions
 
 /** The functions that Handlebars generates for a template. */
 type TemplateFunctions = ReturnType<typeof Handlebars.precompile>
-
-type CompilerClass = new () => { compile(tree: unknown, options: object): unknown }
 
 type CodeGeneratorClass = new () => CodeGenerator
 

@@ -277,10 +277,7 @@ export interface PageTemplates {
  */
 export function explainPartial(name: string, { files, name: page, root }: PageTemplates) {
   const reached = readReached(page, files)
-  const explain = (call: PartialCall, reason: string) => {
-    const place = { file: call.file, line: call.line, column: call.column }
-    return { reason: `${showPath(call.file, root)}: line ${call.line}: ${writeCall(call)} ${reason}`, place }
-  }
+  const explain = (call: PartialCall, reason: string) => explainCall(call, reason, root)
   if (name !== '@partial-block') {
     const inline = reached.flatMap(({ nodes }) => nodes.flatMap(toInline))
     const call = reached.flatMap(({ calls }) => calls).find(({ partial }) => partial === name)
@@ -302,12 +299,17 @@ export function explainPartial(name: string, { files, name: page, root }: PageTe
 export function explainCycle({ files, name: page, root }: PageTemplates) {
   for (const { calls, name } of readReached(page, files)) {
     const call = calls.find(({ partial }) => readReached(partial, files).some(each => each.name === name))
-    if (call === undefined) continue
-    const place = { file: call.file, line: call.line, column: call.column }
-    const reason = `${showPath(call.file, root)}: line ${call.line}: ${writeCall(call)} leads back to "${name}", without an end`
-    return { reason, place }
+    if (call !== undefined) return explainCall(call, `leads back to "${name}", without an end`, root)
   }
   return undefined
+}
+
+function explainCall(call: PartialCall, reason: string, root: string) {
+  const { column, file, line } = call
+  return {
+    reason: `${showPath(file, root)}: line ${line}: ${writeCall(call)} ${reason}`,
+    place: { file, line, column },
+  }
 }
 
 function writeCall({ hasBlock, partial }: PartialCall): string {

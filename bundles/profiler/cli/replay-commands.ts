@@ -262,18 +262,12 @@ interface CompareServices {
   readonly storage: ProfileStorage
 }
 
-/** The comparison of two profiles as a document, and the verdict at its beginning. */
-interface CompareDocument {
-  readonly document: Document
-  readonly verdict: Verdict
-}
-
 /** Compares two stored profiles. Writes the verdict, then the differences, part by part. */
 export async function compareStored(
   { inspector, storage }: CompareServices,
   first: Profile,
   second: Profile,
-): Promise<CompareDocument> {
+): Promise<{ readonly document: Document; readonly verdict: Verdict }> {
   const { summaries } = await storage.search({ limit: readLimit })
   const { spread } = findPredecessors(summaries, second.summary)
   const comparison = compareProfiles(first, second, spread)

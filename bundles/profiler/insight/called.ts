@@ -81,10 +81,10 @@ async function matchTraced(
     const isNear = (summary: ProfileSummary) =>
       summary.parent === null &&
       summary.token !== caller.summary.token &&
-      summary.url === traced?.call.url &&
+      summary.url === traced.call.url &&
       isOf(summary, caller, traced.call)
     const near = repeated.length === 0 ? summaries.filter(isNear) : []
-    if (traced === undefined || near.length > tracedLimit) return []
+    if (near.length > tracedLimit) return []
     const read = await Promise.all(near.map(({ token }) => storage.find(token)))
     const isTraced = (_: ProfileSummary, index: number) => {
       const { collectors, summary } = read[index]?.profile ?? {}

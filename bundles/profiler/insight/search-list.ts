@@ -328,12 +328,6 @@ export interface Bucket {
   readonly errors: number
 }
 
-/** A request in a histogram. */
-interface Entry {
-  readonly time: number
-  readonly isError: boolean
-}
-
 /** The greatest number of buckets. */
 const bucketLimit = 48
 
@@ -358,7 +352,7 @@ const steps = [
 /**
  * Counts requests in buckets of equal length, the oldest first. None for a few requests, or if all are in one bucket.
  */
-export function createHistogram(entries: readonly Entry[]): Bucket[] {
+export function createHistogram(entries: readonly { readonly time: number; readonly isError: boolean }[]): Bucket[] {
   if (entries.length < leastEntries) return []
   let first = Number.POSITIVE_INFINITY
   let last = Number.NEGATIVE_INFINITY

@@ -193,10 +193,6 @@ export const noCounts = Object.fromEntries(
  */
 const derivedKey: unique symbol = Symbol('derived')
 
-interface Derived {
-  [derivedKey]?: Map<object, object>
-}
-
 /**
  * Wraps a function that derives data from the recorded data of a profile, so that it runs once per
  * profile: a panel, the menu and the rules need the same data.
@@ -205,7 +201,7 @@ export function oncePerProfile<result extends object>(
   derive: (collectors: CollectorData) => result,
 ): (profile: Pick<Profile, 'collectors'>) => result {
   return ({ collectors }) => {
-    const holder: CollectorData & Derived = collectors
+    const holder: CollectorData & { [derivedKey]?: Map<object, object> } = collectors
     holder[derivedKey] ??= new Map()
     const derived = holder[derivedKey]
     // Under a function are only its own results.

@@ -1,6 +1,7 @@
 import { ARGUMENT_INVALID } from '../../../lib/errors/arguments.ts'
 import { statusText } from '../../../lib/http/response.ts'
 import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
+import { toAmount } from '../../../lib/text/describe-value.ts'
 import { nearestNames, suggestNames } from '../../../lib/text/mistakes.ts'
 import { writeProblem } from '../insight/findings/finding.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
@@ -318,11 +319,6 @@ function withCount(claim: string, count: number | undefined): string {
 /** Writes a number of times: `once`, `3 times`. */
 function toTimes(count: number): string {
   return ['not at all', 'once', 'twice'][count] ?? `${count} times`
-}
-
-/** Writes a number of things: `1 call`, `2 calls`. */
-function toAmount(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`
 }
 
 const listLimit = 20

@@ -47,8 +47,7 @@ export const templateQueriesRule: FindingRule<Profile> = {
       severity: 'info',
       problem: `{template} ran ${formatCount(group.length, 'query', 'queries')} while it was rendered, ${formatDuration(sumOfTimes(group))} in total.`,
       ...describePlaces(group, { template }, 'Run queries in the controller and pass their results to the template'),
-      // A group has at least one query.
-      place: toQueryPlace(group[0] as StoredQuery),
+      place: toQueryPlace(group[0]),
       evidence: { count: group.length, time: sumOfTimes(group) },
     }))
   },

@@ -399,7 +399,7 @@ function sumOfTimes(parts: readonly TimePart[]): number {
 /** Adds up the parts with the same label. */
 function sumUp(parts: readonly TimePart[]): TimePart[] {
   return [...groupBy(parts, ({ kind, label }) => `${kind} ${label}`).values()].map(same => ({
-    ...(same[0] as TimePart),
+    ...same[0],
     time: sumOfTimes(same),
   }))
 }

@@ -25,7 +25,7 @@ export function countComplaints(profile: Profile): BadWork {
   const errors = countPrinted(profile, 'error')
   const count = errors || countPrinted(profile, 'warn')
   const [tone, method] = errors > 0 ? (['error', 'error'] as const) : (['warning', 'warn'] as const)
-  const first = profile.collectors.console?.entries?.findIndex(entry => entry.method === method) ?? -1
+  const first = profile.collectors.console?.entries.findIndex(entry => entry.method === method) ?? -1
   const anchor = first < 0 ? undefined : `dump-${first}`
   return { count, text: count === 0 ? '' : formatCount(count, tone), tone, anchor }
 }

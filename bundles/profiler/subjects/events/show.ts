@@ -358,9 +358,7 @@ function keyOfNode({ name, priority = 0 }: OutlineNode, event: string): string {
   return keyOfListener({ event, name, priority })
 }
 
-type OwnTimeOf = (node: EventNode) => number | undefined
-
-function writeNode(node: EventNode, depth: number, ownTimeOf: OwnTimeOf): string[] {
+function writeNode(node: EventNode, depth: number, ownTimeOf: (node: EventNode) => number | undefined): string[] {
   if (depth === markdownDepth) return []
   const inner = node.children.flatMap(child => writeNode(child, depth + 1, ownTimeOf))
   return [`${'  '.repeat(depth)}- ${describe(node, ownTimeOf(node))}`, ...inner]

@@ -47,7 +47,7 @@ export function createRequestCollector(redactor: Redactor, debugGate: Pick<Debug
   return {
     name: 'request',
     collect({ request }: Trace) {
-      const data: RequestDraft = {
+      const data: { -readonly [field in keyof RequestData]: RequestData[field] } = {
         httpVersion: request.httpVersion,
         headers: copyHeaders(request.headers, createCopier(redactor)),
         attributes: copyAttributes(request, createCopier(redactor)),
@@ -76,8 +76,6 @@ export function createRequestCollector(redactor: Redactor, debugGate: Pick<Debug
 function copyQuery(query: URLSearchParams, copier: MaskingCopier): Pairs {
   return copier.pairs(query, (name, value) => (isSecretBeside(name, query) ? mask : copier.value(name, value)))
 }
-
-type RequestDraft = { -readonly [field in keyof RequestData]: RequestData[field] }
 
 function copyAttributes({ attributes }: Request, copier: MaskingCopier): Pairs {
   return copier.pairs(attributes, (name, value) =>

@@ -92,9 +92,7 @@ function nameSample(profile: Profile): string {
     : ` (${formatNumber(calls.length)} of ${formatNumber(calls.length + omitted)} calls are listed)`
 }
 
-type Description = Pick<RuleFinding, 'evidence' | 'place' | 'severity'>
-
-function describe(calls: readonly StoredCall[]): Description {
+function describe(calls: readonly StoredCall[]): Pick<RuleFinding, 'evidence' | 'place' | 'severity'> {
   return {
     severity: 'warning',
     // The first call may be necessary, so the link leads to the second one.

@@ -141,7 +141,7 @@ export const synchronousCallRule: FindingRule<Profile> = {
       .filter(call => !blocking.includes(call))
       .map(({ caller = {}, ...call }) => ({ ...call, caller }))
     return [...groupBy(calls, ({ caller, name }) => `${name} ${formatPlace(caller)}`).values()].map(group => {
-      const [{ name = '' } = {}] = group
+      const [{ name }] = group
       const time = group.reduce((sum, { duration }) => sum + duration, 0)
       return {
         severity: 'warning',

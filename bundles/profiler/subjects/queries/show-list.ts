@@ -347,7 +347,7 @@ function findTransactions(queries: readonly StoredQuery[]): ReadonlyMap<number, 
   const groups = groupBy(queries, ({ transaction }) => transaction)
   return new Map(
     Array.from(groups).flatMap(([number, group]) =>
-      number === undefined ? [] : [[group[0]?.index ?? 0, toTransaction(number, group)] as const],
+      number === undefined ? [] : [[group[0].index, toTransaction(number, group)] as const],
     ),
   )
 }

@@ -17,7 +17,7 @@ import { findRestart } from '../../insight/since-edit.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import type { EditorLinks, PlaceView } from '../../panels/editor-links.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
-import { formatCount, formatDuration, formatTime } from '../../profile/format.ts'
+import { formatCount, formatDuration, formatMicroseconds, formatTime } from '../../profile/format.ts'
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
@@ -290,7 +290,7 @@ const viewListener: View<ListenerUse> = {
   note: ({ event, priority }) => `${event}, priority ${priority}`,
   text({ calls, changes, duration, hasThrown, isStopped }) {
     const facts = [
-      `called${calls === 1 ? '' : ` ${calls} times`}, ${writeTime(duration)}`,
+      `called${calls === 1 ? '' : ` ${calls} times`}, ${formatMicroseconds(duration)}`,
       ...(hasThrown ? ['threw'] : []),
       ...(isStopped ? ['stopped propagation'] : []),
       ...changes,
@@ -319,7 +319,7 @@ function viewTimings(timings: readonly Compared<Timing>[]): Part {
     const difference = durationOf(timing.second) - durationOf(timing.first)
     const { kind, times } = (timing.second ?? timing.first) as Timing
     const note = kind === 'main' || times === 1 ? '' : `${times} times`
-    const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => writeTime(duration) })
+    const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => formatMicroseconds(duration) })
     return { row: { ...row, note, delta: toDelta(timing, greatest) }, kind, difference: Math.abs(difference) }
   })
   const main = all.filter(({ kind }) => kind === 'main')
@@ -343,10 +343,6 @@ function durationOf(timing: Timing | undefined): number {
   return timing?.duration ?? 0
 }
 
-function writeTime(microseconds: number): string {
-  return formatDuration(microseconds / 1000)
-}
-
 /** The bars have one scale, from -100 to 100: the `greatest` difference of all times is 100. */
 function toDelta(timing: Compared<Timing>, greatest: number): Delta {
   const [first, second] = [durationOf(timing.first), durationOf(timing.second)]
@@ -354,7 +350,7 @@ function toDelta(timing: Compared<Timing>, greatest: number): Delta {
   const sign = difference > 0 ? '+' : difference < 0 ? '−' : '±'
   const width = greatest === 0 ? 0 : (100 * Math.abs(difference)) / greatest
   return {
-    text: `${sign}${writeTime(Math.abs(difference))}`,
+    text: `${sign}${formatMicroseconds(Math.abs(difference))}`,
     share: writeRatio(first, second),
     tone: difference > 0 ? 'slower' : 'faster',
     bar:
