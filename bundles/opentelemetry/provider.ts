@@ -12,7 +12,7 @@ import type { ReadableSpan, Sampler, SpanProcessor } from '@opentelemetry/sdk-tr
 import type { Logger } from '../../lib/log/logger.ts'
 import { version } from '../../lib/package.ts'
 import { maskQuotedValues } from '../../lib/redact/mask-quoted-values.ts'
-import { maskAndCut } from '../../lib/redact/masking-copier.ts'
+import { cut, maskAndCut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { mask } from '../../lib/redact/secret-names.ts'
 import { isStatementAttribute, isValueAttribute, statementAttributes, systemAttributes } from '../../lib/sql/tokens.ts'
@@ -213,7 +213,7 @@ function createMessageMask(attributes: Attributes, redactor: Redactor): (message
   const system = systemOf(attributes)
   if (system === '') return message => maskText(message, redactor)
   const { text: shape } = describeQuery(system, statementOf(attributes), redactor)
-  return message => maskText(maskQuotedValues(message, shape), redactor)
+  return message => cut(maskQuotedValues(redactor.text(message), shape), textLimit)
 }
 
 /** Masks the message of an exception, and at the beginning of its stack. */

@@ -134,7 +134,7 @@ export function hideStatement(error: object, properties: Record<string, unknown>
 
 /** Databases quote names and values in their messages: the values are masked. */
 function hideValues(message: string, { secrets, shape }: ErrorStatement, mask: (text: string) => string): string {
-  return mask(maskQuotedValues(hideInputs(message, secrets), shape))
+  return maskQuotedValues(mask(hideInputs(message, secrets)), shape)
 }
 
 /** Whether another field of the flat error has the value. */
