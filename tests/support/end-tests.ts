@@ -1,8 +1,10 @@
 import { readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import { isMainThread } from 'node:worker_threads'
 import { type Test, t } from 'tap'
+import { fewOptimizations } from './start-process.ts'
 
 /** Milliseconds that a failed test has for each teardown, and a program with a failed test after its last test. */
 const limit = Number(process.env.END_LIMIT ?? 10_000)
@@ -90,6 +92,7 @@ function printCpuTime(program: string): void {
 
 const program = process.argv[1]
 if (isMainThread && program?.endsWith('.test.js')) {
+  setFlagsFromString(fewOptimizations)
   endAfterFailure(t)
   process.on('exit', () => printCpuTime(path.relative(path.join(import.meta.dirname, '..'), program)))
 }

@@ -13,6 +13,19 @@ export const seed: number = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31
 /** Whether this is a proof, which takes whole samples: `SAMPLES=whole` runs a file of tests as its proof does. */
 const isWhole = process.env.SAMPLES === 'whole'
 
+/**
+ * Any character, for `fc.string({ unit })`, but for halves of pairs. The unit `binary` of fast-check is the same, and
+ * lists all million of them first, which takes a second of CPU time.
+ */
+export const anyCharacter = fc.integer({ min: 0, max: 0x10_f7ff }).map(
+  index => String.fromCodePoint(index < 0xd800 ? index : index + 0x800),
+  text => {
+    const point = String(text).codePointAt(0) ?? Number.NaN
+    if (String.fromCodePoint(point) !== text) throw new TypeError('It is not one character.')
+    return point < 0xd800 ? point : point - 0x800
+  },
+)
+
 /** Some of the items, in their order. The seed decides which ones. */
 export function sampleOf<item>(items: readonly item[], count: number): item[] {
   const length = Math.min(count, items.length)

@@ -21,6 +21,12 @@ export interface Ran {
   readonly stderr: string
 }
 
+/**
+ * An option of Node for programs of tests: V8 optimizes only what runs very often. Most functions of a test run too few
+ * times to repay that (decision 298, docs/decisions/project.md).
+ */
+export const fewOptimizations = '--interrupt-budget=1000000'
+
 /** Milliseconds for a signal to end a process, and for a command to end. */
 const stopTime = 10_000
 const longestRun = 300_000

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { startProcess } from '#tests/support/start-process.ts'
+import { fewOptimizations, startProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
@@ -37,7 +37,7 @@ export async function startProfiled(
   cwd: string = t.testdir({ node_modules: {} }),
 ) {
   writeFileSync(path.join(cwd, 'app.mjs'), source)
-  const child = startProcess(t, [process.execPath, '--import', preload, 'app.mjs'], {
+  const child = startProcess(t, [process.execPath, fewOptimizations, '--import', preload, 'app.mjs'], {
     cwd,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...environment, PROFILER_PORT: '0', ...env },

@@ -10,6 +10,7 @@ import {
   splitWidth,
   wrap,
 } from '#lib/console/terminal-text.ts'
+import { anyCharacter } from '#tests/support/sample.ts'
 
 t.test('a text is as wide as its characters are in a terminal', async t => {
   const cases: [text: string, width: number][] = [
@@ -91,7 +92,9 @@ t.test('a text is split as in the slow version', async t => {
     '\ud800',
     'क्ष',
   )
-  const some = fc.array(fc.oneof(pieces, fc.string({ unit: 'binary' })), { maxLength: 8 }).map(texts => texts.join(''))
+  const some = fc
+    .array(fc.oneof(pieces, fc.string({ unit: anyCharacter })), { maxLength: 8 })
+    .map(texts => texts.join(''))
   const times = fc.oneof(fc.constant(1), fc.nat(20))
   const property = fc.property(fc.nat(600), some, times, fc.nat(9), fc.integer({ min: 2, max: 60 }), (...draw) => {
     const [before, text, times, first, width] = draw

@@ -10,6 +10,7 @@ import { createLogger, type LoggerOptions } from '#lib/log/create-logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { escapeControls } from '#lib/text/escapes.ts'
 import type { LogRecord } from '#tests/support/recording-logger.ts'
+import { anyCharacter } from '#tests/support/sample.ts'
 import { until } from '#tests/support/until.ts'
 
 const logLevels = ['debug', 'info', 'warning', 'error', 'critical'] as const
@@ -79,7 +80,7 @@ t.test('JSON lines', async t => {
 
   t.test('no text forges a line or controls a terminal, and none is lost', async t => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), hostile(), (text, controls) => {
+      fc.property(fc.string({ unit: anyCharacter }), hostile(), (text, controls) => {
         const { logger, written } = createTestLogger({ format: 'json' })
         logger.channel(controls).error(controls, { a: `${text}${controls}` })
         t.match(written(), /^[^\p{Cc}\p{Bidi_Control}\u2028\u2029]*\n$/u)
@@ -351,7 +352,7 @@ t.test('a logger with the id of a request, also of another channel, writes it in
 /** Texts with characters that JSON or a log line escapes, and others. */
 const text = fc.oneof(
   fc.string(),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: anyCharacter }),
   fc.constantFrom('', '/a b', '"', '\\', '\u2028', '\u007f', 'é', '\ud800', '\n', '\u202e'),
 )
 

@@ -11,6 +11,7 @@ import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.
 import { coveredWorkTime } from '#bundles/profiler/profile/work.ts'
 import { workKinds } from '#bundles/profiler/subjects/work.ts'
 import { createProfile, createSummary, type ProfileInit } from '#tests/support/create-profile.ts'
+import { anyCharacter } from '#tests/support/sample.ts'
 
 /** The events of a request whose controller worked from 2 ms until `end`, and whose response was sent 1 ms later. */
 function spansOf(end: number): unknown[] {
@@ -713,7 +714,7 @@ t.test('earlier requests are divided by the start of the process', async t => {
 })
 
 t.test('the sentence of any profile is short, and its numbers are those of the profile', async t => {
-  const text = fc.string({ unit: 'binary', maxLength: 300 })
+  const text = fc.string({ unit: anyCharacter, maxLength: 300 })
   const caller = fc.record({ file: fc.option(text, { nil: undefined }), line: fc.nat(99) })
   const times = { start: fc.nat(100), end: fc.option(fc.nat(200), { nil: undefined }) }
   const data = fc.oneof(
