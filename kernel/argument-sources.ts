@@ -321,6 +321,10 @@ function convertText(
   fallback: unknown,
   errors: TextErrors,
 ): Argument {
+  if (typeof name === 'number' || typeof name === 'boolean') {
+    const right = `a fallback is behind its conversion, as in ${argument}(asInteger, 1)`
+    throw new ARGUMENT_INVALID([`${argument}(${name})`, `its name must be a string: ${right}`])
+  }
   checkString(`${argument}(name)`, 'the name', name)
   if (typeof conversion?.convert !== 'function') {
     throw new KERNEL_CONVERSION_INVALID([`${argument}("${name}")`, describeValue(conversion)])

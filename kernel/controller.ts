@@ -2,6 +2,7 @@ import { ARGUMENT_INVALID, checkArguments, checkFunction, checkString } from '..
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
+import { explainSplitName } from '../lib/routing/pattern.ts'
 import type { Route, RouteParameters } from '../lib/routing/route.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import type { Argument, SourcesOf } from '../lib/routing/sources.ts'
@@ -172,7 +173,7 @@ export function readsBody(controller: unknown): boolean {
 }
 
 /** The parameters of a route that a controller needs. */
-function listParameters(controller: Controller): string[] {
+export function listParameters(controller: Controller): string[] {
   return listSources(controller).flatMap(source => parameterNames.get(source) ?? [])
 }
 
@@ -323,7 +324,8 @@ export class ControllerResolver {
     const missing = listParameters(controller).find(name => !names.includes(name))
     if (missing === undefined) return undefined
     const variables = names.length === 0 ? '' : `: use ${names.join(', ')}`
-    const suggestion = suggestNames(missing, names) || variables
+    const suggestion =
+      explainSplitName([path.source, host?.source], missing) || suggestNames(missing, names) || variables
     return `its controller needs the parameter "${missing}", but its path is ${path.source}${suggestion}`
   }
 

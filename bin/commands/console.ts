@@ -229,15 +229,37 @@ export async function runCommandLine(
   }
 }
 
-/** The commands of the area of an unknown one, or with its word (`route:list`), or where all of them are. */
+/** The commands of the area of an unknown one, or with a word of it (`route:list`), or where all of them are. */
 function describeCommands(commands: readonly ConsoleCommand[], word: string): string {
   if (/^(?:serve|start|dev|run)\b|^server:/.test(word)) return '(The server is no command: npm start runs bin/serve.)'
-  const area = commands.filter(({ name }) => name.startsWith(word.replace(/:.*/, ':'))).map(({ name }) => name)
+  const names = commands.map(({ name }) => name)
+  const area = names.filter(name => name.startsWith(word.replace(/:.*/, ':')))
   if (area.length === 0 && /^(?:profiler|make):|^mcp$/.test(word)) return `(${word} needs APP_ENV=dev and debug.)`
-  const [noun = ''] = word.split(':')
-  const named = area.length > 0 ? area : commands.map(({ name }) => name).filter(name => name.includes(`:${noun}`))
-  return named.length > 0 && noun !== word ? `(There are ${named.join(', ')}.)` : '(bin/console lists all commands.)'
+  // Without the end of a plural: "routes" and "router" are the word of debug:route-match, too.
+  const parts = word
+    .split(/[:_-]/)
+    .flatMap(part => (part.length < 3 ? [] : (otherWords[part] ?? part.replace(/[rs]$/, ''))))
+  const named = names.filter(name => name.split(/[:-]/).some(own => parts.some(part => own.startsWith(part))))
+  const found = area.length > 0 ? area : named
+  if (found.length > 0) return `(There ${found.length > 1 ? 'are' : 'is'} ${found.join(', ')}.)`
+  return missingCommands.find(([pattern]) => pattern.test(word))?.[1] ?? '(bin/console lists all commands.)'
 }
+
+/** Words that other frameworks have for those of commands. */
+const otherWords: Readonly<Record<string, string>> = { generate: 'make', create: 'make', new: 'make' }
+
+/** What stands here for commands of other frameworks. */
+const missingCommands: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [
+    /^(?:cache|config|view|route|optimize|tmp):?(?:clear|cache|warmup|pool)?$/,
+    '(There is no cache of sources: each start reads them.)',
+  ],
+  [
+    /^(?:db|database|doctrine|migrations?|schema|orm|prisma)\b|migrate/,
+    '(No bundle has a command for the database: "sinfonietta new --login" makes one, database:migrate.)',
+  ],
+  [/^(?:test|tests|phpunit|spec)$/, '(The tests are no command: npm test runs them.)'],
+]
 
 /** How an unknown option is named here, and how words such as `status:5xx` are written as options. */
 function describeWords({ options = [] }: ConsoleCommand, words: readonly string[]): string | undefined {

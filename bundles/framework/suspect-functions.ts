@@ -1,10 +1,11 @@
-import { hasCheckedForm } from '../../kernel/argument-sources.ts'
+import { hasCheckedForm, inputsOf } from '../../kernel/argument-sources.ts'
 import type { Application } from '../../kernel/bundle.ts'
 import {
   type Controller,
   createDeclarations,
   handlerRule,
   isController,
+  listParameters,
   listSourceNames,
   readsBody,
 } from '../../kernel/controller.ts'
@@ -16,6 +17,7 @@ import {
   type RegisteredListener,
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { isRetrieval } from '../../lib/http/conditions.ts'
+import { describeSplitName, explainSplitName, listSplitNames } from '../../lib/routing/pattern.ts'
 import type { Route } from '../../lib/routing/route.ts'
 import { suggestNames } from '../../lib/text/mistakes.ts'
 import { handlePriority } from './listeners/error-listener.ts'
@@ -76,14 +78,49 @@ function showPlace(place: { readonly file: string; readonly line: number } | und
   return place === undefined ? '' : ` (${place.file}:${place.line})`
 }
 
-function findSuspicion({ controller, path }: Route, variables: Variables): string | undefined {
-  if (isController(controller)) return findLostValue(controller)
+function findSuspicion(route: Route, variables: Variables): string | undefined {
+  const { controller, host, path } = route
+  if (isController(controller)) return findLostValue(controller) ?? describeSplit(route, controller.call)
   if (typeof controller !== 'function') return undefined
   if (foreignHandler.test(sourceOf(controller))) return `takes (req, res): ${handlerRule}`
   const known = variables.get(controller) ?? new Set()
   const missing = listTaken(controller).find(name => !known.has(name))
-  if (missing === undefined) return describeLostThis(controller)
-  return `takes the parameter "${missing}", but its path is ${path.source}${suggestNames(missing, known)}`
+  if (missing === undefined) return describeSplit(route, controller) ?? describeLostThis(controller)
+  const suggestion = explainSplitName([path.source, host?.source], missing) || suggestNames(missing, known)
+  return `takes the parameter "${missing}", but its path is ${path.source}${suggestion}`
+}
+
+/**
+ * The end of a sentence about a function that reads `user-id` where the path `/users/:user-id` has the variable `user`;
+ * or that does not read `user`, if the text behind the variable is a word for an id.
+ */
+function describeSplit(route: Route, call: object): string | undefined {
+  const { controller, host, path } = route
+  const source = sourceOf(call)
+  for (const split of [path.source, host?.source ?? ''].flatMap(listSplitNames)) {
+    const reading = `: ${describeSplitName(split)}`
+    if (readsOneOf(split.meant, source)) return `reads a variable that its path ${path.source} does not have${reading}`
+    const isRead =
+      source.split(/[^\w$]+/).includes(split.name) ||
+      (isController(controller) && listParameters(controller).includes(split.name)) ||
+      inputsOf(route).some(input => input.source === 'route')
+    if (!isRead && /^-(?:id|uuid|slug)$/i.test(split.text))
+      return `does not read the variable "${split.name}" of its path ${path.source}${reading}`
+  }
+  return undefined
+}
+
+/** Whether a function reads a parameter of its route by one of these names, which need not be declared. */
+function readsOneOf(names: readonly string[], source: string): boolean {
+  const [, parameters = '0'] = /^[^(]*\(\s*[\w$]+\s*,\s*([\w$]+)/.exec(source) ?? []
+  const name = `(?:${names.join('|')})`.replaceAll('$', '\\$')
+  const quoted = `['"\`]${name}['"\`]`
+  const uses = [
+    `\\b${parameters}(?:\\??\\.${name}\\b|(?:\\?\\.)?\\[${quoted}\\])`,
+    `^[^=]*,\\s*\\{[^}]*${quoted}\\s*:`,
+    `\\battributes\\.get\\(${quoted}`,
+  ]
+  return new RegExp(uses.join('|')).test(source)
 }
 
 /** A value that a function takes under a name that no source has, or not out of the object of the values. */

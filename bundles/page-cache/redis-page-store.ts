@@ -42,7 +42,8 @@ export class RedisPageStore implements PageStore {
   constructor(url: string, logger: Pick<Logger, 'info' | 'warning'>) {
     this.#connection = new RedisConnection({
       url,
-      onOutage: error => logger.warning('Pages are not cached until Redis answers again.', { exception: error }),
+      onOutage: exception =>
+        logger.warning('Pages are not cached until the Redis of PAGE_CACHE answers again.', { exception }),
       onRecovery: () => logger.info('Redis answers again: pages are cached.'),
     })
   }

@@ -51,8 +51,25 @@ export function parseCookies(header: string | null): ReadonlyMap<string, string>
   return new Cookies(Object.entries(parseCookie(header)).map(([name, value]) => [name, value ?? '']))
 }
 
-/** The cookies of a request by their names. Development explains other ways to read them by this class. */
-export class Cookies extends Map<string, string> {}
+/** The cookies of a request by their names: what is sent cannot be changed. Development explains other ways to read them. */
+export class Cookies extends Map<string, string> {
+  constructor(entries: Iterable<readonly [name: string, value: string]> = []) {
+    super()
+    for (const [name, value] of entries) super.set(name, value)
+  }
+
+  /** @throws ARGUMENT_INVALID */
+  override set(name: string): never {
+    const right = `to send a cookie with the response, write setCookie(response.headers, ${JSON.stringify(name)}, value)`
+    throw new ARGUMENT_INVALID(['request.cookies.set()', `these are the cookies that the client has sent; ${right}`])
+  }
+
+  /** @throws ARGUMENT_INVALID */
+  override delete(name: string): never {
+    const right = `setCookie(response.headers, ${JSON.stringify(name)}, '', { maxAge: 0 })`
+    throw new ARGUMENT_INVALID(['request.cookies.delete()', `it deletes nothing at the client; write ${right}`])
+  }
+}
 
 /**
  * All values of a cookie, as they were sent: clients send several cookies of one name if their
@@ -87,8 +104,8 @@ export function setCookie(headers: Headers, name: string, value: string, options
     partitioned = false,
   } = options
   const cookie = { name, value: encode(name, value), maxAge, path, domain, secure, httpOnly, sameSite, partitioned }
-  const [mistake] = findCookieMistakes(cookie)
-  if (mistake !== undefined) throw new ARGUMENT_INVALID(['setCookie()', `"${mistake.option}" ${mistake.problem}`])
+  const mistakes = findCookieMistakes(cookie).map(({ option, problem }) => `"${option}" ${problem}`)
+  if (mistakes.length > 0) throw new ARGUMENT_INVALID(['setCookie()', mistakes.join(', and ')])
   const size = name.length + cookie.value.length
   if (size > cookieSizeLimit) throw new HTTP_COOKIE_TOO_LARGE([name, size, cookieSizeLimit])
   const sent = headers.getAll('set-cookie')
@@ -204,4 +221,4 @@ function domainOf({ domain = '' }: Place): string {
   return domain.replace(/^\./, '').toLowerCase()
 }
 
-const none: ReadonlyMap<string, string> = new Map()
+const none = new Cookies()

@@ -77,24 +77,24 @@ class ChannelLogger implements Logger {
     this.#ids = ids
   }
 
-  debug(message: string, context?: LogContext): void {
-    this.#log('debug', message, context)
+  debug(message: string, context?: LogContext, ...more: readonly unknown[]): void {
+    this.#log('debug', message, context, more)
   }
 
-  info(message: string, context?: LogContext): void {
-    this.#log('info', message, context)
+  info(message: string, context?: LogContext, ...more: readonly unknown[]): void {
+    this.#log('info', message, context, more)
   }
 
-  warning(message: string, context?: LogContext): void {
-    this.#log('warning', message, context)
+  warning(message: string, context?: LogContext, ...more: readonly unknown[]): void {
+    this.#log('warning', message, context, more)
   }
 
-  error(message: string, context?: LogContext): void {
-    this.#log('error', message, context)
+  error(message: string, context?: LogContext, ...more: readonly unknown[]): void {
+    this.#log('error', message, context, more)
   }
 
-  critical(message: string, context?: LogContext): void {
-    this.#log('critical', message, context)
+  critical(message: string, context?: LogContext, ...more: readonly unknown[]): void {
+    this.#log('critical', message, context, more)
   }
 
   channel(name: string): Logger {
@@ -150,7 +150,7 @@ class ChannelLogger implements Logger {
     return () => finders.delete(findIds)
   }
 
-  #log(level: LogLevel, message: string, context: LogContext = {}): void {
+  #log(level: LogLevel, message: string, context: LogContext = {}, more: readonly unknown[] = []): void {
     const { clock, finders, observers, redactor, writer } = this.#parts
     const isWritten = this.#isWritten(level)
     if (!isWritten && observers.size === 0) return
@@ -158,12 +158,12 @@ class ChannelLogger implements Logger {
       // As in other libraries, whose first argument may be an error or the context.
       this.#log(level, 'A message must be a string, not {type}. Its context has both arguments.', {
         type: describeValue(message),
-        arguments: [message, context],
+        arguments: [message, context, ...more],
       })
       return
     }
-    if (typeof context !== 'object') {
-      this.#log(level, message, { context })
+    if (typeof context !== 'object' || more.length > 0) {
+      this.#log(level, message, { context: more.length === 0 ? context : [context, ...more] })
       return
     }
     try {

@@ -4,7 +4,7 @@ import { parseHost } from '../http/request-target.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { type ShapeOf, suggestNames } from '../text/mistakes.ts'
 import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING, ROUTE_UNKNOWN } from './errors.ts'
-import type { Pattern, PatternForm, PatternMatch, Requirement } from './pattern.ts'
+import { explainSplitName, type Pattern, type PatternForm, type PatternMatch, type Requirement } from './pattern.ts'
 import type { Route } from './route.ts'
 import type { RouteCollection } from './route-collection.ts'
 import type { RouteName, UrlArguments, UrlParameters } from './route-names.ts'
@@ -192,7 +192,8 @@ function refuseMissing(name: string, route: Route, values: Values, parameters: U
   const others = Object.keys(parameters).filter(each => !variablesOf(route).includes(each))
   const isGiven = missing.length === 1 && Object.hasOwn(parameters, first)
   const unknown = others.length === 0 ? '' : `; its path has no "${others.slice(0, 3).join('", "')}"`
-  const state = isGiven ? `, which is ${parameters[first]}` : unknown
+  const [split = ''] = others.flatMap(each => explainSplitName([path.source, host?.source], each) || [])
+  const state = isGiven ? `, which is ${parameters[first]}` : unknown + split
   throw new ROUTE_PARAMETER_MISSING([name, missing.map(other => `"${other}"`).join(', ') + (carried ?? state)])
 }
 

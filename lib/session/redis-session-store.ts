@@ -34,7 +34,7 @@ export interface RedisSessionStoreOptions {
 export function createRedisSessionStore(options: RedisSessionStoreOptions): CreateSessionStore {
   checkObject('createRedisSessionStore()', options, optionShape)
   checkOptions('createRedisSessionStore()', options, optionShape)
-  return ({ logger }) => new RedisSessionStore({ ...options, logger })
+  return ({ logger }) => new RedisSessionStore({ ...options, logger, owner: 'createRedisSessionStore()' })
 }
 
 const optionShape: ShapeOf<RedisSessionStoreOptions> = {
@@ -49,6 +49,8 @@ interface RedisSessionStoreServices extends RedisSessionStoreOptions {
   readonly now?: () => number
   /** Milliseconds for a command; 1000 by default. */
   readonly timeout?: number
+  /** What has named the server, for messages: `SESSION_URL` by default. */
+  readonly owner?: string
 }
 
 /**
@@ -70,6 +72,7 @@ export class RedisSessionStore implements SessionStore {
     limits,
     logger,
     now = Date.now,
+    owner = 'SESSION_URL',
     prefix = 'sinfonietta:sessions:',
     timeout,
     url,
@@ -81,7 +84,8 @@ export class RedisSessionStore implements SessionStore {
     this.#connection = new RedisConnection({
       url,
       ...(timeout !== undefined && { timeout }),
-      onOutage: error => logger.warning('Sessions are not available until Redis answers again.', { exception: error }),
+      onOutage: exception =>
+        logger.warning('Sessions are not available until the Redis of {owner} answers again.', { owner, exception }),
       onRecovery: () => logger.info('Redis answers again: sessions are available.'),
     })
   }

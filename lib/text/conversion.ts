@@ -135,7 +135,7 @@ export function asListOf<value>(entry: Conversion<value>): Conversion<readonly v
   const mistake = findConversionMistake(entry)
   if (mistake !== undefined) throw new ARGUMENT_INVALID(['asListOf(asInteger)', mistake])
   return {
-    expected: `a list, each entry ${entry.expected}`,
+    expected: `a list with commas, each entry ${entry.expected}`,
     entry,
     convert(text) {
       const values = splitList(text).map(each => entry.convert(each))

@@ -95,7 +95,7 @@ function fits(value: unknown): boolean {
 
 function findValueMistakes(noun: string, value: unknown, shape: AnyShape, place: string): readonly string[] {
   const found = shape === 'positive' && isNumber(value) ? String(value) : describeValue(value)
-  const refuse = (wanted: string) => [`"${place}" must be ${wanted}, not ${found}`]
+  const refuse = (wanted: string) => [`"${place}" must be ${wanted}, not ${found}${adviseOnNumber(value, shape)}`]
   if (shape === true) return none
   if (typeof shape === 'string') return kinds[shape][0](value) ? none : refuse(kinds[shape][1])
   if (isList(shape)) {
@@ -104,6 +104,14 @@ function findValueMistakes(noun: string, value: unknown, shape: AnyShape, place:
   }
   if (!isKeyed(value)) return refuse(`an object with ${Object.keys(shape).join(', ')}`)
   return findShapeMistakes(noun, value, shape as ShapeOf<object>, `${place}.`)
+}
+
+/** How the text of a number is written as a number; a size, such as `10mb`, in bytes. */
+function adviseOnNumber(value: unknown, shape: AnyShape): string {
+  if ((shape !== 'number' && shape !== 'positive') || typeof value !== 'string') return ''
+  const [, number, power = ''] = /^\s*(\d[\d_]*)\s*(?:([kmg]?)i?b(?:ytes?)?)?\s*$/i.exec(value) ?? []
+  if (number === undefined) return ''
+  return `: write ${number}${{ k: 'e3', m: 'e6', g: 'e9' }[power.toLowerCase()] ?? ''}${/b/i.test(value) ? ', in bytes' : ''}`
 }
 
 function isList(shape: Shape | readonly [AnyShape]): shape is readonly [AnyShape] {
@@ -137,7 +145,7 @@ export type ValueKind = keyof typeof kinds
 export function nearestNames(
   mistyped: string,
   names: Iterable<string>,
-  limit: number = mistyped.length < 3 ? 1 : Math.max(2, mistyped.length / 3),
+  limit: number = mistyped.length < 5 ? 1 : Math.max(2, mistyped.length / 3),
 ): string[] {
   return [...names]
     .filter(name => Math.abs(name.length - mistyped.length) <= limit)

@@ -81,7 +81,8 @@ export function checkTemplates(
     const found = unused.find(each => each.name === name)
     if (found !== undefined) return `: the file ${show(found.file)} exists, but ${found.reason}`
     // A page that is not used fills this part of a layout.
-    return unused.some(each => definesInline(each, name, read)) ? undefined : ''
+    if (unused.some(each => definesInline(each, name, read))) return undefined
+    return suggestTemplates(name, templates) || (layoutHint.get(name) ?? explainFile(name))
   }
   const names = { templates, called, dropping, helpers, checks, globals, explainMissing }
   for (const { file, name, replaced, replaces, uses } of parsed) {
@@ -196,7 +197,7 @@ function mistakeOf(
       if (name === block || templates.has(name)) return undefined
       const end = explainMissing(name)
       if (end === undefined) return undefined
-      return `there is no partial "${name}"${end || suggestTemplates(name, templates) || (layoutHint.get(name) ?? '')}`
+      return `there is no partial "${name}"${end}`
     }
     case 'inline': {
       // A similar name of a few letters is often another one.
@@ -253,9 +254,16 @@ function findRefusal(check: HelperCheck | undefined, call: WrittenCall | undefin
   }
 }
 
+/** The end of a message about a partial that nothing resembles. */
+function explainFile(name: string): string {
+  return /^[\w/-]+$/.test(name) ? `: its file would be templates/${name}.hbs` : ''
+}
+
 /** The end of a message about an unknown template: similar names, or those of files with the same name. */
 export function suggestTemplates(name: string, known: Iterable<string>): string {
   const names = [...known]
+  const bare = name.replace(/\.\w+$/, '')
+  if (bare !== name && names.includes(bare)) return `: names have no ending, write "${bare}"`
   const file = path.posix.basename(name, '.hbs')
   const sameFile = names.filter(each => path.posix.basename(each) === file)
   return suggestNames(name, names) || quoteNearest(sameFile.slice(0, 3))

@@ -9,8 +9,10 @@ import {
   formBody,
   queryValue,
   queryValues,
+  type Request,
   RequestEvent,
   Response,
+  routeParameter,
   setCookie,
 } from 'sinfonietta'
 import { createTestKernel, type TestClient } from 'sinfonietta/testing'
@@ -57,6 +59,16 @@ const own = 'https://localhost'
 const form = (client: TestClient) => client.post('/a', { form: { age: '3' } })
 const get = (client: TestClient) => client.get('/a')
 const dropped = 'makes a response by request.redirectTo(), which is not sent'
+type Values = Readonly<Record<'userName' | 'user-name' | 'file-path' | 'user.id', string>>
+
+/** A controller that takes a parameter by a name. */
+const read = (name: string) =>
+  // The source of the function has the name.
+  new Function(
+    'Response',
+    `return (request, { ${/\W/.test(name) ? `'${name}': value` : name} }) => Response.text('ok')`,
+  )(Response)
+
 const promise = (call: string) => `uses the promise of ${call}() as its value: write await ${call}(…)`
 
 const cases: Readonly<Record<string, readonly Case[]>> = {
@@ -225,6 +237,49 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       ({ routes }) => routes.get('a', '/a', ({ session }) => session.get('user').then(user => Response.json({ user }))),
       get,
     ],
+  ],
+  'a name with a dash in a path': [
+    ...(
+      [
+        ['/users/:user-id', () => ok(), 'does not read the variable "user" of its path /users/:user-id: ":user-id" is'],
+        ['/orders/:order-line-id/edit', read('order-line-id'), 'write :orderLineId or :"order-line-id"'],
+        [
+          '/a/:post-slug',
+          (request: Request) => Response.text(request.path),
+          'the variable "post" with the text "-slug"',
+        ],
+        ['/users/:user-id', read('user-id'), 'reads a variable that its path /users/:user-id does not have'],
+        ['/users/:user-id', read('userId'), 'takes the parameter "userId"'],
+        ['/users/:user-name', (_: Request, values: Values) => Response.text(values.userName), 'write :userName or'],
+        ['/users/:user-name', (_: Request, values: Values) => Response.text(values['user-name']), 'write :userName or'],
+        [
+          '/users{/:user-name}',
+          ({ attributes }: Request) => Response.json(attributes.get('user-name' as never)),
+          'reads a var',
+        ],
+        ['/files/*file-path', (_: Request, values: Values) => Response.text(values['file-path']), ':"file-path"'],
+        ['/users/:user.id', (_: Request, values: Values) => Response.text(values['user.id']), 'with the text ".id"'],
+      ] as const
+    ).map(
+      ([path, controller, warning]): Case => [({ routes }) => routes.get('a', path, controller as never), get, warning],
+    ),
+    [({ routes }) => routes.get('a', '/:user-id', { page: queryValue(asInteger, 1) }, ok), get, 'does not read'],
+    ...(
+      [
+        ['/:from-:to', read('from')],
+        ['/:year-:month', () => ok()],
+        ['/:year-report', () => ok()],
+        ['/:name.json', () => ok()],
+        ['/users/:user-id', read('user')],
+        ['/users/:"user-id"', read('user-id')],
+        ['/users/:userId', read('userId')],
+        ['/:lang-page/:id', read('lang')],
+        ['/a-:id', read('id')],
+        ['/:user-id-:part', () => ok()],
+        ['/:user-avatar', () => Response.html('<img id="user-avatar">')],
+      ] as const
+    ).map(([path, controller]): Case => [({ routes }) => routes.get('a', path, controller as never), get]),
+    [({ routes }) => routes.get('a', '/:user-id', { id: routeParameter('user') }, ({ id }) => Response.text(id)), get],
   ],
   'a promise that is shown': [
     [

@@ -354,6 +354,10 @@ const inRegister = [
           ),
         'routes.post(name, path, { sources }, function): the function of "b_a" takes 3 arguments: it gets (values, request)',
       ],
+      'a fallback for a name': [
+        () => queryValue(wrong(1)),
+        'queryValue(1): its name must be a string: a fallback is behind its conversion, as in queryValue(asInteger, 1)',
+      ],
       'options for a fallback': [
         () => queryValue('page', asInteger, wrong({ fallback: 1 })),
         'queryValue("page"): the fallback is its third argument itself',
@@ -661,7 +665,7 @@ const inRoutes = [
       'a role that is mistyped': [
         // @ts-expect-error
         ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _rol: 'admin' }, controller: answer }),
-        'in its defaults, "_rol" is declared by no bundle of the list; the nearest are "_role"',
+        'in its defaults, "_rol" is declared by no bundle of the list; the nearest is "_role"',
       ],
       'a guard among the defaults': [
         ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { guard: 'admin' }, controller: answer }),
@@ -707,7 +711,10 @@ const inRoutes = [
     },
   }),
   ...([
-    [{ _body_limit: '50mb' }, '"_body_limit" must be a number, not a string of 4 characters'],
+    [{ _body_limit: '50mb' }, '"_body_limit" must be a number, not a string of 4 characters: write 50e6, in bytes'],
+    [{ _body_limit: '1 GiB' }, '"_body_limit" must be a number, not a string of 5 characters: write 1e9, in bytes'],
+    [{ _body_limit: '500' }, '"_body_limit" must be a number, not a string of 3 characters: write 500'],
+    [{ _body_limit: '10 minutes' }, '"_body_limit" must be a number, not a string of 10 characters'],
     [{ _body_unread: 'yes' }, '"_body_unread" must be true or false'],
     [{ _format: 'application/json' }, '"_format" is the name of a format, such as "json"'],
     [{ _format: 'JSON' }, '"_format" is the name of a format'],
@@ -723,7 +730,7 @@ const inRoutes = [
     [{ _cache: 60 }, '"_cache" must be an object'],
     [{ _cache: { smaxage: 60 } }, 'there is no key "_cache.smaxage"; the nearest are "maxAge", "sMaxAge"'],
     [{ _cache: { maxage: 60 } }, 'there is no key "_cache.maxage"; the nearest is "maxAge"'],
-    [{ _cache: { maxAge: '60' } }, '"_cache.maxAge" must be a number'],
+    [{ _cache: { maxAge: '60' } }, '"_cache.maxAge" must be a number, not a string of 2 characters: write 60'],
     [{ _cache: { maxAge: -1 } }, '_cache.maxAge is -1: use whole seconds, from 0 to 31536000'],
     [{ _cache: { sMaxAge: 0.5 } }, '_cache.sMaxAge is 0.5: use whole seconds'],
     [{ _cache: { maxAge: 1, vary: 'cookie' } }, '"_cache.vary" must be a list'],
@@ -799,6 +806,23 @@ const inController = [
       'a cookie without a name': [
         () => setCookie(answer().headers, wrong(undefined), ''),
         'setCookie(): the name must be a string',
+      ],
+      'a cookie with two mistakes': [
+        () => setCookie(answer().headers, 'cart', '', { sameSite: 'none', path: 'shop' }),
+        '"path" is "shop": use a path such as "/" or "/shop", and "sameSite" is "none": browsers then demand secure: true.',
+      ],
+      'a cookie with two wrong options': [
+        () => setCookie(answer().headers, 'cart', '', wrong({ maxage: 1, secure: 1 })),
+        'there is no option "maxage"; the nearest is "maxAge", and "secure" must be true or false, not a number.',
+      ],
+      'a cookie that is set at the request': [
+        ({ cookies }) => Object(cookies).set('cart', '7'),
+        'request.cookies.set()',
+        'write setCookie(response.headers, "cart", value)',
+      ],
+      'a cookie that is deleted at the request': [
+        ({ cookies }) => Object(cookies).delete('cart'),
+        `write setCookie(response.headers, "cart", '', { maxAge: 0 })`,
       ],
       'a text for headers': [() => new Response('', { headers: wrong('x-shop: 1') }), 'they are an object or pairs'],
       'a map in JSON': [
@@ -1355,6 +1379,7 @@ t.test('a log message that is no text is logged with its value', async t => {
     register({ logger }) {
       logger.error(wrong(new Error('on purpose')))
       logger.info(wrong({ book: 1 }), wrong('sold'))
+      Reflect.apply(logger.warning, logger, ['sold', 'a book', 3])
     },
   }
   const { close, records } = await createTestKernel({ bundles: [shop] })
@@ -1370,6 +1395,7 @@ t.test('a log message that is no text is logged with its value', async t => {
       { level: 'info', message: /the key "book"/, context: { arguments: [{ book: 1 }, 'sold'] } },
     ],
   )
+  t.match(records, [{}, {}, { message: 'sold', context: { context: ['a book', 3] } }])
 })
 
 t.test('a value in the list of bundles that is none is refused with the way to make a bundle of it', async t => {

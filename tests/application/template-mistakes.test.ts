@@ -30,6 +30,9 @@ const refused: Rows = {
   '{{path}}': "{{path}}: the name of the route is missing: write it in quotes, as in {{path 'home'}}",
   "{{path 'hoem'}}": 'There is no route "hoem"; the nearest is "home"',
   "{{path 'show'}}": 'cannot be generated without "id"',
+  "{{path 'split' user-id=7}}":
+    'without "user"; its path has no "user-id": ":user-id" is the variable "user" with the text "-id" behind it',
+  "{{url 'split' userId=7}}": 'for one name write :userId or :"user-id"',
   "{{path 'show' 7}}": "{{path}}: values of the path have names: {{path 'home' id=7}}",
   "{{url 'show' ID=7}}": 'without "id"; its path has no "ID"',
   "{{path 'show' id=null}}": 'without "id", which is null',
@@ -80,6 +83,8 @@ const refused: Rows = {
   // Partials and layouts.
   '{{> part}}': 'there is no partial "part"; the nearest is "shop/part"',
   '{{> ./part}}': 'there is no partial "./part"; the nearest is "shop/part"',
+  '{{> header}}': 'there is no partial "header": its file would be templates/header.hbs',
+  '{{> shop/part.hbs}}': 'there is no partial "shop/part.hbs": names have no ending, write "shop/part"',
   '{{> content}}': `there is no partial "content"${layout}`,
   '{{{body}}}': `output must be escaped${layout}`,
   '{{{title}}}': 'output must be escaped: use two braces; HTML of your own comes from a helper, as an HtmlFragment',
@@ -237,6 +242,7 @@ async function visit(directory: string): Promise<readonly string[]> {
           view.addGlobal('visitor', () => undefined)
           routes.get('home', '/', () => Response.html('home'))
           routes.get('show', '/show/:id', () => Response.empty())
+          routes.get('split', '/split/:user-id', (_, { user }) => Response.text(user ?? ''))
           routes.get('page', '/page', request =>
             Response.html(view.render('shop/page', { ...model, ...extra }, request)),
           )

@@ -120,8 +120,12 @@ t.test('a mistake in the command line is named, with exit code 64', async t => {
   const cases: [line: string, message: string][] = [
     ['demo:great Ada', "error: unknown command 'demo:great'\n(Did you mean demo:greet?)"],
     ['demo:x', '(There are demo:greet, '],
-    ['gree:list', '(There are demo:greet'],
-    ['cache:clear', '(bin/console lists all commands.)'],
+    ['gree:list', '(There is demo:greet.)'],
+    ['cache:clear', '(There is no cache of sources: each start reads them.)'],
+    ['db:migrate', '(No bundle has a command for the database: '],
+    ['doctrine:migrations:migrate', '(No bundle has a command for the database: '],
+    ['db:greet', '(There is demo:greet.)'],
+    ['test', '(The tests are no command: npm test runs them.)'],
     ['nope', "error: unknown command 'nope'\n(bin/console lists all commands.)"],
     ['server:start', '(The server is no command: npm start runs bin/serve.)'],
     ['demo:greet', "error: missing required argument 'name'"],
@@ -150,6 +154,33 @@ t.test('a mistake in the command line is named, with exit code 64', async t => {
     t.ok(stderr.includes(message), stderr)
     t.equal(stdout, '')
   }
+})
+
+t.test('a command of another framework leads to those with a word of it', async t => {
+  const cases: readonly (readonly [word: string, message: string])[] = [
+    ['routes', '(There are debug:routes, debug:route-match.)'],
+    ['debug:router', '(Did you mean debug:routes?)'],
+    ['route:list', '(There are debug:routes, debug:route-match, profiler:list.)'],
+    ['make:controller', '(There are make:bundle, make:page.)'],
+    ['generate:controller', '(There are make:bundle, make:page.)'],
+    ['db:migrate', '(There is database:migrate.)'],
+    ['doctrine:migrations:migrate', '(There is database:migrate.)'],
+    ['events', '(There is debug:events.)'],
+    ['debug:container', '(There are debug:routes, debug:route-match, debug:events.)'],
+    ['about', '(bin/console lists all commands.)'],
+  ]
+  const names = 'debug:routes debug:route-match debug:events make:bundle make:page database:migrate profiler:list'
+  const shop: Bundle = {
+    name: 'shop',
+    register: ({ commands }) =>
+      void commands.push(...names.split(' ').map(name => ({ name, description: name, run: () => exitCodes.success }))),
+  }
+  const offences: string[] = []
+  for (const [word, message] of cases) {
+    const { stderr } = await run(word, { load: async () => [shop] })
+    if (!stderr.includes(message)) offences.push(stderr)
+  }
+  t.strictSame(offences, [])
 })
 
 t.test('the reason why a command fails is printed, with exit code 1', async t => {

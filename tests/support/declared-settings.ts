@@ -77,7 +77,7 @@ function describeType(schema: Setting['schema']): string {
   if (schema === undefined) return 'text'
   if (schema === asFlag) return 'flag'
   const { expected } = schema as Conversion<unknown>
-  const [, list = '', choices] = /^(a list, each entry )?(?:one of (.*))?/.exec(expected) ?? []
+  const [, list = '', choices] = /^(a list with commas, each entry )?(?:one of (.*))?/.exec(expected) ?? []
   const one =
     choices === undefined ? markCode(expected.slice(list.length)) : `one of ${choices.split(', ').map(code).join(', ')}`
   return `${list && 'list: '}${one}`

@@ -50,6 +50,11 @@ async function followIn(t: Test, names: readonly string[], project: GuideProject
     ],
   }))
   await checkCode(t, all, project)
+  await checkWarnings(
+    t,
+    project,
+    all.some(({ blocks }) => blocks.some(needsDatabase)),
+  )
   for (const { blocks, name } of all) {
     await t.test(name, async t => {
       project.reset()
@@ -139,6 +144,29 @@ function checkText(
   }
 }
 
+const bundleList = 'bundles/index.ts'
+
+function needsDatabase({ text }: GuideBlock): boolean {
+  return text.includes('TEST_DATABASE_URL')
+}
+
+/** Asks for each page of the application: right code causes no warning, except for those that the guide shows. */
+async function checkWarnings(
+  t: Test,
+  project: GuideProject,
+  isStored: boolean,
+  blocks: readonly GuideBlock[] = [],
+): Promise<void> {
+  await t.test('its pages cause no warning', { skip: isStored && lacksPostgres }, async t => {
+    const variables = isStored ? { DATABASE_URL: urlOf(await startPostgres(t)) } : {}
+    const program = path.resolve('dist/tests/support/print-warnings.js')
+    const { code, output } = await project.run(`node ${program} ${toCompiled(bundleList)}`, variables)
+    const isShown = (line: string) => blocks.some(({ text }) => text.includes(line.replace(/^\w+: /, '')))
+    const warnings = output.split('\n').filter(line => line !== '' && !isShown(line))
+    t.strictSame({ code, warnings }, { code: 0, warnings: [] })
+  })
+}
+
 /** Runs the tests of a guide in one process, and then its commands in their order. */
 async function followGuide(
   t: Test,
@@ -152,11 +180,12 @@ async function followGuide(
     const changed = toCompiled(toChanged(file, name))
     if (project.has(changed)) project.write(toCompiled(file), project.read(changed))
   }
+  if (files.includes(bundleList)) await checkWarnings(t, project, blocks.some(needsDatabase), blocks)
   if (tests.length > 0) {
     project.write(`${compiled}/tests.js`, tests.map(file => `import './${file.replace(/ts$/, 'js')}'\n`).join(''))
-    const needsDatabase = blocks.some(({ text }) => text.includes('TEST_DATABASE_URL'))
-    await t.test('its tests', { skip: needsDatabase && lacksPostgres }, async t => {
-      const variables = needsDatabase ? { TEST_DATABASE_URL: urlOf(await startPostgres(t)) } : {}
+    const isStored = blocks.some(needsDatabase)
+    await t.test('its tests', { skip: isStored && lacksPostgres }, async t => {
+      const variables = isStored ? { TEST_DATABASE_URL: urlOf(await startPostgres(t)) } : {}
       await succeed(t, project, `node --enable-source-maps ${compiled}/tests.js`, variables)
     })
   }

@@ -25,7 +25,7 @@ const cartBundle: Bundle = {
   },
 }
 
-const outage = 'Sessions are not available until Redis answers again.'
+const outage = 'Sessions are not available until the Redis of SESSION_URL answers again.'
 const recovery = 'Redis answers again: sessions are available.'
 
 /** An application with its sessions at a Redis. */

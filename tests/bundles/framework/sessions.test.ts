@@ -124,7 +124,7 @@ t.test('sessions in Redis are those of all machines, and an outage concerns requ
   )
   const messages = one.records.filter(({ message }) => message.includes('Redis')).map(({ message }) => message)
   t.strictSame(messages, [
-    'Sessions are not available until Redis answers again.',
+    'Sessions are not available until the Redis of SESSION_URL answers again.',
     'Redis answers again: sessions are available.',
   ])
   await one.close()

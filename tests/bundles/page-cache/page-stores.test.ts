@@ -117,7 +117,7 @@ t.test('an outage of Redis and its end are logged', async t => {
   const store = new RedisPageStore(fake.url, logger)
   t.teardown(() => store.close())
   const messages = () => records.map(({ level, message }) => `${level} ${message}`)
-  const outage = 'warning Pages are not cached until Redis answers again.'
+  const outage = 'warning Pages are not cached until the Redis of PAGE_CACHE answers again.'
   const read = () => store.read('p').catch(() => undefined)
   await read()
   await fake.shut()

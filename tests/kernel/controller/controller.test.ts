@@ -148,7 +148,7 @@ t.test('a list of the query has commas, repeated names, or both', async t => {
   t.strictSame(ids(createRequest('/')), [])
   t.throws(() => ids(createRequest('/?id=1&id=x')), {
     code: 'KERNEL_QUERY_VALUE_INVALID',
-    message: 'The query parameter "id" must be a list, each entry an integer of 32 bits, not "1,x".',
+    message: 'The query parameter "id" must be a list with commas, each entry an integer of 32 bits, not "1,x".',
   })
   t.throws(() => queryValue('id', asListOf(asInteger))(createRequest('/')), { code: 'KERNEL_QUERY_VALUE_MISSING' })
   t.equal(queryValue('id')(createRequest('/?id=1&id=2')), '1', 'else the first value counts')

@@ -109,7 +109,7 @@ t.test('mistakes do not show secrets', async t => {
     'SIZE is not an integer of 32 bits.',
   ])
   t.strictSame(refuse({ help: 'size', schema: asListOf(asInteger), secret: true }, `1,${secret}`), [
-    'SIZE is not a list, each entry an integer of 32 bits.',
+    'SIZE is not a list with commas, each entry an integer of 32 bits.',
   ])
   t.strictSame(refuse({ help: 'size', schema: v.pipe(v.string(), v.email()), secret: true }, secret), [
     'SIZE is refused by its schema; the reason may contain the secret and is not shown.',

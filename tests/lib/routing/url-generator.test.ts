@@ -221,7 +221,7 @@ t.test('an unknown route is an error with the nearest names', async t => {
     }
   }
   t.equal(message('prio_statik'), 'There is no route "prio_statik"; the nearest is "prio_static".')
-  t.equal(message('slsh'), 'There is no route "slsh"; the nearest are "slash", "slug".')
+  t.equal(message('slsh'), 'There is no route "slsh"; the nearest is "slash".')
   t.equal(message('something-else'), 'There is no route "something-else".')
   t.throws(() => probes.generate(''), { code: 'ROUTE_UNKNOWN', status: 500 })
 })

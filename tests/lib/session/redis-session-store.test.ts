@@ -56,7 +56,7 @@ t.test('without an answer each method rejects within its bound, and what Redis r
   t.teardown(() => store.close())
   await store.insert('a', createData({ user: 7 }, Date.now() + 60_000))
   const messages = () => records.map(({ level, message }) => `${level} ${message}`)
-  const outage = 'warning Sessions are not available until Redis answers again.'
+  const outage = 'warning Sessions are not available until the Redis of SESSION_URL answers again.'
   const recovery = 'info Redis answers again: sessions are available.'
   const methods: Record<string, () => Promise<unknown>> = {
     read: () => store.read('a'),

@@ -105,7 +105,7 @@ t.test('one of some texts is exactly one of them', async t => {
 
 t.test('a list is separated by commas, and each entry is converted', async t => {
   const asNumbers = asListOf(asInteger)
-  t.equal(asNumbers.expected, 'a list, each entry an integer of 32 bits')
+  t.equal(asNumbers.expected, 'a list with commas, each entry an integer of 32 bits')
   t.strictSame(asNumbers.convert('1, 2,,3 ,'), [1, 2, 3])
   t.strictSame(asNumbers.convert(' '), [])
   t.equal(asNumbers.convert('1,x'), undefined)

@@ -548,7 +548,7 @@ t.test('every mistake in every template is listed at once when they are loaded',
   const lines = error.message.split('\n')
   const advice = ": a bundle adds it by view.addHelper('nohelper', function)"
   for (const expected of [
-    'a.hbs: line 1: there is no partial "nowhere"',
+    'a.hbs: line 1: there is no partial "nowhere": its file would be templates/nowhere.hbs',
     `a.hbs: line 2: there is no helper "nohelper"${advice}`,
     'b.hbs: line 1: output must be escaped: use two braces; HTML of your own comes from a helper, as an HtmlFragment',
     `c.hbs: line 1: there is no helper "nohelper"${advice}`,
@@ -655,8 +655,8 @@ t.test('a partial of a bundle that is not listed is a mistake with its reason', 
   const error = t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' }) as Error
   t.strictSame(error.message.split('\n').slice(1), [
     `templates/framework/error.hbs: line 1: there is no partial "library/layout": ${reason}`,
-    'templates/framework/error.hbs: line 2: there is no partial "library/nowhere"',
-    'templates/framework/error.hbs: line 2: there is no partial "framework/nowhere"',
+    'templates/framework/error.hbs: line 2: there is no partial "library/nowhere": its file would be templates/library/nowhere.hbs',
+    'templates/framework/error.hbs: line 2: there is no partial "framework/nowhere": its file would be templates/framework/nowhere.hbs',
   ])
 })
 
@@ -748,7 +748,7 @@ t.test('a template that replaces another one has the parts on which others depen
     'templates/site/page.hbs: it replaces package/page.hbs, which has the inline partial "content" for "site/layout": define it, too',
   ])
   t.strictSame(mistakesOf({ 'page.hbs': '{{> nowhere}}' }), [
-    'templates/site/page.hbs: line 1: there is no partial "nowhere"',
+    'templates/site/page.hbs: line 1: there is no partial "nowhere": its file would be templates/nowhere.hbs',
   ])
   t.strictSame(mistakesOf({ 'layout.hbs': '<main>{{> content}}</main>', 'page.hbs': 'a page without a layout' }), [])
   t.match(mistakesOf({ 'layout.hbs': '{{#if}' }), [/^templates\/site\/layout\.hbs: line 1: \{\{#if\} is not closed/])
