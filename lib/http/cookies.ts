@@ -51,7 +51,10 @@ export function parseCookies(header: string | null): ReadonlyMap<string, string>
   return new Cookies(Object.entries(parseCookie(header)).map(([name, value]) => [name, value ?? '']))
 }
 
-/** The cookies of a request by their names: what is sent cannot be changed. Development explains other ways to read them. */
+/**
+ * The cookies of a request by their names, which only the client changes. Development explains other ways to read them
+ * by this class.
+ */
 export class Cookies extends Map<string, string> {
   constructor(entries: Iterable<readonly [name: string, value: string]> = []) {
     super()
