@@ -18,8 +18,8 @@ export const ARGUMENT_INVALID: CodedErrorClass<[call: string, mistake: string]> 
 export function checkOptions<type>(call: string, options: type | undefined, shape: ShapeOf<type>): void {
   if (options === undefined) return
   checkObject(call, options, shape)
-  const mistakes = findShapeMistakes('option', options, shape)
-  if (mistakes.length > 0) throw new ARGUMENT_INVALID([call, mistakes.join(', and ')])
+  const [mistake] = findShapeMistakes('option', options, shape)
+  if (mistake !== undefined) throw new ARGUMENT_INVALID([call, mistake])
 }
 
 /** Refuses options that are no object. @throws ARGUMENT_INVALID */
