@@ -94,7 +94,7 @@ function findDefaultMistake(route: Route, names: ReadonlySet<string>): string | 
 
 /** Errors of a route with an unknown format would be pages. */
 function findFormatMistakes(format: unknown): string[] {
-  if (typeof format !== 'string' || !/[A-Z/]/.test(format)) return []
+  if (typeof format !== 'string' || !/^\.|[A-Z/]/.test(format)) return []
   return [`"_format" is the name of a format, such as "json", "html", "txt" or "md", not "${format}"`]
 }
 

@@ -301,7 +301,7 @@ const types: ReadonlyMap<string, string> = new Map([
 function wayOfBody(value: unknown): string {
   if (value instanceof ReadableStream) return 'Readable.fromWeb(stream)'
   if (typeof value === 'function') return 'Readable.from() with what the function returns'
-  return Symbol.asyncIterator in Object(value) ? 'Readable.from(items)' : 'Response.json()'
+  return Symbol.asyncIterator in Object(value) || 'next' in Object(value) ? 'Readable.from(items)' : 'Response.json()'
 }
 
 /** The content type of a format, such as the `_format` of a route; HTML for an unknown format. */

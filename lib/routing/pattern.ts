@@ -173,7 +173,7 @@ export function createRequirement(name: string, declared: RegExp | string): Requ
   if (typeof declared !== 'string' && !(declared instanceof RegExp)) {
     throw new TypeError(`the requirement for "${name}" is a pattern, such as /\\d+/, not ${describeValue(declared)}`)
   }
-  if (typeof declared === 'string' && /^[dDsSwW][+*{]/.test(declared)) {
+  if (typeof declared === 'string' && /^[(^]*[dDsSwW][+*{]/.test(declared)) {
     const right = declared.replace(/[dDsSwW](?=[+*{])/g, '\\$&')
     throw new TypeError(`the requirement for "${name}" is ${declared}: a text loses its backslash, so write /${right}/`)
   }

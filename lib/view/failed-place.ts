@@ -120,11 +120,11 @@ interface RenderFailure {
 
 /** Explains what was thrown during a render; `innermost` is the file of the innermost template that is known. */
 export function explainFailure(failure: unknown, page: FailedPage, innermost: string | undefined): RenderFailure {
-  const { model, root } = page
+  const { root } = page
   const { column, lineNumber } = Object(failure) as { readonly column?: unknown; readonly lineNumber?: unknown }
   const [, file, line] = /^(.*): line (\d+)$/s.exec(String(lineNumber)) ?? []
   if (file === undefined) {
-    const found = innermost === undefined ? undefined : explainArgument(failure, innermost, root, model)
+    const found = innermost === undefined ? undefined : explainArgument(failure, innermost, page)
     if (found !== undefined) return found
     const message = messageOf(failure)
     const endless = /call stack/.test(message) ? explainCycle(page) : undefined
@@ -156,7 +156,7 @@ function explainMissing(missing: MissingValue, place: CodePosition, page: Failed
       return `"${path}" is not defined: it is one of an item, in the block of {{#each}}`
     const call = findIncompleteCall(key, place, page)
     if (call !== undefined) return `${message}; ${call} does not pass it`
-    const elsewhere = parent === page.model ? undefined : findElsewhere(key, page)
+    const elsewhere = findElsewhere(key, parent === page.model ? { ...page, model: {} } : page)
     return elsewhere === undefined ? message : `${message.split(';')[0]} here: write {{${elsewhere}}}`
   }
   const path = findPath(file, line, column)
@@ -196,7 +196,8 @@ function findElsewhere(key: string, { globals, model }: FailedPage): string | un
  * Explains a missing parent in an argument of a helper, such as `{{#if user.name}}`: the error of
  * Handlebars has no place. If several places have such a path, only the file is certain.
  */
-function explainArgument(failure: unknown, file: string, root: string, model: object): RenderFailure | undefined {
+function explainArgument(failure: unknown, file: string, page: FailedPage): RenderFailure | undefined {
+  const { globals, model, root } = page
   const pattern = /^Cannot read properties of (null|undefined) \(reading '(.*)'\)$/
   const [, parent, key = ''] = (failure instanceof TypeError && pattern.exec(failure.message)) || []
   if (parent === undefined) return undefined
@@ -206,7 +207,8 @@ function explainArgument(failure: unknown, file: string, root: string, model: ob
   })
   const [first] = found
   if (first?.loc === undefined || found.some(({ original }) => original !== first.original)) return undefined
-  const suggestion = suggestParent(first.above.split('.'), model)
+  const isGlobal = globals.includes(first.above) && !(first.above in model)
+  const suggestion = isGlobal ? `: write @${first.original}` : suggestParent(first.above.split('.'), model)
   const reason = `"${key}" of ${first.original} is not defined, because "${first.above}" is ${parent}${suggestion}`
   const shown = path.relative(root, file)
   if (found.length > 1) return { reason: `${shown}: ${reason}`, cause: undefined, place: undefined }

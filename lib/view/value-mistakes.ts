@@ -43,6 +43,8 @@ export interface ValueCheck {
   checkBlock(data: unknown, value: unknown, options: CallOptions): void
   /** Called for a helper without arguments, with the data at its place. */
   checkCall(data: unknown, options: CallOptions): void
+  /** Called for a helper with a missing argument, with the data at its place and all arguments. */
+  checkArguments(data: unknown, values: readonly unknown[], options: CallOptions): void
   /** Called for each template that is read; `file` is its name in messages. */
   checkSource(source: string, file: string): void
   /** Called for each value that is written; returns it. */
@@ -102,6 +104,18 @@ export function createValueCheck(
       if (typeof context !== 'object' || context === null || !Object.hasOwn(context, name)) return
       const mistake = `calls the helper "${name}"; the value of the page is {{this.${name}}}`
       explain(data, start, () => ({ call: `{{${name}}}`, mistake }))
+    },
+    checkArguments(context, values, { data, loc: { start }, name }) {
+      if (globals.length === 0) return
+      explain(data, start, ({ params = [] }): Explained => {
+        const keys = params.flatMap((param, index) =>
+          values[index] === undefined ? findKeys({ params: [param] }) : [],
+        )
+        const key = keys.find(each => globals.includes(each) && !Object.hasOwn(Object(context), each))
+        return key === undefined
+          ? undefined
+          : { call: `{{${name} … ${key}}}`, mistake: `has no value: a global has an @: write @${key}` }
+      })
     },
     checkSource(source, file) {
       for (const { line, method } of findFormMethods(source)) {
@@ -184,7 +198,7 @@ function describeNearest(key: string, nearest: readonly string[]): string | unde
 }
 
 /** The keys of the value of a block; none for a value of a helper, of another level (`../books`) or a global. */
-function findKeys({ params = [] }: Node): readonly string[] {
+function findKeys({ params = [] }: Pick<Node, 'params'>): readonly string[] {
   const { data, depth, parts = [] } = params[0] ?? {}
   return data === true || depth !== 0 ? [] : parts
 }
@@ -194,7 +208,7 @@ function findNode(directory: string, { column, line }: HelperLocation['start']):
   const [, file = '', number] = /^(.*): line (\d+)$/s.exec(line) ?? []
   return readNodes(path.resolve(directory, file)).find(
     ({ loc, type }) =>
-      (type === 'BlockStatement' || type === 'MustacheStatement') &&
+      (type === 'BlockStatement' || type === 'MustacheStatement' || type === 'SubExpression') &&
       loc?.start.line === Number(number) &&
       loc.start.column === column,
   )

@@ -373,6 +373,7 @@ function toHandlebars(helper: Helper, Handlebars: HandlebarsPackage, check?: Val
     const options = parameters.at(-1) as HelperOptions
     const { hash, data, loc } = options
     if (parameters.length === 1) check?.checkCall(this, options)
+    else if (parameters.includes(undefined)) check?.checkArguments(this, parameters, options)
     let result: unknown
     try {
       result = helper(new CheckedHelperCall(parameters.slice(0, -1), inWrittenOrder(hash), data.request))

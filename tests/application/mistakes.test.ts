@@ -122,6 +122,10 @@ const inRegister = [
         addRoute({ path: '/a/:id', requirements: { id: 'd{4}-d+' } }),
         'the requirement for "id" is d{4}-d+: a text loses its backslash, so write /\\d{4}-\\d+/',
       ],
+      'a requirement with anchors whose backslash is lost': [
+        addRoute({ path: '/a/:id', requirements: { id: '^(d+)$' } }),
+        'write /^(\\d+)$/',
+      ],
       'a function for a guard': [
         addRoute({ guard: answer }),
         "app.guards.push({ name: 'admin', check }), not the function",
@@ -717,6 +721,7 @@ const inRoutes = [
     [{ _body_limit: '10 minutes' }, '"_body_limit" must be a number, not a string of 10 characters'],
     [{ _body_unread: 'yes' }, '"_body_unread" must be true or false'],
     [{ _format: 'application/json' }, '"_format" is the name of a format, such as "json"'],
+    [{ _format: '.json' }, '"_format" is the name of a format'],
     [{ _format: 'JSON' }, '"_format" is the name of a format'],
     [{ _stateless: 1 }, '"_stateless" must be true or false'],
     [{ _public: 'token' }, '"_public" must be a list'],

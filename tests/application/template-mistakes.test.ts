@@ -129,6 +129,8 @@ const failing: Rows = {
   '{{nothing.name}}': 'because "nothing" is null: if it may be missing, write {{#if nothing}} … {{/if}} around it',
   '{{#if nothing.name}}a{{/if}}': 'because "nothing" is null: if it may be missing, write {{#if nothing}}',
   '{{@visitor.name}}': 'because "@visitor" is undefined: if it may be missing, write {{#if @visitor}}',
+  '{{site}}': '"site" is not defined here: write {{@site}}',
+  '{{#if site.name}}a{{/if}}': '"name" of site.name is not defined, because "site" is undefined: write @site.name',
   '{{yield}}': '"yield" is not defined: a layout has {{> @partial-block}}',
   '{{> shop/page}}': '{{> shop/page}} leads back to "shop/page", without an end',
   '{{#if count}}{{> shop/cycle}}{{/if}}': 'line 1: {{> shop/cycle}} leads back to "shop/page", without an end',
@@ -152,6 +154,9 @@ const logged: Rows = {
     '{{stars}} in templates/shop/page.hbs:1 calls the helper "stars"; the value of the page is {{this.stars}}.',
   '{{#if site}}a{{/if}}':
     '{{#if site}} in templates/shop/page.hbs:1 has no value: a global has an @: write {{#if @site}}.',
+  "{{#if (eq site 'a')}}a{{/if}}":
+    '{{eq … site}} in templates/shop/page.hbs:1 has no value: a global has an @: write @site.',
+  "{{concat 'a' site}}": '{{concat … site}} in templates/shop/page.hbs:1 has no value: a global has an @: write @site.',
   '{{#each site}}a{{/each}}':
     '{{#each site}} in templates/shop/page.hbs:1 has no value: a global has an @: write {{#each @site}}.',
   '{{#each count}}a{{/each}}': '{{#each count}} in templates/shop/page.hbs:1 shows no item: its value is a number.',
@@ -184,6 +189,7 @@ const right: readonly string[] = [
   '{{#each user}}{{@key}}={{this}}{{/each}}{{#each byId}}{{this}}{{/each}}',
   '{{#if @site}}{{@site.name}}{{/if}}{{#if @visitor}}a{{/if}}',
   "{{path 'show' id=1 absolute='1'}}",
+  "{{concat 'a' nope}}{{#each items as |site|}}{{concat site.name nope}}{{/each}}",
   '{{#each nope}}a{{else}}b{{/each}}{{#each nothing}}{{/each}}{{#each empty}}{{/each}}',
   '{{#with user}}{{name}}{{../title}}{{else}}a{{/with}}',
   '{{#with user as |person|}}{{person.name}}{{/with}}',
