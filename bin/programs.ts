@@ -1,3 +1,4 @@
+import './node-version.ts'
 import { parseArgs } from 'node:util'
 import type { Application } from '../kernel/bundle.ts'
 import type { Kernel } from '../kernel/kernel.ts'

@@ -64,6 +64,12 @@ async function describeOwner(place: string): Promise<string> {
   return found === undefined ? '' : `, of the user id ${found.uid}, mode ${(found.mode & 0o777).toString(8)}`
 }
 
+/** What is right where a file cannot be read, by the code of the error: the end of a sentence. */
+export function adviseOnReading(code: string | undefined): string {
+  if (code === 'EACCES') return `: the user "${findUser()}", who runs this, must be able to read it`
+  return code === 'EISDIR' ? ': it is a folder' : ''
+}
+
 /** A user without a line in /etc/passwd, such as in a container, has only a number. */
 function findUser(): string {
   try {

@@ -157,6 +157,7 @@ class CompiledSources implements Sources {
   async build({ isLenient = false } = {}): Promise<boolean> {
     if (this.#compiler === undefined) {
       if (!this.isBuilt()) process.stderr.write(noCompilerMessage)
+      else if (timeOf(this.#stamp) > 0 && this.#isStale({})) process.stderr.write(staleMessage)
       return this.isBuilt()
     }
     const begin = Date.now()
@@ -252,6 +253,9 @@ export const compiledMarker = '.compiled'
 const noCompilerMessage =
   'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\n' +
   'Node 22.18 and later run the sources as they are.\n'
+
+const staleMessage =
+  'Sources are newer than dist/, which runs: there is no compiler. Run "npm install", which installs the package typescript.\n'
 
 /** The command of the compiler that the application depends on. */
 function findCompiler(directory: string): readonly string[] | undefined {

@@ -1,3 +1,4 @@
+import '../node-version.ts'
 import module from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { isMainThread } from 'node:worker_threads'

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { noteBundledCopies } from '../../bundles/libraries/bundled-copies.ts'
 import { libraries, openFrameworks, openLibraries } from '../../bundles/libraries/libraries.ts'
 import { observeLoads } from '../../bundles/libraries/library.ts'
+import { type AddToolbar, policyNames } from '../../bundles/profiler/any-server/toolbar.ts'
 import { home } from '../../bundles/profiler/profile/links.ts'
 import { ServerRecorder } from '../../bundles/profiler/server-recorder.ts'
 import { programSettings } from '../../bundles/profiler/settings.ts'
@@ -46,6 +47,9 @@ const secretVariable = 'PROFILER_REPLAY_SECRET'
 
 const defaultPort = 8100
 
+const lateWarning =
+  'The program itself has set {names}, after the profiler has started: set it in the terminal, or by node --env-file=.env.'
+
 /**
  * Records the requests of all servers of this process, and shows them on a port of its own, only
  * for this machine. What shows them is loaded with the first request for a page. Reads no file of
@@ -69,6 +73,7 @@ export async function profileProcess(
   if (storage.isShared) await (await import('../../lib/redis/redis-connection.ts')).loadRedis()
   void storeEndedCommands(services.files, storage)
   const answer = answerLate(async () => (await import('./profile-viewer.ts')).bootViewer(services), logger)
+  const started = { ...env }
   if (parent === undefined) warnOfUnknownVariables(env, settings, logger)
   // The application listens on PORT.
   const freePort = env.PORT === String(defaultPort) ? 0 : undefined
@@ -78,6 +83,8 @@ export async function profileProcess(
     onFirst() {
       // The application may have set variables while it started.
       services.redactor.declare([])
+      const late = Object.keys(env).filter(name => name.startsWith('PROFILER_') && env[name] !== started[name])
+      if (late.length > 0) logger.warning(lateWarning, { names: late.join(', ') })
       if (isRefused(env)) logger.warning(describeRefusal(env))
       return !isRefused(env)
     },
@@ -88,8 +95,15 @@ export async function profileProcess(
   // Programs that inherit their options, such as npm, are not what is asked for.
   if (!/sinfonietta|exports\/profile\.js/.test(env.NODE_OPTIONS ?? ''))
     recordCommand(directory, services.files, () => !isRefused(env))
-  Object.assign(env, { [viewerVariable]: viewer, [secretVariable]: recorder.replaySecret })
-  process.stderr.write(`Profiler: ${viewer}${home}\n`)
+  const inherited = { [viewerVariable]: viewer, [secretVariable]: recorder.replaySecret }
+  for (const variables of [env, started]) Object.assign(variables, inherited)
+  process.stderr.write(describeAddress(viewer, env))
+}
+
+/** The lines with the address of the pages. */
+export function describeAddress(viewer: string, { DEBUG_KEY }: NodeJS.ProcessEnv): string {
+  const link = DEBUG_KEY ? `Open this once in your browser: ${viewer}/_debug?key=${DEBUG_KEY}\n` : ''
+  return `Profiler: ${viewer}${home}\n${link}`
 }
 
 /** Stores the profile of a command in a directory that a signal has ended. */
@@ -206,8 +220,20 @@ async function loadToolbar(logger: Logger) {
     import('../../bundles/profiler/web/toolbar/page-toolbar.ts'),
     import('../../bundles/profiler/web/assets.ts'),
   ])
-  const toolbar = new PageToolbar({ assets: createAssets(), logger })
-  return toolbar.addTo.bind(toolbar)
+  const named = new Set<string>()
+  const onObstacle = (obstacle: string) => {
+    if (!named.has(obstacle)) logger.warning('Pages have no toolbar: {obstacle}.', { obstacle })
+    named.add(obstacle)
+  }
+  const toolbar = new PageToolbar({ assets: createAssets(), onObstacle })
+  const add: AddToolbar = (response, request, token) => {
+    const policies = () => policyNames.map(name => response.headers.get(name)).join()
+    const before = policies()
+    toolbar.addTo(response, request, token)
+    if (policies() !== before)
+      onObstacle("their Content-Security-Policy does not allow 'self' as script-src and connect-src")
+  }
+  return add
 }
 
 function pickSettings(env: NodeJS.ProcessEnv): Record<string, string> {

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { isatty } from 'node:tty'
+import { findProject } from '../../lib/find-package.ts'
 import { suggestNames } from '../../lib/text/mistakes.ts'
 import { describeFailure } from '../application/describe-failure.ts'
 import { findFolder } from './profile-folder.ts'
@@ -30,6 +31,7 @@ const preload = new URL('../exports/profile.js', import.meta.url).href
  */
 export function runProfiled(commandLine: readonly string[]): ChildProcess {
   const [first = '', ...rest] = commandLine
+  process.stderr.write(describeLoss(commandLine))
   const child =
     first.startsWith('-') || isModule(first)
       ? startNode(commandLine)
@@ -62,10 +64,16 @@ function startNode(commandLine: readonly string[]): ChildProcess {
   return spawn(process.execPath, ['--import', preload, ...commandLine], { stdio: 'inherit' })
 }
 
-/** Whether Node finds a file for the first argument, which may be a folder, or have no extension. */
+/**
+ * Whether Node finds a file for the first argument, which may be a folder, or have no extension. A script of another
+ * program is none.
+ */
 function isModule(name: string): boolean {
   try {
-    return createRequire(import.meta.url).resolve(path.resolve(name)) !== ''
+    const file = createRequire(import.meta.url).resolve(path.resolve(name))
+    return (
+      !/\.(?:json|sh|py|html|ya?ml)$/.test(file) && !/^#!(?!.*\bnode)/.test(readFileSync(file, 'latin1').slice(0, 200))
+    )
   } catch {
     return false
   }
@@ -86,8 +94,40 @@ function startProgram(program: string, parameters: readonly string[]): ChildProc
   })
 }
 
-/** The end of a sentence about a file that does not exist. */
+/** What starts programs without the variables of the terminal. */
+const outside =
+  /^(?:(?:sudo|doas)\s(?!.*(?:-E\b|--preserve-env))|(?:docker|podman|kubectl|ssh)\s|env (?:-i|-)\s)[^&;|]*$/
+
+/** What keeps the profiler from the programs that a command line, or a script of package.json, starts. */
+function describeLoss([first = '', ...rest]: readonly string[]): string {
+  const variable = isModule(first) && rest.find(word => /^(?:PROFILER|EDITOR|DEBUG)_\w+=/.test(word))
+  const right = `${variable} sinfonietta profile ${first}`
+  if (variable) return `${variable} is an argument of the program. Variables come before the command: ${right}\n`
+  const script = /^(?:npm|pnpm|yarn)$/.test(first) ? findScript(rest) : undefined
+  const line = script ?? [first, ...rest].join(' ')
+  const place =
+    script === undefined ? `"${first}"` : `The script "${rest.at(rest[0]?.startsWith('run') ? 1 : 0)}" of package.json`
+  if (outside.test(line))
+    return `${place} passes no variables on: nothing is profiled. Profile behind it, such as: sudo npx sinfonietta profile app.js\n`
+  if (!/\bNODE_OPTIONS=/.test(line) || /\$\{?NODE_OPTIONS|sinfonietta/.test(line)) return ''
+  return `${place} replaces NODE_OPTIONS, which has the profiler: write NODE_OPTIONS="$NODE_OPTIONS …" there.\n`
+}
+
+/** The text of a script that a package manager is to run. */
+function findScript([first = '', second = '']: readonly string[]): string | undefined {
+  try {
+    const { scripts } = JSON.parse(readFileSync(path.join(findProject(process.cwd()), 'package.json'), 'utf8'))
+    return String(scripts[/^run(?:-script)?$/.test(first) ? second : first] ?? '')
+  } catch {
+    return undefined
+  }
+}
+
+/** The end of a sentence about a file that does not exist, or cannot be run. */
 function adviseOnProgram(program: string): string {
+  if (/^[A-Z_]+=/.test(program)) return `; variables come before the command: ${program} sinfonietta profile app.js`
+  if (statSync(program, { throwIfNoEntry: false })?.isFile())
+    return '; it is no file of JavaScript that node starts, and no program: chmod +x makes one of a script, which begins with ./'
   if (isModule(program.replace(/ .*/, '')) || /^(?:node|npm|npx) /.test(program))
     return '; its arguments are words of their own, without quotes around them'
   if (statSync(program, { throwIfNoEntry: false })?.isDirectory())

@@ -1,13 +1,12 @@
 import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { home } from '../../bundles/profiler/profile/links.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../../kernel/contracts/console-command.ts'
 import { maskText } from '../../lib/redact/mask-text.ts'
 import { loadRedis } from '../../lib/redis/redis-connection.ts'
 import { asRedisUrl, isRedisUrl } from '../../lib/text/conversion.ts'
 import { describeFailure } from '../application/describe-failure.ts'
 import type { Program } from '../application/program-list.ts'
-import { answerLate, listenFor, prepareProfiler } from './profile.ts'
+import { answerLate, describeAddress, listenFor, prepareProfiler } from './profile.ts'
 import { findFolder } from './profile-folder.ts'
 import { storeEndedCommands } from './running-commands.ts'
 
@@ -30,7 +29,7 @@ export async function viewProfiles(folders: readonly string[], env: NodeJS.Proce
     const shown = folders.length === 0 ? services : { ...services, others }
     const load = async () => (await import('./profile-viewer.ts')).bootViewer(shown)
     const address = await listenFor(answerLate(load, services.logger), port, false)
-    process.stdout.write(`Profiler: ${address}${home}\n`)
+    process.stdout.write(describeAddress(address, env))
     // A Redis that does not answer is named before the first page.
     if (url !== undefined) await storage.load()
     return undefined

@@ -317,6 +317,7 @@ function announce(url: string, config: Config, { identity, ignoredHost, isRestar
   const processes = workers === 0 ? '' : `, ${toAmount(workers, 'worker')}`
   const again = isRestarted ? ' again' : ''
   stream.write(`Sinfonietta serves ${url}${again} (${environment}, debug ${isDebug ? 'on' : 'off'}${processes})\n`)
+  if (config.isDebug && !isDebug) stream.write('APP_DEBUG=1 has no effect here: debug output also needs APP_ENV=dev.\n')
   if (environment === 'prod' && config.hosts.length === 0) stream.write(hostsWarning)
   if (ignoredHost !== undefined && !isRestarted)
     stream.write(`The variable HOST is ${ignoredHost}, and is not read: the address to listen on is --host.\n`)

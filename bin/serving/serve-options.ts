@@ -5,6 +5,7 @@ import type { TlsIdentity } from '../../kernel/server/http-server.ts'
 import { parseWords } from '../../lib/console/command-line.ts'
 import { findEnvironmentMistake } from '../../lib/env/dotenv.ts'
 import type { SignalMap } from '../../lib/signals.ts'
+import { adviseOnReading } from '../../lib/writable-folder.ts'
 
 /** The text of `--help`. */
 export const help = `Usage: bin/serve [options]
@@ -103,7 +104,9 @@ function readValues(commandLine: readonly string[]) {
       },
     })
   } catch (error) {
-    throw new UsageError((error as Error).message, error)
+    const { message } = error as Error
+    const right = message.includes('--watch') ? ' In development a new process takes over at each save.' : ''
+    throw new UsageError(message + right, error)
   }
 }
 
@@ -130,6 +133,7 @@ function readPem(option: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new UsageError(`${option} cannot be read: ${(error as Error).message}.`, error)
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new UsageError(`${option} cannot be read: ${message}${adviseOnReading(code)}.`, error)
   }
 }

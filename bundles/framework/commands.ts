@@ -424,7 +424,9 @@ export function createDebugConfig(
         const isBundle = bundles.includes(chosenBundle)
         const nearest = suggestEntry(setting.toUpperCase(), settings.list())
         output.error(
-          isBundle ? `The bundle "${chosenBundle}" has no settings.` : `There is no setting "${setting}"${nearest}.`,
+          isBundle
+            ? `The bundle "${chosenBundle}" has no settings.`
+            : `There is no setting "${setting}"${nearest || ': without a name, all are listed'}.`,
         )
         return exitCodes.failure
       }

@@ -138,7 +138,11 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       })
       findOwnPage = screens.findOwnPage
       const isOwnPage = (request: Request) => findOwnPage(request) !== undefined
-      const toolbar = new PageToolbar({ assets, logger: app.logger })
+      const toolbar = new PageToolbar({
+        assets,
+        onObstacle: obstacle =>
+          app.logger.channel('profiler').info('The page has no toolbar: {obstacle}.', { obstacle }),
+      })
       new ToolbarListener({ ...app, profiler, toolbar, policy, isOwnPage }).subscribe(app.dispatcher)
       if (app.debugGate.isDebug)
         new MissingAssetsListener({ ...app, profiler, storage }).subscribe(app.dispatcher, ResponseEvent)

@@ -104,7 +104,9 @@ function toListenError(error: NodeJS.ErrnoException, host: string, port: number)
   if (error.code === 'EADDRINUSE') return new SERVER_PORT_TAKEN([port, host], { cause: error })
   const isElsewhere = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'].includes(String(error.code))
   const right = isElsewhere ? '; --host is an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all' : ''
-  return new SERVER_LISTEN_FAILED([`${host}:${port}`, error.message + right], { cause: error })
+  const isRefused = error.code === 'EACCES' && port < 1024
+  const refused = '; ports below 1024 are for root, or with CAP_NET_BIND_SERVICE: choose a higher one'
+  return new SERVER_LISTEN_FAILED([`${host}:${port}`, error.message + (isRefused ? refused : right)], { cause: error })
 }
 
 /** How long a closing server waits for its clients, in milliseconds. */

@@ -61,8 +61,29 @@ const longestInterval = 1_000
 /** Milliseconds. */
 const defaultTimeouts = { answerTimeout: 60_000, idleTimeout: 120_000 }
 
-const plainHttp =
-  'A client has sent HTTP to this server, which speaks HTTPS only: write https:// in its URL, or proxy_pass https:// in a proxy, or serve without --tls-cert.'
+const proxyProtocol =
+  'A proxy has sent the PROXY protocol, which this server does not speak: turn it off there, such as send-proxy of HAProxy, and let it send X-Forwarded-For.'
+
+/** What clients send that speak another protocol: the code of the error, or the first bytes; and what is right. */
+const otherProtocols: readonly (readonly [begin: string, warning: string])[] = [
+  [
+    'ERR_SSL_HTTP_REQUEST',
+    'A client has sent HTTP to this server, which speaks HTTPS only: write https:// in its URL, or proxy_pass https:// in a proxy, or serve without --tls-cert.',
+  ],
+  [
+    '\x16\x03',
+    'A client has sent HTTPS to this server, which speaks HTTP only: write http:// in its URL, or proxy_pass http:// in a proxy, or serve with --tls-cert and --tls-key.',
+  ],
+  [
+    'PRI * HTTP/2',
+    'A client has sent HTTP/2 to this server, which speaks HTTP/1.1 only: set the protocol in the client, or proxy_http_version 1.1 in a proxy.',
+  ],
+  ['PROXY ', proxyProtocol],
+  ['\r\n\r\n\0\r\nQUIT\n', proxyProtocol],
+]
+
+/** The error of bytes that are not a request, with these bytes. */
+type ClientError = Pick<NodeJS.ErrnoException, 'code'> & { readonly rawPacket?: Buffer }
 
 /** Serves a kernel over HTTP. */
 export class NodeServer {
@@ -76,8 +97,8 @@ export class NodeServer {
   readonly #sockets = new Set<Socket>()
   #server: Server | undefined
   #isDraining = false
-  /** Whether the log names clients that send HTTP to HTTPS: the first one says it for all. */
-  #hasNamedHttp = false
+  /** The protocols that the log has named: the first client says it for all. */
+  readonly #named = new Set<string>()
   /** Until the listening socket is closed. Requests that come meanwhile are handled afterwards. */
   #stopped: Promise<void> | undefined
 
@@ -113,7 +134,7 @@ export class NodeServer {
     }
     server.on('connection', keep)
     server.on('secureConnection', keep)
-    server.on('clientError', (error: NodeJS.ErrnoException, socket) => void this.#refuse(error, socket as Socket))
+    server.on('clientError', (error: ClientError, socket) => void this.#refuse(error, socket as Socket))
     const url = await listen(server, host, port, socket)
     this.#server = server
     const checker = setInterval(
@@ -318,14 +339,16 @@ export class NodeServer {
    * Refuses bytes that are not a request, and requests for a tunnel. Earlier requests of the connection are answered
    * first: Node would drop them. Never rejects.
    */
-  async #refuse({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Socket): Promise<void> {
+  async #refuse({ code, rawPacket }: ClientError, socket: Socket): Promise<void> {
     if (this.#broken.has(socket)) return
     this.#broken.add(socket)
     await this.#stopped
     const cutShort = await this.#exchanges.whenAnswered(socket)
     this.#app.logger.debug('A client sent bytes that are not a request: {code}.', { code })
-    if (code === 'ERR_SSL_HTTP_REQUEST' && !this.#hasNamedHttp) this.#app.logger.warning(plainHttp)
-    this.#hasNamedHttp ||= code === 'ERR_SSL_HTTP_REQUEST'
+    const begin = rawPacket?.toString('latin1', 0, 20) ?? String(code)
+    const [, warning = ''] = otherProtocols.find(([prefix]) => begin.startsWith(prefix)) ?? []
+    if (warning !== '' && !this.#named.has(warning)) this.#app.logger.warning(warning)
+    this.#named.add(warning)
     // After the head of a response there is no place for another.
     if (socket.writable && !cutShort.some(({ target }) => target.headersSent)) refuseBytes(socket, code ?? '')
     else socket.destroy()

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { parseEnv } from 'node:util'
+import util from 'node:util'
 import { nearestNames } from '../text/mistakes.ts'
+import { adviseOnReading } from '../writable-folder.ts'
 import { CONFIG_FILE_MALFORMED, CONFIG_FILE_UNREADABLE } from './errors.ts'
 
 /** The environment of the process, merged with the `.env` files. */
@@ -121,7 +122,7 @@ function readFile(file: string, report: Doubt): NodeJS.Dict<string> {
   } catch (error) {
     const { code = 'unknown reason' } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return {}
-    throw new CONFIG_FILE_UNREADABLE([file, code], { cause: error })
+    throw new CONFIG_FILE_UNREADABLE([file, `${code}${adviseOnReading(code)}`], { cause: error })
   }
   // A shell of Windows writes UTF-16 by default.
   if (text.includes('\0')) throw new CONFIG_FILE_UNREADABLE([file, 'it is UTF-16, and must be UTF-8'])
@@ -143,7 +144,7 @@ function parseFile(content: string, file: string, report: Doubt): NodeJS.Dict<st
     if (match === null) throw new CONFIG_FILE_MALFORMED([file, line()])
     const [all, name, written = ''] = match
     if (name === undefined) continue
-    const { [name]: value = '' } = parseEnv(`${name}=${written}`)
+    const { [name]: value = '' } = util.parseEnv(`${name}=${written}`)
     if ((variables[name] ?? value) !== value) report(`sets ${name} again at line ${line()}: only this value counts`)
     if (!written.startsWith("'") && hasVariable(value, variables)) report(describeExpansion(name, line()))
     if (/^[^"'`#][^#]*(?<!\s)#/.test(written) || (written === '' && /=#\w/.test(all)))

@@ -124,8 +124,11 @@ export class Settings {
     const isSetByProcess = (name: string) => this.textOf(name) !== undefined && this.#files[name] === undefined
     const unset = [...known].filter(name => name.includes('_') && !isSetByProcess(name))
     return Object.keys(this.#variables).flatMap(name => {
-      if (known.has(name) || this.textOf(name) === undefined) return []
       const file = this.#files[name]
+      // `.env` is for all machines.
+      const isIdle = profilerNames.test(name) && !this.#declared.has(name) && file !== '.env'
+      if ((known.has(name) && !isIdle) || this.textOf(name) === undefined) return []
+      if (isIdle) return { name, file, suggestion: profilerAdvice }
       if (file !== undefined)
         return { name, file, suggestion: suggestNames(name.toUpperCase(), known) || adviseOnUnknown(name) }
       if (name === 'PROFILER' && /^(?:1|true|on)$/.test(this.textOf(name) ?? ''))
@@ -196,12 +199,19 @@ interface UnknownSetting {
   readonly suggestion: string
 }
 
+const profilerNames = /^PROFILER_(?:URL|SAMPLE|ONLY_ERRORS|SLOWER_THAN|MCP)$/
 const profilerAdvice =
-  ': the profiler of an application runs with APP_ENV=dev only; production has the access log and traces'
+  ': the profiler of an application needs APP_ENV=dev and debug; production has the access log and traces'
+
+/** What Node.js, its libraries and the system read themselves, before any file. */
+const ofProcess =
+  /^(?:NODE_(?!ENV$)|NPM_|UV_|LD_|MALLOC_|SSL_CERT_|(?:HTTPS?|NO|ALL)_PROXY$|(?:TZ|LANG|PATH|TMPDIR)$|LC_)/
 
 /** Files of settings do not change `process.env`, and a server reads its port before them. */
 function adviseOnUnknown(name: string): string {
   if (name === 'PORT' || name === 'HOST') return `: use the option --${name.toLowerCase()} of bin/serve`
+  if (ofProcess.test(name))
+    return ': it is for the process, which does not get it from a file: set it in the environment'
   return ': declare it by defineSettings() in a bundle, and read it by settings.of(); process.env does not have it'
 }
 

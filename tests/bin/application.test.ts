@@ -281,6 +281,19 @@ const noting = `
   process.exitCode = 3
 `
 
+t.test('without a compiler, the output runs, and newer sources are named', async t => {
+  const alone = createRunner(t, '')
+  const sources = createSources(alone, false)
+  mkdirSync(path.join(alone, 'dist/bundles'), { recursive: true })
+  for (const file of ['bundles/index.js', '.built']) writeFileSync(path.join(alone, 'dist', file), '')
+  const age = (seconds: number) => utimesSync(path.join(alone, 'dist/.built'), seconds, seconds)
+  const build = () => capture(t, () => sources.build())
+  age(1)
+  t.match(await build(), [true, /^Sources are newer than dist\/, which runs: there is no compiler\. Run "npm install"/])
+  age(Date.now() / 1000 + 60)
+  t.strictSame(await build(), [true, ''])
+})
+
 t.test('tests are given to tap by their programs, and its exit code is theirs', async t => {
   const alone = createRunner(t, noting)
   mkdirSync(path.join(alone, 'tests/deep'))

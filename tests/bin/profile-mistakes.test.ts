@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { chmodSync } from 'node:fs'
 import path from 'node:path'
 import { serve } from 'sinfonietta/server'
 import { t } from 'tap'
@@ -25,10 +26,34 @@ t.test('sinfonietta profile names the nearest file, quotes around arguments, and
 })
 
 t.test('sinfonietta names a folder, a program without a command, and words that a command does not take', t => {
-  const directory = t.testdir({ 'app.js': '', 'app.ts': 'const a: number = 1', folder: {} })
+  const scripts = {
+    small: 'NODE_OPTIONS=--no-warnings node app.js',
+    right: 'NODE_OPTIONS="$NODE_OPTIONS --no-warnings" node app.js',
+    up: 'docker compose up',
+    both: 'docker compose up -d && node app.js',
+  }
+  const directory = t.testdir({
+    'app.js': '',
+    'app.ts': 'const a: number = 1',
+    'start.sh': '#!/bin/sh\nnode app.js',
+    start: '#!/bin/sh\necho "started $0"',
+    'package.json': JSON.stringify({ scripts }),
+    folder: {},
+  })
+  chmodSync(path.join(directory, 'start'), 0o755)
   const program = copyProgram(directory)
   const offences = Object.entries({
     'profile folder': 'this is a folder without an index.js: name the file that node starts.\n',
+    'profile PROFILER_PORT=0 app.js':
+      'variables come before the command: PROFILER_PORT=0 sinfonietta profile app.js.\n',
+    'profile app.js PROFILER_PORT=0':
+      'PROFILER_PORT=0 is an argument of the program. Variables come before the command',
+    'profile package.json': 'it is no file of JavaScript that node starts, and no program',
+    'profile ./start.sh': 'chmod +x makes one of a script, which begins with ./.\n',
+    'profile npm run small': 'The script "small" of package.json replaces NODE_OPTIONS, which has the profiler',
+    'profile yarn up': 'The script "up" of package.json passes no variables on',
+    'profile sudo node app.js': '"sudo" passes no variables on: nothing is profiled.',
+    'profile env -i node app.js': '"env" passes no variables on',
     'app.js': '"app.js" is no command. To profile a program: sinfonietta profile app.js\n',
     'view gone': '"gone" is no folder: name that of a program',
     'view http://127.0.0.1:8100/_profiler/': 'or for view a Redis such as redis://127.0.0.1:6379.\n',
@@ -55,6 +80,10 @@ t.test('sinfonietta names a folder, a program without a command, and words that 
     return stderr.includes(message) ? [] : [`${line}: ${stderr}`]
   })
   t.strictSame(offences, [])
+  const run = (...words: string[]) =>
+    spawnSync(process.execPath, [program, 'profile', ...words], { cwd: directory, encoding: 'utf8' })
+  for (const name of ['right', 'both']) t.notMatch(run('yarn', name).stderr, 'package.json')
+  t.match(run('./start').stdout, 'started ./start', 'a program of another language that starts node')
   t.end()
 })
 
@@ -149,6 +178,37 @@ t.test('variables that the profiler does not read are named, those of the applic
   )
   t.match(linesOf({ NODE_ENV: 'prod' }), /^Nothing is profiled: NODE_ENV is prod\./)
   t.equal(linesOf({ NODE_ENV: 'production', PROFILER_IN_PRODUCTION: 'true' }), '')
+  t.end()
+})
+
+t.test('the link of a key, variables that come too late, and pages without a toolbar are named', t => {
+  const key = 'a-key-of-20-characters'
+  const application = `process.env.PROFILER_NAME = 'late'
+const { createServer } = require('node:http')
+const server = createServer((_message, reply) => {
+  reply.setHeader('content-type', 'text/html').setHeader('content-security-policy', "default-src 'none'")
+  reply.end('<html><body>page</body></html>')
+}).listen(0, '127.0.0.1', async () => {
+  const url = 'http://127.0.0.1:' + server.address().port
+  for (const _ of 'ab') await (await fetch(url, { headers: { 'x-debug-key': '${key}' } })).text()
+  process.exit()
+})`
+  const directory = t.testdir({ 'app.cjs': application, node_modules: {} })
+  const { NODE_ENV: _, ...environment } = process.env
+  const { stderr } = spawnSync(process.execPath, [copyProgram(directory), 'profile', 'app.cjs'], {
+    cwd: directory,
+    encoding: 'utf8',
+    env: { ...environment, PROFILER_PORT: '0', PROFILER_TOOLBAR: '1', DEBUG_KEY: key },
+  })
+  const late = 'The program itself has set PROFILER_NAME, after the profiler has started'
+  const policy =
+    "Pages have no toolbar: their Content-Security-Policy does not allow 'self' as script-src and connect-src."
+  const times = (text: string) => stderr.split(text).length - 1
+  t.match(
+    stderr,
+    /^Profiler: (\S+)\/_profiler\/\nOpen this once in your browser: \1\/_debug\?key=a-key-of-20-characters\n/,
+  )
+  t.strictSame([times(late), times(policy)], [1, 1])
   t.end()
 })
 

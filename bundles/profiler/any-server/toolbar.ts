@@ -32,7 +32,8 @@ export function insertToolbar(
   return body
 }
 
-const policyNames: readonly string[] = ['content-security-policy', 'content-security-policy-report-only']
+/** The header fields that a toolbar must not change. */
+export const policyNames: readonly string[] = ['content-security-policy', 'content-security-policy-report-only']
 
 /** A browser that has these would go on with an older page, whose toolbar shows an older profile. */
 const validators: readonly string[] = ['etag', 'last-modified']

@@ -355,7 +355,7 @@ export function fail(output: Output, reason: string) {
 /** Says that there is no such profile. */
 export function missing(word: string): string {
   return word === latest
-    ? 'No requests recorded yet.'
+    ? 'No requests recorded yet. Open a page of the application first.'
     : `There is no profile "${word}": it has expired, was deleted, or never existed.`
 }
 

@@ -362,7 +362,7 @@ t.test('debug:config lists settings and their origin, and no secret', async t =>
   )
   const none = await run('debug:config NOPE')
   t.equal(none.code, 1)
-  t.equal(none.stderr, 'There is no setting "NOPE".\n')
+  t.equal(none.stderr, 'There is no setting "NOPE": without a name, all are listed.\n')
   t.match((await run('debug:config log_levl')).stderr, 'no setting "log_levl"; the nearest is "LOG_LEVEL".\n')
   const noSettings = await run('debug:config ROUTED')
   t.equal(noSettings.code, 1)

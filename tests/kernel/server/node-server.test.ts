@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { mock } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -785,6 +785,30 @@ t.test('it speaks TLS with a certificate and its key', async t => {
     await t.rejects(other.listen('127.0.0.1', 0), { code: 'SERVER_TLS_INVALID', message })
     await other.close()
   }
+})
+
+t.test('a client that speaks another protocol is named once', async t => {
+  const { port, records } = await startServer(t)
+  for (const bytes of [
+    '\x16\x03\x01\x02',
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    'PROXY TCP4 1.2.3.4 1.2.3.5 1 2\r\n',
+    '\0',
+  ]) {
+    for (const _ of 'ab') {
+      const socket = connect(port, '127.0.0.1').resume()
+      socket.end(bytes, 'latin1')
+      await once(socket, 'close')
+    }
+  }
+  const warnings = records.flatMap(({ level, message }) =>
+    level === 'warning' && message.includes('sent') ? message.replace(/,.*/, '') : [],
+  )
+  t.strictSame(warnings, [
+    'A client has sent HTTPS to this server',
+    'A client has sent HTTP/2 to this server',
+    'A proxy has sent the PROXY protocol',
+  ])
 })
 
 t.test('a taken port and an address that is not ours are named', async t => {

@@ -92,7 +92,7 @@ t.test('dotenv', async t => {
     const file = path.join(directory, '.env')
     t.throws(() => readDotenv(directory, {}), {
       code: 'CONFIG_FILE_UNREADABLE',
-      message: `The file "${file}" cannot be read: EISDIR.`,
+      message: `The file "${file}" cannot be read: EISDIR: it is a folder.`,
     })
     const wide = t.testdir({ '.env': Buffer.from('\uFEFFA=1', 'utf16le') })
     t.throws(() => readDotenv(wide, {}), { message: 'cannot be read: it is UTF-16, and must be UTF-8.' })

@@ -249,6 +249,8 @@ t.test('unknown variables in .env files are reported with the nearest known name
     SHOE_SIZE: '.env.dev',
     PORT: '.env',
     app_env: '.env',
+    PROFILER_SAMPLE: '.env',
+    NODE_OPTIONS: '.env.dev',
   }
   const variables = {
     APP_ENV: 'dev',
@@ -260,15 +262,19 @@ t.test('unknown variables in .env files are reported with the nearest known name
     PATH: '/bin',
     PORT: '1',
     PROFILER: '1',
+    PROFILER_URL: 'redis://127.0.0.1',
+    PROFILER_SAMPLE: '1',
+    NODE_OPTIONS: '--inspect',
   }
   const settings = new Settings({ variables, files, doubts: ['.env sets A again'] })
   settings.declare('kernel', defineSettings({ APP_ENV: { help: 'environment' }, APP_HOSTS: { help: 'hosts' } }))
-  settings.allow(defineSettings({ EDITOR_URL: { help: 'editor' } }))
+  settings.allow(defineSettings({ EDITOR_URL: { help: 'editor' }, PROFILER_SAMPLE: { help: 'share' } }))
   warnOfUnknownSettings(settings, logger)
   const undeclared =
     ': declare it by defineSettings() in a bundle, and read it by settings.of(); process.env does not have it'
   const profiler =
-    ': the profiler of an application runs with APP_ENV=dev only; production has the access log and traces'
+    ': the profiler of an application needs APP_ENV=dev and debug; production has the access log and traces'
+  const ofProcess = ': it is for the process, which does not get it from a file: set it in the environment'
   const message = '{place} sets {name}, but there is no setting of this name{suggestion}.'
   t.strictSame(warnings, [
     ['The file {doubt}.', { doubt: '.env sets A again' }],
@@ -277,6 +283,8 @@ t.test('unknown variables in .env files are reported with the nearest known name
     [message, { place: 'The file .env', name: 'app_env', suggestion: '; the nearest is "APP_ENV"' }],
     [message, { place: 'The file .env', name: 'PORT', suggestion: ': use the option --port of bin/serve' }],
     [message, { place: 'The environment', name: 'PROFILER', suggestion: profiler }],
+    [message, { place: 'The environment', name: 'PROFILER_URL', suggestion: profiler }],
+    [message, { place: 'The file .env.dev', name: 'NODE_OPTIONS', suggestion: ofProcess }],
   ])
 })
 

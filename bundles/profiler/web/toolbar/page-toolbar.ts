@@ -3,7 +3,6 @@ import { Readable } from 'node:stream'
 import type { Headers } from '../../../../lib/http/headers.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { isBodiless, type Response, weakenEtag } from '../../../../lib/http/response.ts'
-import type { Logger } from '../../../../lib/log/logger.ts'
 import { browserErrorsLink, home, openEditorLink, stateLink, toolbarLink } from '../../profile/links.ts'
 import type { Assets } from '../assets.ts'
 
@@ -12,7 +11,8 @@ export const pausedToken = 'paused'
 
 interface PageToolbarServices {
   readonly assets: Pick<Assets, 'link'>
-  readonly logger: Logger
+  /** Called if the policy of a page does not allow the toolbar. */
+  readonly onObstacle: (obstacle: string) => void
 }
 
 /**
@@ -28,14 +28,14 @@ export class PageToolbar {
 
   /** Adds the toolbar to a response, if it is a page. */
   addTo(response: Response, request: Request, token: string): void {
-    const { assets, logger } = this.#services
+    const { assets, onObstacle } = this.#services
     const page = findPage(request, response)
     const end = page === undefined ? undefined : findBodyEnd(page)
     if (page === undefined || end === undefined) return
     const { headers } = response
     const { nonce, obstacle } = allowToolbar(headers, () => ({ ...sourcesOf(request), createNonce }))
     if (obstacle !== '') {
-      logger.channel('profiler').info('The page has no toolbar: {obstacle}.', { obstacle })
+      onObstacle(obstacle)
       return
     }
     const allowed = nonce === undefined ? '' : ` nonce="${nonce}"`
