@@ -52,7 +52,7 @@ t.test('a call leads to the called profile over several programs, and back', asy
   })
   const read = async (program: string, panel: string) =>
     textOf(await (await fetch(`${shop.viewer}/_profiler/${tokens.get(program)}?panel=${panel}`)).text())
-  t.match(await read('shop', 'http'), /fetch · in stock \d/)
+  t.match(await read('shop', 'http'), /fetch · in stock/)
   const overview = await read('shop', 'overview')
   t.match(overview, /1 HTTP client call took [\d.]+ ms,(?: most of it)? in stock → price[.,:;]/)
   const timeline = await read('shop', 'time')
@@ -188,7 +188,7 @@ t.test(
       const caller = (await listProfiles(viewer)).find(({ program }) => program === 'shop')
       return textOf(await page(viewer, String(caller?.token), 'http'))
     }
-    t.match(await startViewer(t, root, [redis], read), /fetch · in stock \d/)
+    t.match(await startViewer(t, root, [redis], read), /fetch · in stock/)
     t.match(await startViewer(t, root, [redis, root], read), 'A URL of Redis is viewed alone')
   },
 )
