@@ -29,7 +29,7 @@ export function maskQuotedValues(text: string, shape: string): string {
       .every(word => words.has(word))
     if (isName || isKnown || content === mask || partOfStatement.test(content)) continue
     // Without its end, the value is the rest of the message.
-    const tail = quoted.length === content.length + 1 ? '' : tailOf(text.slice(index + 1))
+    const tail = quoted.length === content.length + 1 || isCut(text) ? '' : tailOf(text.slice(index + 1))
     return `${maskKeys(text.slice(0, index))}${quote}${mask}${quote}${maskKeys(tail)}`
   }
   return maskKeys(text)
@@ -48,5 +48,10 @@ function maskKeys(text: string): string {
   const from = text.indexOf('=(')
   const to = text.lastIndexOf(')')
   // Without its end, the value is the rest of the message.
-  return from === -1 ? text : `${text.slice(0, from)}=(${mask}${to < from ? '' : text.slice(to)}`
+  return from === -1 ? text : `${text.slice(0, from)}=(${mask}${to < from || isCut(text) ? '' : text.slice(to)}`
+}
+
+/** Whether the message was cut: its last quote or bracket may be one of the value. */
+function isCut(text: string): boolean {
+  return text.endsWith('…')
 }

@@ -9,6 +9,8 @@ import {
   flattenError,
   rememberStatement,
 } from '#lib/errors/flat-error.ts'
+import { maskAndCut } from '#lib/redact/masking-copier.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
 
 t.test('an error becomes plain data with its code, status, frames and causes', async t => {
   const NOT_FOUND = defineError<[string]>('TEST_NOT_FOUND', 404, 'No "%s".')
@@ -196,6 +198,18 @@ t.test('of a message that ends within a quoted value nothing of the value is lef
   const error = Object.assign(new Error("Incorrect value: 'Kq3W-zv9Q and"), { sqlState: '22007' })
   t.equal(flattenError(error).message, "Incorrect value: '******'")
 })
+
+t.test(
+  'of a value with quotes or brackets in it nothing is left, also if the message is cut before its end',
+  async t => {
+    const mask = (text: string) => maskAndCut(text, 4096, new Redactor())
+    const messageOf = (text: string) =>
+      flattenError(Object.assign(new Error(text), { sqlState: '22007' }), { mask }).message
+    const long = 'sunflower '.repeat(3000)
+    t.equal(messageOf(`invalid input: "a" ${long}"`), 'invalid input: "******"')
+    t.equal(messageOf(`Key (name)=(a) ${long}) already exists.`), 'Key (name)=(******')
+  },
+)
 
 t.test('severity and query alone do not make an error one of a database', async t => {
   const message = `The rule "no-shoes" has found 'boots'`
