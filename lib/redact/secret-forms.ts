@@ -6,7 +6,8 @@ import { mask, type NameTest, wordsOfNames } from './secret-names.ts'
  * Forms of secrets, by the words between `¦` of which each text with one of them contains one. A digit is any
  * digit. A pattern has its examples as name, between `¦`, in which the secret is between two `§`. The part `before`
  * stays, and the mask replaces the rest of the match. One of the words of a part `name` must be a secret name; a
- * part `base64` must contain a colon. Repetitions have limits, so that the time grows only as the text does.
+ * part `base64` must contain a colon; a part `card` must have the check digit of a payment card (ISO/IEC 7812-1).
+ * Repetitions have limits, so that the time grows only as the text does.
  */
 type Forms = Readonly<Record<string, Readonly<Record<string, RegExp>>>>
 
@@ -187,6 +188,10 @@ const otherForms: Forms = {
     'Sec-WebSocket-Protocol: bearer, §aB3dE5§ ¦ graphql-ws,access_token,§aB3dE5§':
       /(?<before>(?<![\w-])(?:\w{0,20}token|auth(?:orization)?|bearer|jwt|api[-_]?key), ?)(?=[^\s,"'`]{0,400}\d)[\w.+/=~-]{6,}(?![^\s,"'`])/gi,
   },
+  '12345678901234¦1234 1234 1234¦1234-1234-1234¦1234 123456 1234¦1234-123456-1234': {
+    'card §4111 1111 1111 1111§ ¦ {"card":"§378282246310005§"} ¦ §5500-0055-5555-5559§': form`(?<before>(?<![\w.-]))
+      (?<card>(?=3[04-9]|4|5[1-5]|6[02-5]|2[2-7])(?:\d{14,19}|\d{4}(?<mark>[ -])(?:\d{4}\k<mark>\d{4}\k<mark>\d{2,7}|\d{6}\k<mark>\d{4,5})))(?![\w-]|\.\d)`,
+  },
   'machine ¦:1234:¦:12345:¦:*:¦vault login ': {
     'vault login §aB3dE5§': /(?<before>\bvault login )(?![-\s])[\w.-]*\d[\w.-]*/g,
     'machine h login u password §aB3dE5§': /(?<before>\bmachine \S{1,200} login \S{1,200} password )\S+/g,
@@ -266,9 +271,19 @@ export function maskForms(text: string, isSecret: NameTest, found = findWords(te
 
   function replace(...found: unknown[]): string {
     // The last argument has the groups of the match.
-    const { base64, before, name } = found.at(-1) as { readonly [part: string]: string | undefined }
+    const { base64, before, card, name } = found.at(-1) as { readonly [part: string]: string | undefined }
     const isOther = base64 !== undefined && !Buffer.from(base64.slice(0, 400), 'base64').includes(':')
     const isPublic = name !== undefined && !name.match(/[\w.-]+/g)?.some(isSecret)
-    return isOther || isPublic ? String(found[0]) : `${before}${mask}`
+    const isId = card !== undefined && !hasCheckDigit(card.replace(/\D/g, ''))
+    return isOther || isPublic || isId ? String(found[0]) : `${before}${mask}`
   }
+}
+
+/** Whether the sum of the digits, of which every second one from the right is doubled, ends with 0. */
+function hasCheckDigit(digits: string): boolean {
+  const sum = [...digits].reverse().reduce((sum, digit, index) => {
+    const value = Number(digit) * (1 + (index % 2))
+    return sum + (value > 9 ? value - 9 : value)
+  }, 0)
+  return sum % 10 === 0
 }

@@ -35,3 +35,21 @@ t.test('the words of a group are in its examples: a text without them is not rea
     [],
   )
 })
+
+t.test('a number that is no number of a payment card stays', async t => {
+  const numbers = [
+    '4111111111111112',
+    'id 6011 0009 9013 9425',
+    '1796078384000000000',
+    '20261130224500123',
+    '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+    '41111111-1111-4111-8111-111111111111',
+    'x4111111111111111',
+    '4111111111111111.5',
+    '0.4111111111111111',
+  ]
+  t.strictSame(
+    numbers.filter(number => maskForms(number, isSecretName) !== number),
+    [],
+  )
+})
