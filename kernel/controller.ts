@@ -2,13 +2,12 @@ import { ARGUMENT_INVALID, checkArguments, checkFunction, checkString } from '..
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
-import { explainSplitName } from '../lib/routing/pattern.ts'
 import type { Route, RouteParameters } from '../lib/routing/route.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import type { Argument, SourcesOf } from '../lib/routing/sources.ts'
 import { Declarations, noteDeclaration } from '../lib/stack/declaration-sites.ts'
 import { describeValue, isClass, isPlainObject, readProperty } from '../lib/text/describe-value.ts'
-import { suggestNames } from '../lib/text/mistakes.ts'
+import { explainSplitName, suggestNames } from '../lib/text/mistakes.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
 
 /** Answers requests: a name for profiles, what computes the arguments, and the function that takes them. */

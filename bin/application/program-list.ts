@@ -10,8 +10,8 @@ import type { ProgramStore } from '../../bundles/profiler/store/united-storage.t
 import type { Application } from '../../kernel/bundle.ts'
 import { isForOwnUser } from '../../kernel/debug/debug-gate.ts'
 import { nameProgram } from '../../lib/find-package.ts'
+import { listEntries } from '../../lib/folders.ts'
 import { findUserFolder } from './user-folder.ts'
-import { listEntries } from './watch.ts'
 
 /** Where a program is, and where the profiler keeps its files. */
 export interface Program {

@@ -17,9 +17,8 @@ import { stripVTControlCharacters } from 'node:util'
 import type { SourceProblem } from '../../kernel/bundle.ts'
 import type { HealthCheck } from '../../kernel/contracts/health-check.ts'
 import { checkString } from '../../lib/errors/arguments.ts'
+import { checkFolder, listEntries } from '../../lib/folders.ts'
 import { packageDirectory } from '../../lib/package.ts'
-import { checkFolder } from '../../lib/writable-folder.ts'
-import { listEntries } from './watch.ts'
 
 /** The TypeScript sources of an application: Node runs them as they are, or a compiler writes them into `dist/`. */
 export interface Sources {

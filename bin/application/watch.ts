@@ -1,4 +1,4 @@
-import { type Dirent, type FSWatcher, lstatSync, readdirSync, watch } from 'node:fs'
+import { type FSWatcher, lstatSync, readdirSync, watch } from 'node:fs'
 import path from 'node:path'
 
 /**
@@ -40,14 +40,5 @@ export function watchFolder(
   add(root, false)
   return () => {
     for (const watcher of watchers.values()) watcher.close()
-  }
-}
-
-/** The entries of a folder; none if it was removed, or belongs to another user. */
-export function listEntries(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-  } catch {
-    return []
   }
 }

@@ -2,9 +2,8 @@ import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { isAmount, isObject, isTexts, parseJsonObject } from '../../bundles/profiler/profile/json.ts'
 import { directoryMode, fileMode, readFileNow } from '../../bundles/profiler/store/file-system.ts'
-
+import { listEntries } from '../../lib/folders.ts'
 import { appendEdit, type Edit } from '../application/edits.ts'
-import { listEntries } from '../application/watch.ts'
 
 /** What one process of an application leaves to the next one. */
 interface KeptEdits {

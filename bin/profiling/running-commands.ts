@@ -5,8 +5,8 @@ import { isObject, parseJsonObject, sizeLimit } from '../../bundles/profiler/pro
 import { directoryMode, fileMode, isRunning, readFileNow } from '../../bundles/profiler/store/file-system.ts'
 import type { ProfileStorage } from '../../bundles/profiler/store/profile-storage.ts'
 import type { StoredText } from '../../kernel/contracts/units.ts'
+import { listEntries } from '../../lib/folders.ts'
 import { guard } from '../../lib/guard.ts'
-import { listEntries } from '../application/watch.ts'
 
 /*
  * The profiles of commands that run: a signal, or the system for lack of memory, may end them at

@@ -4,8 +4,8 @@ import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 import type { TlsIdentity } from '../../kernel/server/http-server.ts'
 import { parseWords } from '../../lib/console/command-line.ts'
 import { findEnvironmentMistake } from '../../lib/env/dotenv.ts'
+import { adviseOnReading } from '../../lib/folders.ts'
 import type { SignalMap } from '../../lib/signals.ts'
-import { adviseOnReading } from '../../lib/writable-folder.ts'
 
 /** The text of `--help`. */
 export const help = `Usage: bin/serve [options]

@@ -5,9 +5,10 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { listEntries } from '../../lib/folders.ts'
 import { toAmount } from '../../lib/text/describe-value.ts'
 import { createSources, isSource, mayContainSources, type Sources } from '../application/sources.ts'
-import { listEntries, watchFolder } from '../application/watch.ts'
+import { watchFolder } from '../application/watch.ts'
 import { TestTally } from './test-tally.ts'
 
 /** How tests are run. */

@@ -17,9 +17,8 @@ import {
   type RegisteredListener,
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { isRetrieval } from '../../lib/http/conditions.ts'
-import { describeSplitName, explainSplitName, listSplitNames } from '../../lib/routing/pattern.ts'
 import type { Route } from '../../lib/routing/route.ts'
-import { suggestNames } from '../../lib/text/mistakes.ts'
+import { describeSplitName, explainSplitName, listSplitNames, suggestNames } from '../../lib/text/mistakes.ts'
 import { handlePriority } from './listeners/error-listener.ts'
 import { routingPriority } from './listeners/router-listener.ts'
 

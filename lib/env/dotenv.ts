@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import util from 'node:util'
+import { adviseOnReading } from '../folders.ts'
 import { nearestNames } from '../text/mistakes.ts'
-import { adviseOnReading } from '../writable-folder.ts'
 import { CONFIG_FILE_MALFORMED, CONFIG_FILE_UNREADABLE } from './errors.ts'
 
 /** The environment of the process, merged with the `.env` files. */

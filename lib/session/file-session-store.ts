@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { checkFolder } from '../writable-folder.ts'
+import { checkFolder } from '../folders.ts'
 import { SESSION_STORE_FAILED } from './errors.ts'
 import {
   defaultSessionLimits,

@@ -187,3 +187,34 @@ function editDistance(from: string, to: string): number {
   }
   return row.at(-1) ?? 0
 }
+
+/** A variable with a word behind it, which may be meant as a part of the name. */
+interface SplitName {
+  /** The variable: `user` of `:user-id`. */
+  readonly name: string
+  /** The text behind it: `-id`. */
+  readonly text: string
+  /** The names that may be meant: `userId`, `user_id` and `user-id`. */
+  readonly meant: readonly string[]
+}
+
+/** The variables of a source that have words behind them, but no other variable: not those of `/:from-:to`. */
+export function listSplitNames(source: string): SplitName[] {
+  return Array.from(source.matchAll(splitName), ([, name = '', text = '']) => {
+    const camel = text.replace(/[-.](\w)/g, (_, first: string) => first.toUpperCase())
+    return { name, text, meant: [name + camel, name + text.replace(/[-.]/g, '_'), name + text] }
+  })
+}
+
+const splitName = /(?<!\\)[:*]([A-Za-z_$][\w$]*)((?:[-.][A-Za-z]\w*)+)(?![-\w.]*[:*])/g
+
+/** The end of a message about a name that a pattern has not, if it may be meant by `:user-id`; else empty. */
+export function explainSplitName(sources: readonly (string | undefined)[], used: string): string {
+  const found = sources.flatMap(source => listSplitNames(source ?? '')).find(({ meant }) => meant.includes(used))
+  return found === undefined ? '' : `: ${describeSplitName(found)}`
+}
+
+/** Both readings of `:user-id`, and the two ways to write a name. */
+export function describeSplitName({ meant: [camel, , written], name, text }: SplitName): string {
+  return `":${written}" is the variable "${name}" with the text "${text}" behind it; for one name write :${camel} or :"${written}"`
+}

@@ -11,7 +11,7 @@ import { type Block, type Cell, type Column, type Document, withoutEmpty } from 
 import type { Output } from '../../../lib/console/output.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
-import { writingAdvice } from '../../../lib/writable-folder.ts'
+import { writingAdvice } from '../../../lib/folders.ts'
 import { showProfile } from '../insight/relatives.ts'
 import {
   describeStatistics,

@@ -171,7 +171,7 @@ t.test('arming can be cancelled', async t => {
 t.test('an impossible target is refused, with a reason', async t => {
   const { arm, armFile } = await open(t)
   for (const [form, reason] of [
-    [{ route: 'nope' }, 'There is no route "nope"; the nearest are '],
+    [{ route: 'jsn' }, 'There is no route "jsn"; the nearest is "json".'],
     [{ route: 'of_another_site' }, 'There is no route "of_another_site".'],
     [{ route: '_profiler' }, 'There is no route "_profiler".'],
     [{ path: 'nope' }, 'A path begins with a slash, unlike "nope".'],

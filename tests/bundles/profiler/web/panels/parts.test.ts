@@ -85,5 +85,5 @@ t.test('a repeated call is marked, except after a possible change', async t => {
 
 t.test('a line has the beginning of a long address', async t => {
   const { calls } = await panel('http').toView(createShown({ http: { calls: [{ url: 'x'.repeat(500) }] } }))
-  t.hasStrict(calls, [{ url: 'x'.repeat(500), target: `${'x'.repeat(160)}…` }])
+  t.hasStrict(calls, [{ whole: 'x'.repeat(500), target: `${'x'.repeat(160)}…` }])
 })

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { checkFolder } from '#lib/writable-folder.ts'
+import { checkFolder } from '#lib/folders.ts'
 
 const isRoot = process.geteuid?.() === 0
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { type Dirent, readdirSync } from 'node:fs'
 import { lstat, open, rm, stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import path from 'node:path'
@@ -76,5 +77,14 @@ function findUser(): string {
     return userInfo().username
   } catch {
     return String(process.getuid?.())
+  }
+}
+
+/** The entries of a folder; none if it was removed, or belongs to another user. */
+export function listEntries(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return []
   }
 }
