@@ -2,6 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import { asFlag } from '../../lib/text/conversion.ts'
 
+/** The variable with the file that a program writes when it starts below `sinfonietta profile npm run dev`. */
+export const startedVariable = 'SINFONIETTA_STARTED'
+
 export function describeRefusal({ NODE_ENV }: NodeJS.ProcessEnv): string {
   return `Nothing is profiled: NODE_ENV is ${NODE_ENV}. PROFILER_IN_PRODUCTION=1 allows it, and stores what requests contain.`
 }

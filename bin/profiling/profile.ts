@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { noteBundledCopies } from '../../bundles/libraries/bundled-copies.ts'
-import { libraries, openFrameworks, openLibraries } from '../../bundles/libraries/libraries.ts'
+import { lateLibraries, libraries, openFrameworks, openLibraries } from '../../bundles/libraries/libraries.ts'
 import { observeLoads } from '../../bundles/libraries/library.ts'
 import { type AddToolbar, policyNames } from '../../bundles/profiler/any-server/toolbar.ts'
 import { home } from '../../bundles/profiler/profile/links.ts'
@@ -50,6 +50,10 @@ const defaultPort = 8100
 const lateWarning =
   'The program itself has set {names}, after the profiler has started: set it in the terminal, or by node --env-file=.env.'
 
+/** Modules beside an import that waits do not wait for it: even as the first one, it comes too late. */
+const loadedWarning =
+  'The program has loaded {names} before the profiler, which sees less of it then: load it first, by node --import sinfonietta/profile or sinfonietta profile.'
+
 /**
  * Records the requests of all servers of this process, and shows them on a port of its own, only
  * for this machine. What shows them is loaded with the first request for a page. Reads no file of
@@ -75,6 +79,8 @@ export async function profileProcess(
   const answer = answerLate(async () => (await import('./profile-viewer.ts')).bootViewer(services), logger)
   const started = { ...env }
   if (parent === undefined) warnOfUnknownVariables(env, settings, logger)
+  if (parent === undefined && lateLibraries.length > 0)
+    logger.warning(loadedWarning, { names: lateLibraries.join(', ') })
   // The application listens on PORT.
   const freePort = env.PORT === String(defaultPort) ? 0 : undefined
   const viewer = parent ?? (await listenFor(answer, port ?? freePort, true))

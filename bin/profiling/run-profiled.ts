@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { isatty } from 'node:tty'
 import { findProject } from '../../lib/find-package.ts'
 import { suggestNames } from '../../lib/text/mistakes.ts'
 import { describeFailure } from '../application/describe-failure.ts'
 import { findFolder } from './profile-folder.ts'
+import { startedVariable } from './profile-refusal.ts'
 import { findCommandFile } from './running-commands.ts'
 
 /**
@@ -31,13 +33,14 @@ const preload = new URL('../exports/profile.js', import.meta.url).href
  */
 export function runProfiled(commandLine: readonly string[]): ChildProcess {
   const [first = '', ...rest] = commandLine
-  process.stderr.write(describeLoss(commandLine))
+  const loss = describeLoss(commandLine)
+  process.stderr.write(loss)
   const child =
     first.startsWith('-') || isModule(first)
       ? startNode(commandLine)
       : first === 'node'
         ? startNode(rest)
-        : startProgram(first, rest)
+        : startProgram(first, rest, loss === '')
   // A terminal sends some signals to both processes; a second one would end many programs at once.
   const isInTerminal = isatty(0)
   for (const [signal, isOfTerminal] of Object.entries(passedSignals)) {
@@ -79,20 +82,36 @@ function isModule(name: string): boolean {
   }
 }
 
-/** Starts a program of the folder's packages, or of the path. The processes of Node below it have the profiler. */
-function startProgram(program: string, parameters: readonly string[]): ChildProcess {
+/**
+ * Starts a program of the folder's packages, or of the path. The processes of Node below it have the profiler. If there
+ * is none, this is said at the end, unless the reason is known already.
+ */
+function startProgram(program: string, parameters: readonly string[], isExpected: boolean): ChildProcess {
   const { NODE_OPTIONS = '', PATH = '' } = process.env
+  const folder = mkdtempSync(path.join(tmpdir(), 'sinfonietta-'))
+  const started = path.join(folder, 'started')
+  const end = () => rmSync(folder, { recursive: true, force: true })
   const env = {
     ...process.env,
     PATH: [path.resolve('node_modules/.bin'), PATH].join(path.delimiter),
     NODE_OPTIONS: `${NODE_OPTIONS} --import=${preload}`.trim(),
+    [startedVariable]: started,
   }
-  return spawn(program, parameters, { stdio: 'inherit', env }).on('error', error => {
+  const child = spawn(program, parameters, { stdio: 'inherit', env })
+  child.on('exit', () => {
+    if (isExpected && !existsSync(started)) process.stderr.write(`Nothing is profiled: "${program}" ${noProgram}\n`)
+    end()
+  })
+  return child.on('error', error => {
+    end()
     const right = adviseOnProgram(program)
     process.stderr.write(`There is neither a file nor a program "${program}" to profile: ${error.message}${right}.\n`)
     process.exitCode = 1
   })
 }
+
+const noProgram =
+  'has started no program of Node.js with the profiler. Name the file that Node.js runs: sinfonietta profile app.js'
 
 /** What starts programs without the variables of the terminal. */
 const outside =

@@ -47,6 +47,7 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
   const resolved = resolveOptions(options)
   let store: SessionStore | undefined
   let endReports = () => {}
+  let sessions: SessionListener | undefined
   return {
     name: 'framework',
     isCore: true,
@@ -57,7 +58,7 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
       store = await createStore(app, resolved)
       // Production does not load it.
       const handedOut = app.config.isDebug ? await import('../../lib/session/handed-out.ts') : undefined
-      register(app, resolved, {
+      sessions = register(app, resolved, {
         store,
         createHandedOut: handedOut && (onLost => new handedOut.HandedOutValues(onLost)),
       })
@@ -65,16 +66,17 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
     },
     close() {
       endReports()
+      sessions?.close()
       return store?.close?.()
     },
   }
 }
 
-function register(app: Application, options: ResolvedOptions, sessions: SessionParts): void {
+function register(app: Application, options: ResolvedOptions, parts: SessionParts): SessionListener {
   const thrown = new ThrownFrames(app)
   app.controllers.register('error_controller', createErrorController({ ...app, thrown }))
   addViewHelpers(app)
-  addListeners(app, options, sessions, thrown)
+  const sessions = addListeners(app, options, parts, thrown)
   const { ACCEL_REDIRECT, ACCESS_LOG } = app.settings.of(frameworkSettings)
   const { environment } = app.config
   if (ACCESS_LOG ?? environment === 'prod') startAccessLog(app, { onlyPages: false })
@@ -86,12 +88,19 @@ function register(app: Application, options: ResolvedOptions, sessions: SessionP
   app.commands.push(async () => (await import('./commands.ts')).createCommands(app))
   app.signals.on('server.listening', () => void sweepTemporaryFiles(tmpdir()))
   if (app.debugGate.isDebug) addDevelopmentParts(app, options)
+  return sessions
 }
 
 /** The parts of sessions that are created before the listeners. */
 type SessionParts = Pick<SessionListenerServices, 'store' | 'createHandedOut'>
 
-function addListeners(app: Application, options: ResolvedOptions, parts: SessionParts, thrown: ThrownFrames): void {
+/** Returns the listener that keeps what is to be reported at the end. */
+function addListeners(
+  app: Application,
+  options: ResolvedOptions,
+  parts: SessionParts,
+  thrown: ThrownFrames,
+): SessionListener {
   const { cookie, exceptions, protection, times, without } = options
   const { config, debugGate, directory, dispatcher, files, guards, healthChecks, logger, redactor, routes, signals } =
     app
@@ -133,6 +142,7 @@ function addListeners(app: Application, options: ResolvedOptions, parts: Session
   // In development no host is refused: there APP_HOSTS lists hosts that may see debug output.
   if (config.environment === 'prod' && config.hosts.length > 0)
     new HostListener(config.hosts, logger).subscribe(dispatcher)
+  return sessions
 }
 
 /**

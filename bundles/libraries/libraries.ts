@@ -19,7 +19,7 @@ import { graphql } from './graphql.ts'
 import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
 import { LateQueries } from './late-queries.ts'
-import { changeFiles, changeLoaded, type FileChanges, type Library, missingWorkOf } from './library.ts'
+import { changeFiles, changeLoaded, type Library, missingWorkOf } from './library.ts'
 import { memjs } from './memjs.ts'
 import { mongodb } from './mongodb.ts'
 import { mysql2 } from './mysql2.ts'
@@ -112,16 +112,16 @@ type PackageFinder = ReturnType<typeof createPackageFinder>
 /** The folders of changed packages, and the names of those whose files are changed wherever they are. */
 const opened = new Set<string>()
 
-/** Changes the files of a library, wherever they are loaded from. */
-function openFiles({ changes, name }: Library, change: (files: FileChanges) => void): void {
+/** The libraries that the application has loaded before they could be changed. */
+export const lateLibraries: string[] = []
+
+/** Changes the files of a library, wherever they are loaded from, now or later. */
+function openFiles({ changes, name }: Library): void {
   if (changes === undefined || opened.has(name)) return
   opened.add(name)
-  change(changes)
-}
-
-function changeAll(files: FileChanges): void {
-  changeLoaded(files)
-  changeFiles(files)
+  if (changeLoaded(changes).some(file => file.includes(`${path.sep}${path.normalize(name)}${path.sep}`)))
+    lateLibraries.push(name)
+  changeFiles(changes)
 }
 
 /**
@@ -142,7 +142,7 @@ export async function openLibraries(
   for (const library of chosen) {
     for (const [name, open] of Object.entries(library.opens ?? {}))
       if (name.startsWith('node:')) await openOnce(name, open)
-    if (isFound(library.name)) openFiles(library, changeAll)
+    if (isFound(library.name)) openFiles(library)
     findUnseen(find, library)
   }
   await openDependencies([directory], chosen, true)
@@ -181,7 +181,7 @@ export async function openFrameworks(directories: readonly string[]): Promise<vo
   const frameworks = (await findLibraries(isFound)).filter(isFramework)
   for (const framework of frameworks) {
     if (!isFound(framework.name)) continue
-    openFiles(framework, changeFiles)
+    openFiles(framework)
     for (const find of everywhere) findUnseen(find, framework)
     await openDeclarations(framework, everywhere)
   }

@@ -162,15 +162,19 @@ function toChanges(files: FileChanges): typeof changes {
 
 /**
  * Changes the exports of files that are loaded already: a program of its own imports its libraries before it serves.
+ * Returns the files for which this is too late: a change that takes the module replaces what others have taken of it.
  */
-export function changeLoaded(files: FileChanges): void {
+export function changeLoaded(files: FileChanges): readonly string[] {
   const loaded = Object.entries(createRequire(import.meta.url).cache)
-  for (const [file, module] of loaded) applyChanges(toChanges(files), module, file)
+  return loaded.filter(([file, module]) => applyChanges(toChanges(files), module, file)).map(([file]) => file)
 }
 
-function applyChanges(to: typeof changes, module: NodeJS.Module | undefined, file: string): void {
+/** Returns whether a change has taken the module. */
+function applyChanges(to: typeof changes, module: NodeJS.Module | undefined, file: string): boolean {
   const name = withoutHash(file)
-  for (const [end, change] of to) if (name.endsWith(end)) change(module?.exports, file, module)
+  const own = to.filter(([end]) => name.endsWith(end))
+  for (const [, change] of own) change(module?.exports, file, module)
+  return own.some(([, change]) => change.length === 3)
 }
 
 function withoutHash(file: string): string {

@@ -30,6 +30,8 @@ t.test('sinfonietta names a folder, a program without a command, and words that 
     small: 'NODE_OPTIONS=--no-warnings node app.js',
     right: 'NODE_OPTIONS="$NODE_OPTIONS --no-warnings" node app.js',
     up: 'docker compose up',
+    other: 'echo python',
+    inner: 'node app.js',
     both: 'docker compose up -d && node app.js',
   }
   const directory = t.testdir({
@@ -84,6 +86,14 @@ t.test('sinfonietta names a folder, a program without a command, and words that 
     spawnSync(process.execPath, [program, 'profile', ...words], { cwd: directory, encoding: 'utf8' })
   for (const name of ['right', 'both']) t.notMatch(run('yarn', name).stderr, 'package.json')
   t.match(run('./start').stdout, 'started ./start', 'a program of another language that starts node')
+  const nothing = (...words: string[]) =>
+    [...run(...words).stderr.matchAll(/^Nothing is profiled: "(\w+)" has /gm)].map(([, name]) => name)
+  t.strictSame(nothing('sh', '-c', 'exit 2'), ['sh'])
+  t.strictSame(nothing('npm', 'run', 'other'), ['npm'])
+  t.strictSame(nothing('npm', 'run', 'inner'), [], 'npm that starts node')
+  t.strictSame(nothing('sh', '-c', 'node app.js; kill $$'), [])
+  t.strictSame(nothing('sh', '-c', 'NODE_ENV=production node app.js'), [], 'the program has given its reason')
+  t.strictSame(nothing('env', '-i', 'true'), [], 'the reason is known at the start')
   t.end()
 })
 
@@ -143,6 +153,45 @@ t.test('the package that is preloaded in a wrong way names the right one', t => 
   t.match(run(['--require', 'sinfonietta/profile', 'app.js']), { status: 1, stderr: required })
   t.match(run(['app.cjs']), { status: 1, stderr: required })
   t.notMatch(run(['--import', 'sinfonietta/profile', 'app.js']).stderr, 'write --import')
+  t.end()
+})
+
+t.test('a program that imports the profiler last has its framework seen; what is seen less is named', t => {
+  const packages = ['polka', 'pino', 'express4'].map(name => [
+    name,
+    t.fixture('symlink', path.resolve('node_modules', name)),
+  ])
+  const directory = t.testdir({
+    'package.json': '{ "type": "module" }',
+    'polka.js': `import polka from 'polka'
+import 'sinfonietta/profile'
+const app = polka()
+app.get('/books/:id', (_, reply) => reply.end('book'))
+app.listen(0, '127.0.0.1', async () => {
+  await (await fetch('http://127.0.0.1:' + app.server.address().port + '/books/1')).text()
+  const search = async () => (await (await fetch(process.env.PROFILER_VIEWER + '/_profiler/search.json')).json()).records
+  while ((await search()).length === 0) await new Promise(setImmediate)
+  for (const { summary } of await search()) console.log(summary.route)
+  process.exit()
+})`,
+    'pino.js': "import 'pino'\nimport 'express4'\nimport 'sinfonietta/profile'",
+    node_modules: { ...Object.fromEntries(packages), sinfonietta: t.fixture('symlink', process.cwd()) },
+  })
+  const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
+  const run = (...words: string[]) =>
+    spawnSync(process.execPath, words, {
+      cwd: directory,
+      encoding: 'utf8',
+      env: { ...environment, PROFILER_PORT: '0' },
+    })
+  const polka = run('polka.js')
+  t.match(polka, { status: 0, stdout: 'GET /books/:id\n' })
+  t.notMatch(polka.stderr, 'before the profiler')
+  t.match(
+    run('pino.js').stderr,
+    'The program has loaded pino before the profiler, which sees less of it then: load it first',
+  )
+  t.notMatch(run('--import', 'sinfonietta/profile', 'pino.js').stderr, 'before the profiler')
   t.end()
 })
 

@@ -49,6 +49,8 @@ export class SessionListener {
   readonly #services: SessionListenerServices
   /** The main requests that have a response, in debug mode: their sessions are saved. */
   readonly #answered = new WeakSet<Request>()
+  /** What reports late changes that may still be saved. */
+  readonly #reports = new Set<() => void>()
   #isUsed = false
   /** What the clients of saved sessions have to learn. */
   readonly #changes = new WeakMap<Session, SessionChange>()
@@ -66,6 +68,11 @@ export class SessionListener {
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(RequestEvent, this, 'onRequest', requestPriority)
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', responsePriority)
+  }
+
+  /** Logs the late changes that nothing will save any more. */
+  close(): void {
+    for (const report of this.#reports) report()
   }
 
   onRequest({ isMainRequest, request }: RequestEvent): void {
@@ -149,9 +156,13 @@ export class SessionListener {
     const place = this.#describePlace(captureCallSite())
     const message =
       'session.{method}(){place} came after the response, so its change is lost: change the session before, or call session.save().'
-    setTimeout(() => {
+    const report = () => {
+      clearTimeout(timer)
+      this.#reports.delete(report)
       if (session.isChanged) logger.warning(message, { method, place })
-    }, saveTime).unref()
+    }
+    this.#reports.add(report)
+    const timer = setTimeout(report, saveTime).unref()
   }
 }
 

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import {
+  type Application,
   type Bundle,
   ControllerEvent,
   createFrameworkBundle,
@@ -9,6 +10,7 @@ import {
   RequestEvent,
   ResponseEvent,
   setCookie,
+  TerminateEvent,
 } from 'sinfonietta'
 import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
@@ -73,6 +75,27 @@ t.test('the session has the last word about its cookie', async t => {
   const [cookie, ...others] = (await client.get('/twice')).headers.getAll('set-cookie')
   t.match(String(cookie), /^session=[\w-]{32}; Max-Age=86400;/)
   t.strictSame(others, [])
+})
+
+t.test('a change after the response that nothing has saved is logged when the application closes, at the latest', async t => {
+  const late = {
+    name: 'late',
+    register({ dispatcher, routes }: Application) {
+      for (const name of ['lost', 'saved']) routes.get(name, `/${name}`, () => new Response(name))
+      dispatcher.on(TerminateEvent, async ({ request }) => {
+        await request.session.set('seen', request.path)
+        if (request.path === '/saved') await request.session.save()
+      })
+    },
+  }
+  const options = { bundles: [createFrameworkBundle(), late], directory: t.testdir() }
+  const { client, close, records } = await createTestKernel(options)
+  for (const path of ['/saved', '/lost']) await client.get(path)
+  await close()
+  t.match(
+    records.filter(({ level }) => level === 'warning').map(({ message, context }) => [message, context.method]),
+    [[/came after the response/, 'set']],
+  )
 })
 
 t.test('pages that use no session set no cookie', async t => {
