@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   existsSync,
   mkdirSync,
@@ -156,10 +157,11 @@ class CompiledSources implements Sources {
   async build({ isLenient = false } = {}): Promise<boolean> {
     if (this.#compiler === undefined) {
       if (!this.isBuilt()) process.stderr.write(noCompilerMessage)
-      else if (timeOf(this.#stamp) > 0 && this.#isStale({})) process.stderr.write(staleMessage)
+      else this.#nameChanged()
       return this.isBuilt()
     }
     const begin = Date.now()
+    const digests = isLenient ? [] : this.#digestSources()
     if (!this.isBuilt()) process.stderr.write('Compiling all sources …\n')
     const { isCompiled, problems } = await this.#compile(this.#compiler, isLenient ? this.#plan.emit : this.#plan.build)
     this.problems = problems
@@ -167,7 +169,7 @@ class CompiledSources implements Sources {
     touch(this.#marker, Date.now())
     removeOrphans(this.#directory, this.output, this.#plan.folders)
     // With the time of the beginning, a source that is saved during the build is compiled next time.
-    touch(isLenient ? this.#unchecked : this.#stamp, begin)
+    touch(isLenient ? this.#unchecked : this.#stamp, begin, digests.join('\n'))
     if (!isLenient) forget(this.#unchecked)
     return true
   }
@@ -218,6 +220,21 @@ class CompiledSources implements Sources {
     return isNewer || listOrphans(this.#directory, this.output, this.#plan.folders).length > 0
   }
 
+  /** Names a source that has another content than in the build. A checkout, or a copy, has other times only. */
+  #nameChanged(): void {
+    const built = existsSync(this.#stamp) ? readFileSync(this.#stamp, 'utf8') : ''
+    const changed = built && this.#digestSources().find(line => !built.includes(line))
+    if (changed) process.stderr.write(`${changed.slice(digestLength + 1)} ${changedMessage}`)
+  }
+
+  /** For each source its digest, a blank, and its path. */
+  #digestSources(): string[] {
+    return listSources(this.#directory).map(file => {
+      const digest = createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, digestLength)
+      return `${digest} ${path.relative(this.#directory, file)}`
+    })
+  }
+
   async #compile(
     compiler: readonly string[],
     commands: CompilerPlan['build'],
@@ -233,9 +250,9 @@ class CompiledSources implements Sources {
 }
 
 /** A file that cannot be written costs time only: the next start compiles again. */
-function touch(file: string, time: number): void {
+function touch(file: string, time: number, text = ''): void {
   try {
-    writeFileSync(file, '')
+    writeFileSync(file, text)
     utimesSync(file, time / 1000, time / 1000)
   } catch {}
 }
@@ -253,8 +270,10 @@ const noCompilerMessage =
   'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\n' +
   'Node 22.18 and later run the sources as they are.\n'
 
-const staleMessage =
-  'Sources are newer than dist/, which runs: there is no compiler. Run "npm install", which installs the package typescript.\n'
+const digestLength = 32
+
+const changedMessage =
+  'has changed since dist/ was built, which runs: there is no compiler. Run "npm install", which installs the package typescript.\n'
 
 /** The command of the compiler that the application depends on. */
 function findCompiler(directory: string): readonly string[] | undefined {

@@ -115,20 +115,21 @@ const noProgram =
 
 /** What starts programs without the variables of the terminal. */
 const outside =
-  /^(?:(?:sudo|doas)\s(?!.*(?:-E\b|--preserve-env))|(?:docker|podman|kubectl|ssh)\s|env (?:-i|-)\s)[^&;|]*$/
+  /^(?:(?:sudo|doas)\s(?!.*(?:-E\b|--preserve-env|NODE_OPTIONS))|(?:docker|podman|kubectl|ssh)\s(?!.*NODE_OPTIONS)|env (?:-i|-)\s)[^&;|]*$/
 
 /** What keeps the profiler from the programs that a command line, or a script of package.json, starts. */
 function describeLoss([first = '', ...rest]: readonly string[]): string {
-  const variable = isModule(first) && rest.find(word => /^(?:PROFILER|EDITOR|DEBUG)_\w+=/.test(word))
+  const variable = isModule(first) && rest.find(word => /^(?:PROFILER_\w+|DEBUG_KEY|DEBUG_ALLOWED_\w+)=/.test(word))
   const right = `${variable} sinfonietta profile ${first}`
   if (variable) return `${variable} is an argument of the program. Variables come before the command: ${right}\n`
   const script = /^(?:npm|pnpm|yarn)$/.test(first) ? findScript(rest) : undefined
   const line = script ?? [first, ...rest].join(' ')
   const place =
     script === undefined ? `"${first}"` : `The script "${rest.at(rest[0]?.startsWith('run') ? 1 : 0)}" of package.json`
+  if (line.includes('sinfonietta')) return ''
   if (outside.test(line))
-    return `${place} passes no variables on: nothing is profiled. Profile behind it, such as: sudo npx sinfonietta profile app.js\n`
-  if (!/\bNODE_OPTIONS=/.test(line) || /\$\{?NODE_OPTIONS|sinfonietta/.test(line)) return ''
+    return `${place} passes on no variables by default, and without them nothing is profiled. Profile behind it, such as: sudo npx sinfonietta profile app.js\n`
+  if (!/\bNODE_OPTIONS=/.test(line) || /\$\{?NODE_OPTIONS/.test(line)) return ''
   return `${place} replaces NODE_OPTIONS, which has the profiler: write NODE_OPTIONS="$NODE_OPTIONS …" there.\n`
 }
 

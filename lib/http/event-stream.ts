@@ -40,8 +40,8 @@ const lostAdvice =
 /**
  * A response with server-sent events (HTML Standard, section 9.2), for `EventSource` in a browser.
  * The function `open` is called when the stream is read; it calls `send` now or later, and may return
- * a function that is called when the stream is over. An error that it throws before its first event
- * and its first `await` is the error of the request; a later one is logged, and ends the stream.
+ * a function that is called when the stream is over, or a timer, which is then cleared. An error that it throws before
+ * its first event and its first `await` is the error of the request; a later one is logged, and ends the stream.
  *
  *     new EventStream(request, stream =>
  *       prices.subscribe(price => stream.send({ event: 'price', data: price })),
@@ -164,12 +164,13 @@ export class EventStream extends Response {
   async #open(open: (stream: EventStream) => unknown): Promise<void> {
     try {
       const pending = open(this)
+      warnOfWork(pending)
       this.#begin()
-      const stop = await pending
-      if (typeof stop !== 'function') return
+      const stop = toStop(await pending)
+      if (stop === undefined) return
       // `open` may have sent more than a client reads, or may have ended the stream.
       if (this.#isOver) stop()
-      else this.#stop = stop as () => unknown
+      else this.#stop = stop
     } catch (error) {
       // After the end, work that `signal` has stopped may reject.
       if (!this.#isOver) this.#source.destroy(error as Error)
@@ -190,6 +191,27 @@ export class EventStream extends Response {
   #beat(): void {
     if (!this.isBehind && !this.#isOver) this.#source.push(':\n\n')
   }
+}
+
+/** What ends the work that `open` has returned: a function, or a timer, which can end itself. */
+function toStop(work: unknown): (() => unknown) | undefined {
+  if (typeof work === 'function') return work as () => unknown
+  const dispose: unknown = Object(work)[Symbol.dispose]
+  return typeof dispose === 'function' ? () => dispose.call(work) : undefined
+}
+
+/** The classes that were named. */
+const named = new Set<string>()
+
+/** Warns of an object that goes on when the stream is over, such as a subscription. A promise has an end of its own. */
+function warnOfWork(work: unknown): void {
+  const { name = 'Object' } = Object(Object(work).constructor)
+  if (typeof work !== 'object' || /^(?:Object|Array|Promise|EventStream)$/.test(name) || named.has(name)) return
+  if (toStop(work) !== undefined || typeof Object(work).then === 'function') return
+  named.add(name)
+  process.emitWarning(
+    `The function of an EventStream has returned an object of the class ${name}, which the end of the stream does not end: return a function that ends it.`,
+  )
 }
 
 const headers = {

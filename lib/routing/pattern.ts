@@ -144,7 +144,9 @@ export function createRequirement(name: string, declared: RegExp | string): Requ
   }
   if (typeof declared === 'string' && /^[(^]*[dDsSwW][+*{]/.test(declared)) {
     const right = declared.replace(/[dDsSwW](?=[+*{])/g, '\\$&')
-    throw new TypeError(`the requirement for "${name}" is ${declared}: a text loses its backslash, so write /${right}/`)
+    throw new TypeError(
+      `the requirement for "${name}" is ${declared}: a text loses its backslash, so write /${right}/; for the letter itself /${declared}/`,
+    )
   }
   // A text is first compiled alone, so that `a)|(b` cannot break the anchors. The flags are those of Symfony.
   const { source, flags } = typeof declared === 'string' ? new RegExp(declared, 'su') : declared

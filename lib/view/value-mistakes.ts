@@ -63,6 +63,14 @@ export function createValueCheck(
 ): ValueCheck {
   const nodes = new Map<string, Node | undefined>()
   const reported = new WeakMap<object, Set<string>>()
+  /** The places with a missing value that has the name of a global: it may be optional, so each is named once. */
+  const doubted = new Set<string>()
+  const doubt = ({ column, line }: HelperLocation['start'], call: string, right: string): Explained => {
+    const place = `${line}:${column}`
+    if (doubted.has(place)) return undefined
+    doubted.add(place)
+    return { call, mistake: `has no value: if the global is meant, write ${right}` }
+  }
   /** Calls the function with the node at a place, but once for each render. */
   const explain = (
     { pending, request }: PageData,
@@ -90,12 +98,10 @@ export function createValueCheck(
         const [key] = keys.slice(-1)
         const parent = valueAt(Object(context), keys.slice(0, -1))
         if (key === undefined || typeof parent !== 'object' || parent === null || Object.hasOwn(parent, key)) return
+        if (keys.length === 1 && globals.includes(key))
+          return doubt(start, `{{#${name} ${key}}}`, `{{#${name} @${key}}}`)
         const mistake =
-          keys.length === 1 && globals.includes(key)
-            ? `a global has an @: write {{#${name} @${key}}}`
-            : name === 'each'
-              ? findMistake(parent, key, keys.length === 1 ? data.root : {})
-              : findSlip(parent, key)
+          name === 'each' ? findMistake(parent, key, keys.length === 1 ? data.root : {}) : findSlip(parent, key)
         if (mistake === undefined) return
         return { call: `{{#${name} ${keys.join('.')}}}`, mistake: `has no value: ${mistake}` }
       })
@@ -112,9 +118,7 @@ export function createValueCheck(
           values[index] === undefined ? findKeys({ params: [param] }) : [],
         )
         const key = keys.find(each => globals.includes(each) && !Object.hasOwn(Object(context), each))
-        return key === undefined
-          ? undefined
-          : { call: `{{${name} … ${key}}}`, mistake: `has no value: a global has an @: write @${key}` }
+        return key === undefined ? undefined : doubt(start, `{{${name} … ${key}}}`, `@${key}`)
       })
     },
     checkSource(source, file) {

@@ -153,12 +153,13 @@ const logged: Rows = {
   '{{stars}}':
     '{{stars}} in templates/shop/page.hbs:1 calls the helper "stars"; the value of the page is {{this.stars}}.',
   '{{#if site}}a{{/if}}':
-    '{{#if site}} in templates/shop/page.hbs:1 has no value: a global has an @: write {{#if @site}}.',
+    '{{#if site}} in templates/shop/page.hbs:1 has no value: if the global is meant, write {{#if @site}}.',
   "{{#if (eq site 'a')}}a{{/if}}":
-    '{{eq … site}} in templates/shop/page.hbs:1 has no value: a global has an @: write @site.',
-  "{{concat 'a' site}}": '{{concat … site}} in templates/shop/page.hbs:1 has no value: a global has an @: write @site.',
+    '{{eq … site}} in templates/shop/page.hbs:1 has no value: if the global is meant, write @site.',
+  "{{concat 'a' site}}":
+    '{{concat … site}} in templates/shop/page.hbs:1 has no value: if the global is meant, write @site.',
   '{{#each site}}a{{/each}}':
-    '{{#each site}} in templates/shop/page.hbs:1 has no value: a global has an @: write {{#each @site}}.',
+    '{{#each site}} in templates/shop/page.hbs:1 has no value: if the global is meant, write {{#each @site}}.',
   '{{#each count}}a{{/each}}': '{{#each count}} in templates/shop/page.hbs:1 shows no item: its value is a number.',
   '{{#each title}}a{{/each}}':
     '{{#each title}} in templates/shop/page.hbs:1 shows no item: its value is a string of 3 characters.',

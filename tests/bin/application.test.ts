@@ -281,17 +281,35 @@ const noting = `
   process.exitCode = 3
 `
 
-t.test('without a compiler, the output runs, and newer sources are named', async t => {
+t.test('without a compiler, the output runs, and a source with another content is named', async t => {
   const alone = createRunner(t, '')
-  const sources = createSources(alone, false)
   mkdirSync(path.join(alone, 'dist/bundles'), { recursive: true })
   for (const file of ['bundles/index.js', '.built']) writeFileSync(path.join(alone, 'dist', file), '')
-  const age = (seconds: number) => utimesSync(path.join(alone, 'dist/.built'), seconds, seconds)
+  const modules = path.join(alone, 'node_modules')
+  const sources = createSources(alone, false)
   const build = () => capture(t, () => sources.build())
-  age(1)
-  t.match(await build(), [true, /^Sources are newer than dist\/, which runs: there is no compiler\. Run "npm install"/])
-  age(Date.now() / 1000 + 60)
-  t.strictSame(await build(), [true, ''])
+  t.strictSame(await build(), [true, ''], 'a build without digests')
+  mkdirSync(path.join(modules, 'typescript/lib'), { recursive: true })
+  for (const [name, text] of [
+    ['package.json', '{}'],
+    ['lib/tsc.js', ''],
+  ] as const)
+    writeFileSync(path.join(modules, 'typescript', name), text)
+  t.ok(await createSources(alone, false).build(), 'with a compiler')
+  mkdirSync(path.join(alone, 'dist/bundles'), { recursive: true })
+  writeFileSync(path.join(alone, 'dist/bundles/index.js'), '')
+  const source = path.join(alone, 'bundles/index.ts')
+  const text = readFileSync(source, 'utf8')
+  const later = Date.now() / 1000 + 60
+  utimesSync(source, later, later)
+  t.strictSame(await build(), [true, ''], 'a checkout')
+  writeFileSync(source, `${text}\n`)
+  t.match(await build(), [
+    true,
+    /^bundles\/index\.ts has changed since dist\/ was built, which runs: there is no compiler\. Run "npm install"/,
+  ])
+  rmSync(source)
+  t.strictSame(await build(), [true, ''], 'an image with a part of the sources')
 })
 
 t.test('tests are given to tap by their programs, and its exit code is theirs', async t => {

@@ -33,6 +33,8 @@ t.test('sinfonietta names a folder, a program without a command, and words that 
     other: 'echo python',
     inner: 'node app.js',
     both: 'docker compose up -d && node app.js',
+    behind: 'sudo npx sinfonietta profile app.js',
+    passed: 'docker run -e NODE_OPTIONS shop',
   }
   const directory = t.testdir({
     'app.js': '',
@@ -53,9 +55,9 @@ t.test('sinfonietta names a folder, a program without a command, and words that 
     'profile package.json': 'it is no file of JavaScript that node starts, and no program',
     'profile ./start.sh': 'chmod +x makes one of a script, which begins with ./.\n',
     'profile npm run small': 'The script "small" of package.json replaces NODE_OPTIONS, which has the profiler',
-    'profile yarn up': 'The script "up" of package.json passes no variables on',
-    'profile sudo node app.js': '"sudo" passes no variables on: nothing is profiled.',
-    'profile env -i node app.js': '"env" passes no variables on',
+    'profile yarn up': 'The script "up" of package.json passes on no variables by default',
+    'profile sudo node app.js': '"sudo" passes on no variables by default, and without them nothing is profiled.',
+    'profile env -i node app.js': '"env" passes on no variables by default',
     'app.js': '"app.js" is no command. To profile a program: sinfonietta profile app.js\n',
     'view gone': '"gone" is no folder: name that of a program',
     'view http://127.0.0.1:8100/_profiler/': 'or for view a Redis such as redis://127.0.0.1:6379.\n',
@@ -84,7 +86,7 @@ t.test('sinfonietta names a folder, a program without a command, and words that 
   t.strictSame(offences, [])
   const run = (...words: string[]) =>
     spawnSync(process.execPath, [program, 'profile', ...words], { cwd: directory, encoding: 'utf8' })
-  for (const name of ['right', 'both']) t.notMatch(run('yarn', name).stderr, 'package.json')
+  for (const name of ['right', 'both', 'behind', 'passed']) t.notMatch(run('yarn', name).stderr, 'package.json')
   t.match(run('./start').stdout, 'started ./start', 'a program of another language that starts node')
   const nothing = (...words: string[]) =>
     [...run(...words).stderr.matchAll(/^Nothing is profiled: "(\w+)" has /gm)].map(([, name]) => name)

@@ -10,8 +10,8 @@ import {
 import { type Block, type Cell, type Column, type Document, withoutEmpty } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
-import { readProperty } from '../../../lib/text/describe-value.ts'
 import { writingAdvice } from '../../../lib/folders.ts'
+import { readProperty } from '../../../lib/text/describe-value.ts'
 import { showProfile } from '../insight/relatives.ts'
 import {
   describeStatistics,

@@ -186,6 +186,42 @@ t.test('the function that open returns is called once when the stream is over, a
   t.strictSame(calls, ['later', 'already'])
 })
 
+t.test('a timer that open returns ends with the stream; another object that would go on is named once', async t => {
+  const warnings: string[] = []
+  t.capture(process, 'emitWarning', (warning: string) => warnings.push(warning))
+  let timer: NodeJS.Timeout | undefined
+  const open = (stream: EventStream) => {
+    timer = setInterval(() => stream.send({ data: 'tick' }), 10)
+    return timer
+  }
+  const { body } = new EventStream(new Request({ target: '/' }), open)
+  const source = (body as Readable).resume()
+  await nextTurn()
+  source.destroy()
+  await once(source, 'close')
+  t.equal(Reflect.get(timer ?? {}, '_destroyed'), true)
+  class Subscription {}
+  const works = [
+    new Subscription(),
+    new Subscription(),
+    [undefined],
+    {},
+    null,
+    1,
+    true,
+    Promise.resolve(new Subscription()),
+  ]
+  for (const work of works) {
+    await receive(stream => {
+      stream.end()
+      return work
+    })
+  }
+  t.match(warnings, [
+    /^The function of an EventStream has returned an object of the class Subscription, which .* return a/,
+  ])
+})
+
 t.test('the function that open returns later is called if the client has left meanwhile', async t => {
   let isStopped = false
   let subscribe = () => {}

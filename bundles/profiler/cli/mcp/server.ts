@@ -26,7 +26,9 @@ export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy' | 'cpu
   }
   const { PROFILER_MCP, PROFILER_MCP_REPLAY } = app.settings.of(profilerSettings)
   if (PROFILER_MCP_REPLAY && !PROFILER_MCP && !app.isViewer)
-    logger.warning('PROFILER_MCP_REPLAY has no effect without PROFILER_MCP=1.')
+    app.signals.on('server.listening', () =>
+      logger.warning('PROFILER_MCP_REPLAY has no effect without PROFILER_MCP=1.'),
+    )
   const replayer = PROFILER_MCP_REPLAY ? app.replayer : undefined
   // Without replay: a command runs the code of its start, and only a server can show the effect of
   // a change. Another server does.

@@ -1,6 +1,6 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { Request } from 'sinfonietta'
-import type { ProfileStorage } from 'sinfonietta/profiler'
+import { createFrameworkBundle, type Request } from 'sinfonietta'
+import { createProfilerBundle, type ProfileStorage } from 'sinfonietta/profiler'
 import { type ClientRequestInit, createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { createMcpRoute, loadSdk, type McpSdk, openServer } from '#bundles/profiler/cli/mcp/server.ts'
@@ -180,6 +180,24 @@ t.test('messages are JSON, one at a time, of limited length; these requests are 
   }
   await turns()
   t.equal((await kernel.storage.usage()).profiles, 0)
+})
+
+t.test('a server that does not answer agents says that it does not let them replay', async t => {
+  const messages = async (PROFILER_MCP: string) => {
+    const variables = { PROFILER_MCP, PROFILER_MCP_REPLAY: '1' }
+    const bundles = [createFrameworkBundle(), createProfilerBundle()]
+    const { app, close, records } = await createTestKernel({ bundles, variables, directory: t.testdir() })
+    const before = records.length
+    app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000', worker: 1 })
+    await close()
+    return records.map(({ message }, index) => (index < before ? 'early: ' : '') + message)
+  }
+  const warning = 'PROFILER_MCP_REPLAY has no effect without PROFILER_MCP=1.'
+  t.ok((await messages('0')).includes(warning))
+  t.strictSame(
+    (await messages('1')).filter(message => message.includes('PROFILER_MCP_REPLAY')),
+    [],
+  )
 })
 
 t.test('without the package, the answer names the package to install; a tool that fails is logged', async t => {
