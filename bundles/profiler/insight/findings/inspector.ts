@@ -63,7 +63,10 @@ const limit = 10
 
 const order: readonly Severity[] = ['error', 'warning', 'info']
 
-/** Returns the findings of a profile, the most severe first. Never throws: an error of a rule becomes a finding. */
+/**
+ * Returns the findings of a profile, the most severe first, of these the one that took the longest. Never throws: an
+ * error of a rule becomes a finding.
+ */
 export function findFindings(
   profile: Profile,
   rules: Iterable<FindingRule<Profile>> = profilerRules,
@@ -78,7 +81,8 @@ export function findFindings(
       findings.push({ rule: name, title, ...finding, problem, advice })
     }
   }
-  return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity))
+  const timeOf = ({ evidence }: Finding) => evidence.time ?? 0
+  return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity) || timeOf(b) - timeOf(a))
 }
 
 function ask(rule: FindingRule<Profile>, profile: Profile): readonly RuleFinding[] {

@@ -230,14 +230,16 @@ export function findFailure({ caused = [], children = [], findings, profile }: T
   const ofError = findings.find(({ place }) => place?.panel === 'exception')
   if (ofError !== undefined) return ['finding: ', toValue(ofError.title, nameLimit)]
   if (exception !== null) return ['exception: ', toValue(exception, nameLimit)]
-  return (
-    describeFailedQuery(profile) ??
-    describeFailedCall(profile, 500) ??
-    describeFailedMail(profile) ??
-    describeFailedSubRequests(children) ??
-    describeFailedCaused(caused) ??
-    describeLogged(profile, 'error')
-  )
+  // A second kind may be the one that was looked for; more would hide the times.
+  const [first, second] = [
+    describeFailedQuery(profile),
+    describeFailedCall(profile, 500),
+    describeFailedMail(profile),
+    describeFailedSubRequests(children),
+    describeFailedCaused(caused),
+  ].filter(failed => failed !== undefined)
+  if (first === undefined) return describeLogged(profile, 'error')
+  return second === undefined ? first : [...first, '; ', ...second]
 }
 
 /**

@@ -32,6 +32,7 @@ import {
 } from '../../profile/format.ts'
 import { listLink, liveLink, profileLink, routeLink, routesDataLink, routesLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
+import { unitOf } from '../../profile/units.ts'
 import { alternatesOf, type PageForm, type ProfilerApplication, renderPage, respondData } from '../page.ts'
 import { createContext, createSearchForm } from './list-page.ts'
 import { toPosition } from './live-stream.ts'
@@ -83,7 +84,7 @@ export function toRoutesView(
   const { methods, origins, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)), mains)
   return {
     title: formatCount(routes.length, 'route'),
-    requests: formatCount(requests, 'request'),
+    requests: formatCount(requests, routes.every(({ worst }) => unitOf(worst).isExchange) ? 'request' : 'profile'),
     restart: formatTime(startedAt),
     liveLink: liveLink(parameters),
     columns: createColumns(wanted, { hasQueries, hasP99 }),
@@ -121,7 +122,7 @@ function createDeclared({ editor, programs, routes }: Pick<ProfilerApplication, 
 /** The columns in their order, which is that of the template. */
 const columns: readonly (readonly [field: (typeof routeFields)[number], label: string])[] = [
   ['route', 'Route'],
-  ['count', 'Requests'],
+  ['count', 'Count'],
   ['total', 'Total time'],
   ['p50', 'p50'],
   ['p95', 'p95'],
@@ -129,7 +130,7 @@ const columns: readonly (readonly [field: (typeof routeFields)[number], label: s
   ['worst', 'Slowest'],
   ['queries', 'Queries'],
   ['clientErrors', '4xx'],
-  ['errors', '5xx'],
+  ['errors', 'Failed'],
 ]
 
 function createColumns(

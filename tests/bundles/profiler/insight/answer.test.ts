@@ -343,6 +343,10 @@ const problems: [data: Profile['data'], text: string, init?: ProfileInit][] = [
     { queries: { queries: [createQuery({ system: 'redis', text: 'GET a', error: 'LOADING' })] } },
     '1 cache call failed: LOADING',
   ],
+  [
+    { queries: { queries: [createQuery({ system: 'redis', error: 'LOADING' })] }, http: { calls: [call(503)] } },
+    '1 cache call failed: LOADING; HTTP call 1 answered 503',
+  ],
   [{ queries: { queries: [createQuery({ error: 'x', code: '23505' })] } }, ''],
   [{ queries: { queries: [createQuery({ error: 'x' }), createQuery({ start: 30, end: 31 })] } }, ''],
   [{ mails: { mails: [mail('connect ECONNREFUSED'), mail(undefined)] } }, '1 mail failed: connect ECONNREFUSED'],

@@ -205,10 +205,15 @@ t.test('queries that a template started are named with the innermost template', 
   }
   const at = (start: number) => createQuery({ start, text: `SELECT ${'a'.repeat(start)}` })
   t.match(find([at(9), at(16), at(21), at(22), at(30)], {}, { templates }), [
-    { rule: 'template-queries', severity: 'info', values: { template: 'part' }, evidence: { count: 1 } },
-    { values: { template: 'page' }, evidence: { count: 2, time: 2 }, place: { anchor: 'query-2' } },
+    { rule: 'template-queries', severity: 'info', values: { template: 'page' }, evidence: { count: 2, time: 2 } },
+    { values: { template: 'part' }, evidence: { count: 1 }, place: { anchor: 'query-1' } },
   ])
   t.strictSame(rulesOf(items(20), {}, { templates }), ['repeated-queries'])
+})
+
+t.test('of equally severe findings, the one that took longest is first', async t => {
+  const slow = createQuery({ text: 'SELECT 1', start: 60, end: 300 })
+  t.strictSame(rulesOf([...items(51), slow]), ['slow-query', 'repeated-queries'])
 })
 
 t.test('a query that fails as expected is no finding', async t => {

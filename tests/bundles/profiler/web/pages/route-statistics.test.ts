@@ -94,7 +94,7 @@ t.test('the distributions of routes have one scale, and there is a p99 from 100 
   t.match(rowOf('a'), { p99: '–', distribution: 'M2 20V0M46 20V10M94 20V10' })
   t.match(
     view.columns.map(({ label }) => label),
-    ['Route', 'Requests', 'Total time', 'p50', 'p95', 'p99', 'Slowest', '4xx', '5xx'],
+    ['Route', 'Count', 'Total time', 'p50', 'p95', 'p99', 'Slowest', '4xx', 'Failed'],
   )
   const { view: alike } = await gather(createNumbered({ route: 'a', duration: 3 }, { route: 'b', duration: 3 }))
   t.match(alike.rows, [{ distribution: 'M2 20V0' }, { distribution: 'M2 20V0' }])
@@ -233,7 +233,7 @@ t.test('routes are sorted and filtered', async t => {
   const link = (query: string, label: string) =>
     gather(storage, query).then(({ view }) => view.columns.find(column => column.label === label))
   t.hasStrict(await link('', 'Total time'), { sorted: 'descending', link: '/_profiler/routes?sort=total&order=asc' })
-  t.match(await link('sort=count&order=asc', 'Requests'), { sorted: 'ascending', link: /order=desc$/ })
+  t.match(await link('sort=count&order=asc', 'Count'), { sorted: 'ascending', link: /order=desc$/ })
   t.hasStrict(await link('method=get', 'Route'), {
     sorted: '',
     link: '/_profiler/routes?method=get&sort=route&order=asc',
