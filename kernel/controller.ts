@@ -329,7 +329,9 @@ export class ControllerResolver {
   }
 
   #suggest(name: string): string {
-    return name === 'error_controller' ? missingFramework : suggestNames(name, this.#named.keys())
+    return name === 'error_controller'
+      ? missingFramework
+      : suggestNames(name, this.#named.keys()) || ': write the function itself'
   }
 
   #findNamed(name: string): Controller {

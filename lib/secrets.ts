@@ -31,8 +31,9 @@ export class Secrets {
   }
 
   /** The value of a signed text; `undefined` if it was changed, is too old, or belongs to another name. */
-  verify(name: string, text: string | null | undefined): string | undefined {
-    checkArguments('secrets.verify(name, text)', ['string', 'string?'], name, text ?? undefined)
+  verify(name: string, text: string | null | undefined): string | undefined
+  verify(name: string, ...texts: readonly (string | null | undefined)[]): string | undefined {
+    const text = takeText('secrets.verify(name, text)', name, texts)
     const [, content, value, end, signature] = /^(([\w-]*)\.(\d*))\.([\w-]+)$/.exec(text ?? '') ?? []
     if (content === undefined || value === undefined || end === undefined || signature === undefined) return undefined
     const isSigned = this.#signingKeys.some(key => isEqual(signature, createSignature(key, content, name)))
@@ -52,8 +53,9 @@ export class Secrets {
   }
 
   /** The value of an encrypted text; `undefined` if it was changed, is too old, or belongs to another name. */
-  decrypt(name: string, text: string | null | undefined): string | undefined {
-    checkArguments('secrets.decrypt(name, text)', ['string', 'string?'], name, text ?? undefined)
+  decrypt(name: string, text: string | null | undefined): string | undefined
+  decrypt(name: string, ...texts: readonly (string | null | undefined)[]): string | undefined {
+    const text = takeText('secrets.decrypt(name, text)', name, texts)
     const bytes = Buffer.from(text ?? '', 'base64url')
     // Node ignores characters that are not part of the encoding.
     if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== text) return undefined
@@ -127,4 +129,11 @@ function decipher(key: Buffer, bytes: Buffer, name: string): string | undefined 
   } catch {
     return undefined
   }
+}
+
+/** A text of a client may be missing, but not the argument. @throws ARGUMENT_INVALID */
+function takeText(call: string, name: string, texts: readonly (string | null | undefined)[]): string | undefined {
+  const text = texts[0] ?? undefined
+  checkArguments(call, ['string', texts.length === 0 ? 'string' : 'string?'], name, text)
+  return text
 }

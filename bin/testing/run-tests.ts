@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { listEntries } from '../../lib/folders.ts'
 import { toAmount } from '../../lib/text/describe-value.ts'
+import { nearestNames, quoteNearest } from '../../lib/text/mistakes.ts'
 import { createSources, isSource, mayContainSources, type Sources } from '../application/sources.ts'
 import { watchFolder } from '../application/watch.ts'
 import { TestTally } from './test-tally.ts'
@@ -32,6 +33,9 @@ interface TestOptions {
   /** Is called when Node alone has run a program, with its path. */
   readonly onEnd?: (program: string, hasPassed: boolean) => void
 }
+
+/** The others are those of tap. */
+const ownOptions = ['--watch', '--changed']
 
 /**
  * Runs the tests of the application in a directory, all `*.test.ts` below `tests`, with the tap that
@@ -60,6 +64,9 @@ export async function runApplicationTests(
     const from = `paths count from the current folder, ${process.cwd()}`
     return fail(`There is no test ${unknown}: tests are files tests/…/*.test.ts, and ${from}.`)
   }
+  const mistyped = options.find(option => !ownOptions.includes(option))
+  const nearest = mistyped === undefined ? '' : quoteNearest(nearestNames(mistyped, ownOptions, 2))
+  if (nearest !== '') return fail(`There is no option ${mistyped}${nearest}.`)
   if (named.length === 0) warnOfOtherTests(directory)
   let chosen = choose(tests, named)
   if (since !== undefined) {

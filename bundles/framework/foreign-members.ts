@@ -306,6 +306,7 @@ const routeMembers = {
   options: "routes.add({ name, path, methods: ['OPTIONS'], controller })",
   del: 'routes.delete(name, path, function)',
   use: 'dispatcher.on(RequestEvent, listener), or routes.group({ prefix }, function)',
+  redirect: 'routes.get(name, path, request => request.redirectTo(route))',
 }
 
 const generate = 'urls.generate(name, parameters)'

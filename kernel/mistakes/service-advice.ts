@@ -23,6 +23,7 @@ function adviseOnServices(cause: unknown, services: object): string {
   if (similar !== undefined) return `: is it the service "${similar}"? Write register({ ${similar} })`
   const [, owner = '', method = ''] = /(\w+)\.(\w+) is not a function$/.exec(message) ?? []
   if (owner === 'app') {
+    if (method === 'get') return ': use app.routes.get() for a route; other objects are imported, not asked for by name'
     if (method === 'use') return ': use app.dispatcher.on(RequestEvent, listener)'
     const hasMethod = (service: unknown) => typeof readProperty(service, method) === 'function'
     const fitting = Object.keys(services).filter(name => hasMethod(readProperty(services, name)))

@@ -78,6 +78,9 @@ function describeUsage(message: string, help: string): string {
     return `"${word}" is no argument: ${advice}.`
   }
   const [, option = '', name = ''] = /^Unknown option '(-+([^']*))'/.exec(message) ?? []
+  const [, idle = ''] = /^Option '(?:-\w, )?--([\w-]+) <value>' argument missing/.exec(message) ?? []
+  const [written] = new RegExp(`--${idle} <[^>]+>`).exec(help) ?? []
+  if (idle !== '' && written !== undefined) return `The value of --${idle} is missing: write ${written}.`
   // Node adds advice on its syntax.
   if (option === '') return `${message.split(/\.\s/)[0]?.replace(/\.$/, '')}.`
   const variable = `PROFILER_${name.toUpperCase().replaceAll('-', '_')}`

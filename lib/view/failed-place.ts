@@ -182,9 +182,14 @@ function suggestParent([first = '', ...rest]: readonly string[], model: object):
 }
 
 /** How other languages name the state of a loop. */
-export const loopHint: ReadonlyMap<string, string> = new Map(
-  ['loop', 'forloop'].map(name => [name, ': in {{#each}}, an item has {{@index}}, {{@first}} and {{@last}}']),
-)
+export const loopHint: ReadonlyMap<string, string> = new Map([
+  ...['loop', 'forloop'].map(
+    name => [name, ': in {{#each}}, an item has {{@index}}, {{@first}} and {{@last}}'] as const,
+  ),
+  ...['request', 'session', 'app'].map(
+    name => [name, ': pass what the page needs of it as a value, or by view.addGlobal(name, value)'] as const,
+  ),
+])
 
 /** How a template reads a value of the page, or a global, from any place. */
 function findElsewhere(key: string, { globals, model }: FailedPage): string | undefined {

@@ -532,8 +532,11 @@ const inRegister = [
     [({ routes }: Application) => routes.gett('a', '/a', answer), 'the nearest is "get"'],
     // @ts-expect-error
     [({ settings }: Application) => settings.get('A'), 'use settings.of(settings of the bundle)'],
-    // @ts-expect-error
-    [(app: Application) => app.get('a', '/a', answer), 'app.get is not a function: use app.routes.get()'],
+    [
+      // @ts-expect-error
+      (app: Application) => app.get('a', '/a', answer),
+      'app.get is not a function: use app.routes.get() for a route; other objects are imported',
+    ],
     // @ts-expect-error
     [(app: Application) => app.use(answer), 'app.use is not a function: use app.dispatcher.on(RequestEvent, listener)'],
     // @ts-expect-error
@@ -634,6 +637,10 @@ const inRoutes = [
       'an unknown controller': [
         ({ routes }) => routes.get('a', '/a', wrong('error_controler')),
         'no controller "error_controler"; the nearest is "error_controller"',
+      ],
+      'the controller of another framework': [
+        ({ routes }) => routes.get('a', '/a', wrong('ShopController::index')),
+        'there is no controller "ShopController::index": write the function itself',
       ],
       'a route without a controller': [
         ({ routes }) => routes.get('a', '/a', wrong(undefined)),
@@ -1255,6 +1262,16 @@ t.test('a wrong value for a member of an event is refused where the listener set
       'no value to sign': [
         ({ dispatcher, secrets }) => dispatcher.on(RequestEvent, () => void secrets.sign('a', wrong(undefined))),
         'secrets.sign(name, value): the value must be a string, not undefined',
+      ],
+      'no text to verify': [
+        ({ dispatcher, secrets }) =>
+          dispatcher.on(RequestEvent, () => void Reflect.apply(secrets.verify, secrets, ['a.b.c'])),
+        'secrets.verify(name, text): the text must be a string, not undefined',
+      ],
+      'no text to decrypt': [
+        ({ dispatcher, secrets }) =>
+          dispatcher.on(RequestEvent, () => void Reflect.apply(secrets.decrypt, secrets, ['a.b.c'])),
+        'secrets.decrypt(name, text): the text must be a string, not undefined',
       ],
       'no value to encrypt': [
         ({ dispatcher, secrets }) => dispatcher.on(RequestEvent, () => void secrets.encrypt('a', wrong(undefined))),

@@ -94,6 +94,8 @@ const refused: Rows = {
   '{{#if (ne count 3)}}a{{/if}}': `there is no helper "ne": a bundle adds it by view.addHelper('ne', function)`,
   "{{date created 'Y-m-d'}}": `there is no helper "date": a bundle adds it by view.addHelper('date', function)`,
   "{{csrf_field 'x'}}": 'there is no helper "csrf_field": forms need no token',
+  '{{@request.path}}':
+    'there is no global "@request": pass what the page needs of it as a value, or by view.addGlobal(name, value)',
   '{{#if @loop.first}}a{{/if}}':
     'there is no global "@loop": in {{#each}}, an item has {{@index}}, {{@first}} and {{@last}}',
   "{{path 'home' absolute=true}}": '"absolute" is an option, not a parameter: write {{url}} in a template',

@@ -102,6 +102,7 @@ t.test('a wrong option is named, and the help is shown', async t => {
     ['port=8000', '"port=8000" is no argument: write --port=8000.'],
     ['start', '"start" is no argument: there are only options, which begin with --.'],
     ['-- --port', '"--port" is no argument: write --port without -- before it.'],
+    ['--workers', 'The value of --workers is missing: write --workers <number>.'],
     ['--workers -1', '--workers must be a number from 0 to 128, not "-1".'],
     ['--inspect abc', '--inspect must be a number from 0 to 65535, not "abc".'],
     ['--inspect=x', '--inspect must be a number from 0 to 65535, not "x".'],

@@ -81,6 +81,13 @@ t.test('bin/test --changed runs the tests that import what has changed, and the 
   t.strictSame(await run('--changed=nowhere'), { code: 1, stdout: '', stderr: unknown })
 })
 
+t.test('a mistyped option of bin/test is named', async t => {
+  const folder = t.testdir({ tests: { 'a.test.ts': '' } })
+  const program = startApplicationProgram(t, ['runTests', folder, '--wach'])
+  t.equal(await program.end(), 1)
+  t.equal(program.stderr, 'There is no option --wach; the nearest is "--watch".\n')
+})
+
 t.test('bin/test --watch takes no other options', async t => {
   const program = startApplicationProgram(t, [
     'runTests',
