@@ -54,7 +54,8 @@ const groupShape: ShapeOf<RouteGroupOptions> = {
   host: 'string',
   schemes: 'list',
   condition: 'sync function',
-  guard: 'string',
+  // Other values are refused with the route.
+  guard: true,
 }
 
 /** The defaults of a group and a route of it together. */

@@ -128,9 +128,10 @@ export class Route {
       const found = `${describeValue(name)} and ${describeValue(path)}`
       refuse(`its name and its path are texts, such as get('books', '/books', …), not ${found}`)
     }
-    if (guard !== undefined && typeof guard !== 'string') {
+    const noGuard = [...(shared.guards ?? []), guard].find(each => each !== undefined && typeof each !== 'string')
+    if (noGuard !== undefined) {
       const right = "the name of a guard, which a bundle adds by app.guards.push({ name: 'admin', check })"
-      refuse(`"guard" is ${right}, not ${describeValue(guard)}`)
+      refuse(`"guard" is ${right}, not ${describeValue(noGuard)}`)
     }
     const [mistake] = findShapeMistakes('key', definition, definitionShape)
     if (mistake !== undefined) refuse(mistake)

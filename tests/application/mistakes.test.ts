@@ -130,6 +130,10 @@ const inRegister = [
         addRoute({ guard: answer }),
         "app.guards.push({ name: 'admin', check }), not the function",
       ],
+      'a function for the guard of a group': [
+        ({ routes }) => routes.group({ guard: wrong(answer) }, group => void group.get('a', '/a', answer)),
+        "app.guards.push({ name: 'admin', check }), not the function",
+      ],
       'a list of guards': [addRoute({ guard: ['a', 'b'] }), 'not an array of 2 items'],
       'a query in a path': [
         ({ routes }) => routes.get('a', '/a?q=:q', answer),
