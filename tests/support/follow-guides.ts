@@ -167,7 +167,7 @@ async function checkWarnings(
   })
 }
 
-/** Runs the tests of a guide in one process, and then its commands in their order. */
+/** Runs the tests of a guide in one process, then its commands in their order, and checks the warnings of its pages. */
 async function followGuide(
   t: Test,
   name: string,
@@ -180,7 +180,6 @@ async function followGuide(
     const changed = toCompiled(toChanged(file, name))
     if (project.has(changed)) project.write(toCompiled(file), project.read(changed))
   }
-  if (files.includes(bundleList)) await checkWarnings(t, project, blocks.some(needsDatabase), blocks)
   if (tests.length > 0) {
     project.write(`${compiled}/tests.js`, tests.map(file => `import './${file.replace(/ts$/, 'js')}'\n`).join(''))
     const isStored = blocks.some(needsDatabase)
@@ -203,4 +202,6 @@ async function followGuide(
       command.ok(isOutput(actual, withoutPlaces(shown)), 'prints what the guide shows', { actual, shown })
     })
   }
+  // The commands show what the pages store.
+  if (files.includes(bundleList)) await checkWarnings(t, project, blocks.some(needsDatabase), blocks)
 }
