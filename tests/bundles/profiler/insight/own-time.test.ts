@@ -370,8 +370,9 @@ t.test('the block of a handler is recorded before its profile is stored, as its 
       const path = `/${encodeURI(place)}/${time}`
       await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
       const profile = await profileOf(path)
-      const owners = new Set((profile.collectors.memory?.blocks ?? []).map(({ by }) => by))
-      t.strictSame([...owners], [profile.summary.token], place)
+      // A busy machine stops the process, too.
+      const toils = (profile.collectors.memory?.blocks ?? []).filter(({ cpu }) => cpu > 50)
+      t.strictSame([...new Set(toils.map(({ by }) => by))], [profile.summary.token], place)
     }
   }
 })
