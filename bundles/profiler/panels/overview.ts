@@ -53,7 +53,7 @@ export const overviewView: SubjectView = {
     const { findings, findPrevious, profile, sinceEdit } = shown
     const { token } = profile.summary
     const { parts, reason, sentence, usual } = summarizeProfile(shown)
-    const exception = viewException(profile, toPlainText(sentence), editor)
+    const exception = viewException(profile, toPlainText(sentence), reason, editor)
     const shownParts = viewParts(parts, profile)
     return {
       sentence: sentence.map(part => ({
@@ -166,15 +166,20 @@ function viewValue(part: OverviewPart, { summary }: Profile, editor: EditorLinks
 }
 
 /** The first exception with its first place in the application. The panel of exceptions has all of them. */
-function viewException(profile: Profile, sentence: string, editor: EditorLinks): object | false {
+function viewException(
+  profile: Profile,
+  sentence: string,
+  reason: Reason | undefined,
+  editor: EditorLinks,
+): object | false {
   const { exceptions } = viewExceptions(profile, editor)
   const [first, ...others] = exceptions
   if (first === undefined) return false
   const { message, name } = first
   const frames = exceptions.flatMap(({ groups }) => groups.flatMap(({ frames }) => frames))
   const frame = frames.find(({ isOpen }) => isOpen) ?? frames.find(({ origin }) => origin === 'application')
-  // If the sentence has room for the message, it is not repeated.
-  const isSaid = message !== '' && sentence.includes(message.replace(/\.$/, ''))
+  // If the sentence has room for the message, or the refused fields are listed, it is not repeated.
+  const isSaid = reason?.panel === 'validation' || (message !== '' && sentence.includes(message.replace(/\.$/, '')))
   return {
     name,
     message,

@@ -168,6 +168,22 @@ t.test('an address in the sentence is no place, and an exception that is said ha
   t.notMatch(html, '<h3>Exception</h3>')
 })
 
+t.test('an exception whose refused fields are listed has no block', async t => {
+  const { show } = await createOverview(t)
+  const issues = ['a', 'b'].map(name => ({ path: [name], message: 'is late' }))
+  const input = { kind: 'note', text: '' }
+  const validations = [{ source: 'json', vendor: 'zod', start: 1, end: 2, issues, omittedIssues: 0, input }]
+  const exceptions = [{ name: 'E', message: 'The body does not fit: is late (a), is late (b)', frames: [] }]
+  const text = textOf(
+    await show(
+      { validation: { validations, omitted: 0 }, exception: { exceptions, excerpts: [] } },
+      { status: 422, exception: 'E' },
+    ),
+  )
+  t.match(text, 'Refused input a is lateb is late')
+  t.notMatch(text, 'does not fit')
+})
+
 t.test('logged errors and findings are listed, five of each', async t => {
   const { show } = await createOverview(t, 'editor://{file}:{line}')
   const records = Array.from({ length: 7 }, (_, at) => ({ at, level: 'error', channel: 'app', message: `error ${at}` }))
