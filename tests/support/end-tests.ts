@@ -92,7 +92,7 @@ function printCpuTime(program: string): void {
 
 const program = process.argv[1]
 if (isMainThread && program?.endsWith('.test.js')) {
-  setFlagsFromString(fewOptimizations)
+  for (const flag of fewOptimizations) setFlagsFromString(flag)
   endAfterFailure(t)
   process.on('exit', () => printCpuTime(path.relative(path.join(import.meta.dirname, '..'), program)))
 }

@@ -22,10 +22,10 @@ export interface Ran {
 }
 
 /**
- * An option of Node for programs of tests: V8 optimizes only what runs very often. Most functions of a test run too few
- * times to repay that (decision 298, docs/decisions/project.md).
+ * Options of Node for programs of tests: V8 optimizes only what runs very often. Most functions of a test run too few
+ * times to repay that (decision 298, docs/decisions/project.md). Later versions than Node 20 do not have it.
  */
-export const fewOptimizations = '--interrupt-budget=1000000'
+export const fewOptimizations = process.version.startsWith('v20.') ? ['--interrupt-budget=1000000'] : []
 
 /** Milliseconds for a signal to end a process, and for a command to end. */
 const stopTime = 10_000

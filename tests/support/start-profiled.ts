@@ -37,7 +37,7 @@ export async function startProfiled(
   cwd: string = t.testdir({ node_modules: {} }),
 ) {
   writeFileSync(path.join(cwd, 'app.mjs'), source)
-  const child = startProcess(t, [process.execPath, fewOptimizations, '--import', preload, 'app.mjs'], {
+  const child = startProcess(t, [process.execPath, ...fewOptimizations, '--import', preload, 'app.mjs'], {
     cwd,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...environment, PROFILER_PORT: '0', ...env },
