@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -88,18 +88,18 @@ function isModule(name: string): boolean {
  */
 function startProgram(program: string, parameters: readonly string[], isExpected: boolean): ChildProcess {
   const { NODE_OPTIONS = '', PATH = '' } = process.env
-  const folder = mkdtempSync(path.join(tmpdir(), 'sinfonietta-'))
-  const started = path.join(folder, 'started')
-  const end = () => rmSync(folder, { recursive: true, force: true })
+  const folder = isExpected ? createFolder() : undefined
+  const started = folder && path.join(folder, 'started')
+  const end = () => folder && rmSync(folder, { recursive: true, force: true })
   const env = {
     ...process.env,
     PATH: [path.resolve('node_modules/.bin'), PATH].join(path.delimiter),
     NODE_OPTIONS: `${NODE_OPTIONS} --import=${preload}`.trim(),
-    [startedVariable]: started,
+    ...(started && { [startedVariable]: started }),
   }
   const child = spawn(program, parameters, { stdio: 'inherit', env })
   child.on('exit', () => {
-    if (isExpected && !existsSync(started)) process.stderr.write(`Nothing is profiled: "${program}" ${noProgram}\n`)
+    if (started && !existsSync(started)) process.stderr.write(`Nothing is profiled: "${program}" ${noProgram}\n`)
     end()
   })
   return child.on('error', error => {
@@ -108,6 +108,17 @@ function startProgram(program: string, parameters: readonly string[], isExpected
     process.stderr.write(`There is neither a file nor a program "${program}" to profile: ${error.message}${right}.\n`)
     process.exitCode = 1
   })
+}
+
+/** A folder in which each user can write; `undefined` if there is no place for it. */
+function createFolder(): string | undefined {
+  try {
+    const folder = mkdtempSync(path.join(tmpdir(), 'sinfonietta-'))
+    chmodSync(folder, 0o733)
+    return folder
+  } catch {
+    return undefined
+  }
 }
 
 const noProgram =
