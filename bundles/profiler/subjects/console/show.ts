@@ -37,7 +37,10 @@ export const consoleView: SubjectView = {
     // A large value leaves room for the values after it.
     const limit = Math.max(10, Math.floor(entryLimit / Math.max(4, entries.length)))
     const views = entries.map((entry, index) => toRow(entry, index, editor, new TreeViewer(limit)))
-    return { omitted, entries: views }
+    const { anchor, count, text, tone } = countComplaints(profile)
+    const first = views.find(({ id }) => id === anchor)
+    const isHidden = first !== undefined && first.index >= rowsInSight
+    return { omitted, entries: views, complaint: isHidden && { ...first, heading: text, isFirst: count > 1, tone } }
   },
 
   toMarkdown({ profile }, limit) {
@@ -106,6 +109,9 @@ function toRow(
 
 /** Characters of the line of a call. */
 const lineLimit = 300
+
+/** The rows of the first screen of a phone: a later error is named above them. */
+const rowsInSight = 10
 
 /** The outermost object of a value is open. */
 function toTreeView(tree: ValueTree, method: ConsoleMethod, viewer: TreeViewer): TreeView {

@@ -383,6 +383,27 @@ t.test('the panel, the toolbar, the list and the exports show dumps', async t =>
   t.match(whole, '## Console')
 })
 
+t.test('an error below many other calls is named above them', async t => {
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/run': request => {
+        for (let index = 0; index < Number(request.query.get('before')); index++) console.log('said')
+        console.error('failed <i>')
+        if (request.query.has('twice')) console.error('failed again')
+        return Response.text('')
+      },
+    },
+  })
+  capture(t)
+  const showNote = async (query: string) => {
+    const html = await kernel.show('console', await kernel.profileOf(await kernel.client.get(`/run?before=${query}`)))
+    return /<p class="note[\s\S]*?<\/p>/.exec(plainEquals(html))?.[0] ?? ''
+  }
+  t.equal(await showNote('9'), '', 'it is in sight')
+  t.match(await showNote('30'), '>1 error: <a href="#dump-30"><code>failed &lt;i&gt;</code></a></p>')
+  t.match(toText(await showNote('30&twice')), '2 errors, first: failed <i>')
+})
+
 t.test('a profile without dumps says how to make one', async t => {
   const kernel = await createProfiledKernel(t, { handlers: { '/run': () => Response.text('') } })
   const profile = await kernel.profileOf(await kernel.client.get('/run'))
