@@ -138,7 +138,7 @@ t.test('globals', async t => {
     t.throws(() => viewOf(t, files, view => view.addGlobal('user', 1)), {
       code: 'VIEW_TEMPLATE_INVALID',
       message:
-        /list\.hbs: line 1: there is no global "@request"\n.*page\.hbs: line 1: there is no global "@usr"; the nearest is "user"/,
+        /list\.hbs: line 1: there is no global "@request": pass .*\n.*page\.hbs: line 1: there is no global "@usr"; the nearest is "user"/,
     })
   })
 
