@@ -1,7 +1,7 @@
 import path from 'node:path'
+import { checkFolder } from '../../../lib/folders.ts'
 import { guard } from '../../../lib/guard.ts'
 import { nextTurn, readTime, startTimer, stopTimer } from '../../../lib/own-globals.ts'
-import { checkFolder } from '../../../lib/folders.ts'
 import { frequentTypes } from '../profile/units.ts'
 import {
   BaseProfileStorage,

@@ -77,26 +77,29 @@ t.test('the session has the last word about its cookie', async t => {
   t.strictSame(others, [])
 })
 
-t.test('a change after the response that nothing has saved is logged when the application closes, at the latest', async t => {
-  const late = {
-    name: 'late',
-    register({ dispatcher, routes }: Application) {
-      for (const name of ['lost', 'saved']) routes.get(name, `/${name}`, () => new Response(name))
-      dispatcher.on(TerminateEvent, async ({ request }) => {
-        await request.session.set('seen', request.path)
-        if (request.path === '/saved') await request.session.save()
-      })
-    },
-  }
-  const options = { bundles: [createFrameworkBundle(), late], directory: t.testdir() }
-  const { client, close, records } = await createTestKernel(options)
-  for (const path of ['/saved', '/lost']) await client.get(path)
-  await close()
-  t.match(
-    records.filter(({ level }) => level === 'warning').map(({ message, context }) => [message, context.method]),
-    [[/came after the response/, 'set']],
-  )
-})
+t.test(
+  'a change after the response that nothing has saved is logged when the application closes, at the latest',
+  async t => {
+    const late = {
+      name: 'late',
+      register({ dispatcher, routes }: Application) {
+        for (const name of ['lost', 'saved']) routes.get(name, `/${name}`, () => new Response(name))
+        dispatcher.on(TerminateEvent, async ({ request }) => {
+          await request.session.set('seen', request.path)
+          if (request.path === '/saved') await request.session.save()
+        })
+      },
+    }
+    const options = { bundles: [createFrameworkBundle(), late], directory: t.testdir() }
+    const { client, close, records } = await createTestKernel(options)
+    for (const path of ['/saved', '/lost']) await client.get(path)
+    await close()
+    t.match(
+      records.filter(({ level }) => level === 'warning').map(({ message, context }) => [message, context.method]),
+      [[/came after the response/, 'set']],
+    )
+  },
+)
 
 t.test('pages that use no session set no cookie', async t => {
   const { client, directory } = await boot(t)
