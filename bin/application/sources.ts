@@ -227,11 +227,15 @@ class CompiledSources implements Sources {
     if (changed) process.stderr.write(`${changed.slice(digestLength + 1)} ${changedMessage}`)
   }
 
-  /** For each source its digest, a blank, and its path. */
+  /** For each source that can be read its digest, a blank, and its path. Emacs locks a file by a link to nothing. */
   #digestSources(): string[] {
-    return listSources(this.#directory).map(file => {
-      const digest = createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, digestLength)
-      return `${digest} ${path.relative(this.#directory, file)}`
+    return listSources(this.#directory).flatMap(file => {
+      try {
+        const digest = createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, digestLength)
+        return `${digest} ${path.relative(this.#directory, file)}`
+      } catch {
+        return []
+      }
     })
   }
 

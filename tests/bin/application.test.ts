@@ -295,7 +295,8 @@ t.test('without a compiler, the output runs, and a source with another content i
     ['lib/tsc.js', ''],
   ] as const)
     writeFileSync(path.join(modules, 'typescript', name), text)
-  t.ok(await createSources(alone, false).build(), 'with a compiler')
+  symlinkSync('ada@machine.7', path.join(alone, 'bundles/.#index.ts'))
+  t.ok(await createSources(alone, false).build(), 'with a compiler, and a source that an editor has locked')
   mkdirSync(path.join(alone, 'dist/bundles'), { recursive: true })
   writeFileSync(path.join(alone, 'dist/bundles/index.js'), '')
   const source = path.join(alone, 'bundles/index.ts')
