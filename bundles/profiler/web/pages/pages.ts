@@ -48,6 +48,7 @@ import {
   protect,
   redirect,
   renderPage,
+  respondData,
   sourceStates,
 } from '../page.ts'
 
@@ -204,25 +205,25 @@ async function pin(request: Request, isPinned: boolean, app: ProfilerApplication
 /**
  * Renders the changed files that cannot be used, each with its message and its source. A script
  * asks each second whether the answer has another version, and then loads the page again. When all
- * files are corrected, it redirects to the page that the toolbar was on.
+ * files are corrected, it redirects to the page that the toolbar was on. Programs get the messages as data.
  */
 async function renderBroken(request: Request, app: ProfilerApplication): Promise<Response> {
   const { problems, served } = app.brokenSources()
-  const [first, ...others] = problems.map(problem => viewProblem(problem, app))
+  const mistakes = problems.map(problem => viewProblem(problem, app))
+  const [first, ...others] = mistakes
   if (first === undefined) return redirect(findTarget(request))
   const version = createHash('sha256').update(JSON.stringify(problems)).digest('hex').slice(0, 12)
   const heading = sourceStates[served]
-  const model = {
-    title: heading,
-    heading,
-    count: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
-    first,
-    others,
-    version,
-    poll: brokenLink(),
-    back: served === 'nothing' ? '' : findTarget(request),
-  }
-  const response = await renderPage('profiler/broken', model, request, app, served === 'nothing' ? 503 : 200)
+  const count = formatCount(problems.length, served === 'current' ? 'type error' : 'mistake')
+  const back = served === 'nothing' ? '' : findTarget(request)
+  const model = { title: heading, heading, count, first, others, version, poll: brokenLink(), back }
+  const said = mistakes.map(({ message, place }) => ({ message, place: place.place }))
+  const response = await negotiate(request, async form => {
+    if (form === 'html') return renderPage('profiler/broken', model, request, app)
+    const lines = said.map(({ message, place }) => `- ${place === '' ? '' : `${place}: `}${message}\n`)
+    return respondData(form, { title: heading, mistakes: said }, () => `# ${heading}\n\n${lines.join('')}`)
+  })
+  response.status = served === 'nothing' ? 503 : 200
   response.headers.set('x-sources', version)
   response.headers.set('cache-control', 'no-store')
   return response

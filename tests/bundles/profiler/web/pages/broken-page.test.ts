@@ -49,6 +49,27 @@ t.test('without a running application, the page is a 503, and has no way back', 
   t.notMatch(page.text, 'Back to the page')
 })
 
+t.test('programs get the mistakes as data', async t => {
+  const { app, client } = await createProfiledKernel(t)
+  const file = path.join(app.directory, 'bundles/a.ts')
+  app.signals.emit('sources.broken', {
+    problems: [{ message: 'no', file, line: 3 }, { message: '<b>' }],
+    served: 'nothing',
+  })
+  const get = async (accept: string) => client.get('/_profiler/broken', { headers: { accept } })
+  const json = await get('application/json')
+  t.equal(json.status, 503)
+  const mistakes = [
+    { message: 'no', place: 'bundles/a.ts:3' },
+    { message: '<b>', place: '' },
+  ]
+  t.same(json.json(), { title: 'The application does not run', mistakes })
+  t.match(await get('text/markdown'), {
+    status: 503,
+    text: '# The application does not run\n\n- bundles/a.ts:3: no\n- <b>\n',
+  })
+})
+
 t.test('it leads to a page of this origin only', async t => {
   const { client } = await createProfiledKernel(t)
   for (const page of ['//evil.example', '/\\evil.example', '/\t/evil.example', 'https://evil.example', '']) {
