@@ -1,6 +1,6 @@
 import { get } from 'node:http'
 import { t } from 'tap'
-import { findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
+import { createProject, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 
 /** Each page has a function that is at work, or waits, for this time, in milliseconds. */
 const long = 120
@@ -94,10 +94,7 @@ for (const [name, [source, pages]] of Object.entries(applications)) {
       process.stdin.on('end', () => process.exit()).resume()
       ${source}`,
       {},
-      t.testdir({
-        node_modules: {},
-        'package.json': JSON.stringify({ dependencies: { express: '*', koa: '*', '@nestjs/core': '*' } }),
-      }),
+      createProject(t, 'express', 'koa', '@nestjs/core'),
     )
     const wrong: string[] = []
     for (const [page, expected] of Object.entries(pages)) {
@@ -231,12 +228,7 @@ for (const [name, [source, pages]] of Object.entries(blockers)) {
       process.stdin.on('end', () => process.exit()).resume()
       ${source}`,
       {},
-      t.testdir({
-        node_modules: {},
-        'package.json': JSON.stringify({
-          dependencies: Object.fromEntries(Object.keys(blockers).map(each => [each, '*'])),
-        }),
-      }),
+      createProject(t, ...Object.keys(blockers)),
     )
     const wrong: string[] = []
     for (const [page, expected] of Object.entries(pages)) {
@@ -277,7 +269,7 @@ t.test('a wait for the client, for a thread and between the parts of a stream is
     const server = app.listen(0, '127.0.0.1', () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n'))
     process.stdin.on('end', () => process.exit()).resume()`,
     {},
-    t.testdir({ node_modules: {}, 'package.json': JSON.stringify({ dependencies: { express: '*' } }) }),
+    createProject(t, 'express'),
   )
   const overviewOf = async (page: string) => {
     const { summary } = await findProfile(viewer, `/${page}`)

@@ -153,7 +153,7 @@ t.test('requests at once have their own queries, with their lines', async t => {
     places[client] = await place
   }
   const modules = Object.fromEntries(usable.map(([client, each]) => moduleOf(client, each)))
-  const cwd = t.testdir({ node_modules: {}, ...modules })
+  const cwd = t.testdir({ node_modules: {}, 'package.json': '{ "dependencies": { "postgres": "*" } }', ...modules })
   const variables = { PLACES: JSON.stringify(places) }
   const { stop, url, viewer } = await startProfiled(t, application(Object.keys(modules)), variables, cwd)
 

@@ -5,7 +5,7 @@ import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
-import { findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
+import { createProject, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 /** What a client sends, by its type. The second half comes later. */
@@ -74,8 +74,7 @@ process.stdin.on('end', () => server.close(() => process.exit())).resume()
 `
 
 t.test('the time in which an application waits for the body of a request is that of the client', async t => {
-  const dependencies = { express: '*', fastify: '*', hono: '*', koa: '*' }
-  const cwd = t.testdir({ node_modules: {}, 'package.json': JSON.stringify({ dependencies }) })
+  const cwd = createProject(t, 'express', 'fastify', 'hono', 'koa')
   const { stop, url, viewer } = await startProfiled(t, source, {}, cwd)
   const json = 'application/json'
   const form = 'application/x-www-form-urlencoded'

@@ -1,5 +1,11 @@
 import { t } from 'tap'
-import { listProfiles, type ProfileData, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import {
+  createProject,
+  listProfiles,
+  type ProfileData,
+  readProfile,
+  startProfiled,
+} from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
 
 const source = `
@@ -32,7 +38,7 @@ process.stdin.on('end', () => process.exit()).resume()
 `
 
 t.test('each run of a schedule is a task', async t => {
-  const { stop, viewer } = await startProfiled(t, source)
+  const { stop, viewer } = await startProfiled(t, source, {}, createProject(t, 'node-cron', 'croner'))
   const names = ['named', '*/1 * * * * *', 'of croner', '0 0 1 1 *', '0 0 2 1 *', 'failing cron', 'failing croner']
   let found: readonly ProfileData['summary'][] = []
   await until(async () => {

@@ -26,6 +26,12 @@ export interface Output {
   stderr: string
 }
 
+/** The folder of a test, as a project that depends on some packages. */
+export function createProject(t: Test, ...packages: readonly string[]): string {
+  const dependencies = Object.fromEntries(packages.map(name => [name, '*']))
+  return t.testdir({ node_modules: {}, 'package.json': JSON.stringify({ dependencies }) })
+}
+
 /**
  * Starts an application of another framework under the profiler, by default in the folder of the
  * test. It prints the ports of its servers as a line of JSON, and ends with its input.
