@@ -42,8 +42,8 @@ function createProgram(tests: Readonly<Record<string, string>>): string {
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { t } from 'tap'
-import { pause, startProgram, startSite } from '#tests/bin/site-process.ts'
-import { runProcess, startProcess } from '#tests/support/start-process.ts'
+import { pause, startProgram, startSite } from '${new URL('../bin/site-process.js', import.meta.url)}'
+import { runProcess, startProcess } from '${new URL('start-process.js', import.meta.url)}'
 
 const endless = 'sleep 1000 & sleep 1000'
 const tree = t => startProcess(t, ['sh', '-c', endless])
