@@ -3,14 +3,11 @@ import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { type ProcessOptions, startProcess } from '#tests/support/start-process.ts'
+import { until, within } from '#tests/support/until.ts'
 
 type Piped = ChildProcessByStdio<null, Readable, Readable>
-
-/** Milliseconds for an output, and for the end of a process. Nothing takes so long, on a busy machine either. */
-const patience = 60_000
 
 /** A process of the site and its output. It is killed when the test ends. */
 export class SiteProcess {
@@ -38,14 +35,15 @@ export class SiteProcess {
 
   /** Waits for an output after the one that the previous `until` has found. */
   async until(pattern: RegExp): Promise<RegExpExecArray> {
-    let found = pattern.exec(this.#unread)
-    const end = performance.now() + patience
-    while (found === null) {
-      if (this.child.exitCode !== null) throw this.#fail(`has ended without the output ${pattern}`)
-      if (performance.now() > end) throw this.#fail(`has not printed ${pattern} within ${patience / 1000} s`)
-      await pause(20)
-      found = pattern.exec(this.#unread)
+    const find = () => pattern.exec(this.#unread)
+    const isFound = () => {
+      if (find() !== null) return true
+      if (this.child.exitCode !== null) throw new Error(this.#describe(`has ended without the output ${pattern}`))
+      return false
     }
+    await until(isFound, 20, () => this.#describe(`has not printed ${pattern}`))
+    // It was found.
+    const found = find() as RegExpExecArray
     this.#unread = this.#unread.slice(found.index + found[0].length)
     return found
   }
@@ -57,14 +55,12 @@ export class SiteProcess {
 
   /** Waits until the process has ended. Resolves with its exit code, or with the signal that has ended it. */
   async end(): Promise<number | NodeJS.Signals | null> {
-    const limit = delay(patience, 'late', { ref: false })
-    if ((await Promise.race([this.#ended, limit])) === 'late')
-      throw this.#fail(`has not ended within ${patience / 1000} s`)
+    await within(this.#ended, () => this.#describe('has not ended'))
     return this.child.exitCode ?? this.child.signalCode
   }
 
-  #fail(reason: string): Error {
-    return new Error(`The process "${this.child.spawnargs.join(' ')}" ${reason}; its output: ${this.#unread}`)
+  #describe(state: string): string {
+    return `The process "${this.child.spawnargs.join(' ')}" ${state}; its output: ${this.#unread}`
   }
 }
 

@@ -55,7 +55,8 @@ export async function startProfiled(
     })
   }
   const address = /^Profiler: (http:\S+)\/_profiler\/\n/m
-  await until(() => output.stdout.includes('\n') && address.test(output.stderr))
+  const isReady = () => output.stdout.includes('\n') && address.test(output.stderr)
+  await until(isReady, 5, () => `the program is not ready (${child.exitCode}): ${output.stdout}${output.stderr}`)
   const [, viewer = ''] = address.exec(output.stderr) ?? []
   const ports: readonly number[] = JSON.parse(output.stdout.split('\n')[0] ?? '')
   /** Ends it, and waits until it has written its profiles and its coverage. */

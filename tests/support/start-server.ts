@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { startProcess } from './start-process.ts'
+import { within } from './until.ts'
 
 /** A program of a package of Debian that tests start as a server. */
 export interface ServerProgram {
@@ -54,26 +55,21 @@ export function runAsServer(command: string, args: readonly string[]): void {
   execFileSync(String(findProgram(command)), args, { ...unprivileged, cwd: tmpdir(), stdio: 'pipe' })
 }
 
-/**
- * Starts a server, waits until it answers, and ends it with the test. @throws with its output if
- * it does not answer in 30 seconds
- */
+/** Starts a server, waits until it answers, and ends it with the test. @throws with its output if it does not answer */
 export async function startServer(t: Test, { args, command, ready, stop }: ServerProgram): Promise<ChildProcess> {
   const server = startProcess(t, [String(findProgram(command)), ...args], { ...unprivileged, cwd: tmpdir(), stop })
   let output = ''
-  await new Promise<void>((resolve, reject) => {
+  const started = new Promise<void>((resolve, reject) => {
     const fail = (reason: string) => reject(new Error(`${command} ${reason}:\n${output}`))
-    const timer = setTimeout(() => fail(`has not printed ${ready} within 30 s; its output`), 30_000)
     const take = (text: Buffer) => {
       output += text
-      if (!ready.test(output)) return
-      clearTimeout(timer)
-      resolve()
+      if (ready.test(output)) resolve()
     }
     server.stdout?.on('data', take)
     server.stderr?.on('data', take)
     server.once('error', error => fail(error.message))
     server.once('exit', () => fail('has ended; its output'))
   })
+  await within(started, () => `${command} has not printed ${ready}; its output:\n${output}`)
   return server
 }
