@@ -80,7 +80,7 @@ t.test('a request has ended with the process if its error has ended it', async t
   for (const [name, [code, target]] of Object.entries(ends)) {
     const { child, cwd, url, viewer } = await startExpress(t, crashes + code)
     const exited = once(child, 'exit')
-    await fetch(url + target, { headers: { connection: 'close' } }).catch(() => undefined)
+    await fetch(url + target).catch(() => undefined)
     if (name === 'another reason') {
       await until(async () => (await findProfile(viewer, target)).summary.exception !== null)
       child.stdin?.end()
@@ -208,8 +208,7 @@ process.stdin.on('end', () => process.exit()).resume()
     const headers = { 'content-type': 'application/json', 'content-length': '100000' }
     const upload = request({ port: ports[at], path: `/${name}`, method: 'POST', headers }).on('error', () => undefined)
     upload.write('x'.repeat(5000))
-    const count = async () =>
-      (await fetch(`http://127.0.0.1:${ports[3]}/read`, { headers: { connection: 'close' } })).text()
+    const count = async () => (await fetch(`http://127.0.0.1:${ports[3]}/read`)).text()
     await until(async () => Number(await count()) > 5000)
     upload.destroy()
     const { data, summary } = await findProfile(viewer, `/${name}`, 'aborted')

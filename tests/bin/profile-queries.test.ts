@@ -112,8 +112,7 @@ import { createServer } from 'node:http'
 process.stdin.on('end', () => process.exit()).resume()
 const clients = {}
 for (const file of ${JSON.stringify(files)}) clients[file] = await import('./' + file)
-// Longer than the tests: a connection that is closed when it is used again is an error of fetch.
-const server = createServer({ keepAliveTimeout: 600_000 }, async (message, reply) => {
+const server = createServer(async (message, reply) => {
   const [, file, name] = message.url.split('/')
   const { query } = clients[file]
   await query(name, 1)

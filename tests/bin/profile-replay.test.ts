@@ -187,7 +187,7 @@ t.test('a replay finds its profile, whichever process of the application answers
     } else createServer((message, reply) => reply.setHeader('content-type', 'text/plain').end(String(process.pid))).listen(0, '127.0.0.1')
   `
   const { stop, url, viewer } = await startProfiled(t, source)
-  await fetch(`${url}/worker`, { headers: { connection: 'close' } })
+  await fetch(`${url}/worker`)
   const { summary } = await findProfile(viewer, '/worker')
   const pids = new Set<string>()
   for (let at = 0; at < 4; at++) pids.add(contentOf(await replay(viewer, summary.token)))

@@ -49,11 +49,8 @@ const port = await findPort()
 const url = `http://127.0.0.1:${port}`
 const site = startApplicationProgram(t, ['superviseHastily', directory, `--port=${port}`])
 
-/**
- * Requests a page over a connection of its own: a replaced process may close an idle one just when it is used again.
- */
-const visit = (target = '/', headers: Record<string, string> = {}) =>
-  fetch(url + target, { headers: { ...headers, connection: 'close' } })
+/** Requests a page. */
+const visit = (target = '/', headers: Record<string, string> = {}) => fetch(url + target, { headers })
 
 /** The version that answers, and the id of its process. */
 async function ask(): Promise<readonly [version: string, pid: number]> {

@@ -19,7 +19,7 @@ t.test('the traces of two processes that call each other are one tree', async t 
     OTEL_RESOURCE_ATTRIBUTES: 'service.name=hidden,team=blue%20team',
   })
   const [first, second] = [await shop.url(), await stock.url()]
-  const answer = await fetch(`${first}/call?next=${second}&next=${first}`, { headers: { connection: 'close' } })
+  const answer = await fetch(`${first}/call?next=${second}&next=${first}`)
   t.equal(await answer.text(), `end of ${first} of ${second}`)
   for (const site of [shop, stock]) {
     site.child.kill()
@@ -54,7 +54,7 @@ t.test('workers send their last spans when the server stops', async t => {
   const site = startSite(t, ['--port=0', '--workers=2'], { ...production, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url })
   const url = await site.url()
   for (let sent = 0; sent < 8; sent++) {
-    t.equal((await fetch(`${url}/partnership`, { headers: { connection: 'close' } })).status, 200)
+    t.equal((await fetch(`${url}/partnership`)).status, 200)
   }
   site.child.kill()
   t.equal(await site.end(), 0)
@@ -73,7 +73,7 @@ t.test('a back end that never answers delays the stop by two seconds at most', a
   const export60 = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_TIMEOUT: '60000' }
   const site = startSite(t, ['--port=0'], { ...production, ...export60 })
   const url = await site.url()
-  t.equal((await fetch(`${url}/partnership`, { headers: { connection: 'close' } })).status, 200)
+  t.equal((await fetch(`${url}/partnership`)).status, 200)
   const begin = performance.now()
   site.child.kill()
   t.equal(await site.end(), 0)
@@ -120,5 +120,5 @@ t.test('without the packages the server says what to install; without an endpoin
   t.match(site.stderr, 'The bundle "opentelemetry"')
   t.match(site.stderr, 'npm install @opentelemetry/api@1.9 @opentelemetry/context-async-hooks@2')
   const other = startProgram(t, command, production)
-  t.equal((await fetch(`${await other.url()}/partnership`, { headers: { connection: 'close' } })).status, 200)
+  t.equal((await fetch(`${await other.url()}/partnership`)).status, 200)
 })

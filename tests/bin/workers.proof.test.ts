@@ -17,7 +17,7 @@ const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0
 
 /** The status of a page, over a connection that is closed at once: a retiring worker would wait for it. */
 async function statusOf(url: string): Promise<number> {
-  return (await fetch(`${url}/partnership`, { headers: { connection: 'close' } })).status
+  return (await fetch(`${url}/partnership`)).status
 }
 
 /** Resolves with the outcome of a request. */

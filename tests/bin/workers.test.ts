@@ -14,7 +14,7 @@ t.test('workers share a port, are replaced when they end and by SIGHUP, and end 
   const url = await site.url()
   await site.until(/\(dev, debug on, 2 workers\)/)
   // Over a connection that is closed at once: a retiring worker would wait for it.
-  const ask = async () => (await fetch(`${url}/partnership`, { headers: { connection: 'close' } })).status
+  const ask = async () => (await fetch(`${url}/partnership`)).status
   const workers = () => childrenOf(site.child.pid)
   t.equal(await ask(), 200)
   const [first = 0, second = 0] = workers()
@@ -81,16 +81,12 @@ t.test('the number of a worker, and so the port of its metrics, outlives three r
   const variables = { ...ownSecret, APP_ENV: 'prod', APP_HOSTS: '127.0.0.1', METRICS_PORT: `${port}` }
   const site = startProgram(t, [process.execPath, path.join(directory, 'app.js'), '--port=0', '--workers=2'], variables)
   const url = await site.url()
-  t.equal(
-    await (await fetch(url, { headers: { connection: 'close' } })).text(),
-    'no variable',
-    'no child process gets it',
-  )
+  t.equal(await (await fetch(url)).text(), 'no variable', 'no child process gets it')
 
   const targets = [port, port + 1].map(each => `http://127.0.0.1:${each}/`)
   /** What a target answers, over a connection of its own; nothing if there is no server. */
   const scrape = async (target: string) => {
-    const response = await fetch(target, { headers: { connection: 'close' } }).catch(() => undefined)
+    const response = await fetch(target).catch(() => undefined)
     return (await response?.text()) ?? ''
   }
   const seen = new Set<string>()

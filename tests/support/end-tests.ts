@@ -90,9 +90,37 @@ function printCpuTime(program: string): void {
   }
 }
 
+/** What sends the requests of `fetch`. Once it is closed, it sends those that it has, and ends its connections. */
+interface Agent {
+  dispatch(this: Agent, options: object, handler: object): boolean
+  close(): Promise<void>
+}
+
+/**
+ * Gives each request of `fetch` a connection of its own. A server closes an idle connection after some seconds. A busy
+ * machine may pause the server, or this program, until that time: then the next request fails.
+ */
+function keepNoConnections(): void {
+  // Node loads undici, and makes its dispatcher, with the first use.
+  void new globalThis.Response()
+  for (const version of [1, 2]) {
+    const dispatcher: object | undefined = Reflect.get(globalThis, Symbol.for(`undici.globalDispatcher.${version}`))
+    if (dispatcher === undefined) continue
+    const Agent = dispatcher.constructor as { new (): Agent; readonly prototype: Agent }
+    const { dispatch } = Agent.prototype
+    Agent.prototype.dispatch = (options: object, handler: object) => {
+      const agent = new Agent()
+      const isSent = dispatch.call(agent, options, handler)
+      void agent.close()
+      return isSent
+    }
+  }
+}
+
 const program = process.argv[1]
 if (isMainThread && program?.endsWith('.test.js')) {
   for (const flag of fewOptimizations) setFlagsFromString(flag)
   endAfterFailure(t)
+  keepNoConnections()
   process.on('exit', () => printCpuTime(path.relative(path.join(import.meta.dirname, '..'), program)))
 }

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
@@ -142,4 +145,13 @@ t.test('what a failed test leaves open ends with its program, which names it', a
   })
   t.strictSame([passed.code, passed.stderr], [0, ''])
   t.match(passed.stdout, '# ended', 'a passed test has all the time of tap')
+})
+
+t.test('each request of fetch has a connection of its own, which no server closes before it is sent', async t => {
+  const server = createServer(({ socket }, reply) => reply.end(`${socket.remotePort}`)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const ask = async () => (await fetch(`http://127.0.0.1:${port}`)).text()
+  t.not(await ask(), await ask())
 })

@@ -24,9 +24,7 @@ export interface SupervisedSite extends ChangingSite {
   readonly site: SiteProcess
   /** Waits until the site serves (again). Resolves with its URL. */
   serves(): Promise<string>
-  /**
-   * Requests a page over a connection of its own: a replaced process may close an idle one just when it is used again.
-   */
+  /** Requests a page. */
   visit(target: string, headers?: Record<string, string>): ReturnType<typeof fetch>
   /** The first page without the toolbar, which names the token: so each response is the same. */
   page(): Promise<string>
@@ -67,8 +65,7 @@ export function superviseSite(t: Test, program: 'serve' | 'superviseHastily' = '
   writeFileSync(files.inCopy('.env.local'), 'LOG_LEVEL=loud\n')
   const site = startApplicationProgram(t, [program, files.directory, '--port=0'])
   let url = ''
-  const visit = (target: string, headers: Record<string, string> = {}) =>
-    fetch(url + target, { headers: { ...headers, connection: 'close' } })
+  const visit = (target: string, headers: Record<string, string> = {}) => fetch(url + target, { headers })
   const page = async () => (await visit('/', { 'x-profiler': 'off' })).text()
   return {
     ...files,

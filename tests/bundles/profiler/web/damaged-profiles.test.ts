@@ -71,13 +71,7 @@ async function createExhibition(t: Test) {
     url,
     profile,
     stored,
-    agent: await connectAgent(
-      t,
-      // Between two questions the server may close an idle connection.
-      new StreamableHTTPClientTransport(new URL(`${url}/_profiler/mcp`), {
-        requestInit: { headers: { connection: 'close' } },
-      }),
-    ),
+    agent: await connectAgent(t, new StreamableHTTPClientTransport(new URL(`${url}/_profiler/mcp`))),
   }
 }
 
