@@ -1,61 +1,13 @@
 import type { Severity } from '../../../kernel/contracts/collectors.ts'
-import type { Durations } from '../insight/durations.ts'
 import { type Finding, linkToFinding, linkToPlace, writeAdvice, writeProblem } from '../insight/findings/finding.ts'
 import { summarizeProfile } from '../insight/overview/overview.ts'
 import { toPlainText } from '../insight/overview/sentence.ts'
-import type { PartKind } from '../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
-import type { SinceEdit } from '../insight/since-edit.ts'
-import type { JsonObject } from '../profile/json.ts'
-import { type ExportKind, exportKindsOf, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
-import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import { exportKindsOf, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import { partsOf } from '../subjects/views.ts'
 
-/** The JSON of a profile; `docs/reference/profile.md` describes each field. */
-interface PublicProfile extends Pick<Profile, 'schemaVersion' | 'summary' | 'failures'> {
-  /** Where the time went, and what is wrong. */
-  readonly overview: PublicOverview
-  readonly isPinned: boolean
-  readonly parent: RelatedProfile | null
-  readonly children: readonly RelatedProfile[]
-  /** The data about the request, by the name of the collector. */
-  readonly data: Profile['data']
-  /** The data about the process, by the name of the collector. */
-  readonly process: JsonObject
-  /** The findings, the most severe first. */
-  readonly findings: readonly PublicFinding[]
-  readonly links: ProfileLinks
-}
-
-/** The JSON of an overview. Times are in milliseconds. */
-interface PublicOverview {
-  readonly sentence: string
-  /** The longest first. They add up to the duration of the request. */
-  readonly parts: readonly {
-    readonly kind: PartKind
-    readonly label: string
-    readonly duration: number
-    readonly link: string
-  }[]
-  readonly usual: PublicUsualTime
-  /** What has changed since the last edit of files; `null` without an edit, or without a request before it. */
-  readonly sinceEdit: PublicSinceEdit | null
-}
-
-/** The JSON of what has changed since an edit: the token of the last similar request before it. */
-interface PublicSinceEdit extends Omit<SinceEdit, 'before'> {
-  readonly before: string
-}
-
-/** The durations of earlier similar requests, also `before` and `since` the start of the process. */
-interface PublicUsualTime extends Durations {
-  readonly before: Durations | null
-  readonly since: Durations | null
-  /** Milliseconds since 1970. */
-  readonly startedAt: number | null
-}
-
-function toPublicOverview(shown: ShownProfile): PublicOverview {
+function toPublicOverview(shown: ShownProfile) {
   const { parts, sentence, usual } = summarizeProfile(shown)
   const { before = null, count, median, p95, since = null, start: startedAt = null } = usual
   const { token } = shown.profile.summary
@@ -98,17 +50,8 @@ interface RelatedProfile {
   readonly summary: ProfileSummary | null
 }
 
-/** Paths on the server. */
-interface ProfileLinks {
-  readonly self: string
-  readonly html: string
-  readonly markdown: string
-  /** `cpuprofile` only if the request was sampled. */
-  readonly exports: Readonly<Partial<Record<ExportKind, string>>>
-}
-
 /** Creates the JSON of a profile; with a panel, `data` and `process` contain only what the panel shows. */
-export function toJson(shown: ShownProfile, panel?: string): PublicProfile {
+export function toJson(shown: ShownProfile, panel?: string) {
   const { children, findings, isPinned, parent, profile } = shown
   const { data, failures, processData, schemaVersion, summary } = profile
   const { token } = summary

@@ -1,54 +1,20 @@
 import type { ListRequest } from '../insight/list-request.ts'
-import type { MailsReport, SentMail } from '../insight/mails.ts'
+import type { MailsReport } from '../insight/mails.ts'
 import { describeStatistics, type RouteReport, type RoutesReport, type RoutesRequest } from '../insight/routes.ts'
 import { describeCount, type ListResult } from '../insight/search-list.ts'
 import { nameOfWork, outcomes } from '../insight/summary-view.ts'
 import { formatCount, formatDuration, formatMoment, formatShare } from '../profile/format.ts'
 import { schemaVersion } from '../profile/json.ts'
 import { listDataLink, listLink, mailsLink, profileDataLink, routesDataLink, routesLink } from '../profile/links.ts'
-import type { ProfileSummary } from '../profile/profile.ts'
 import { nameOfUnit, unitOf } from '../profile/units.ts'
 import { workTime } from '../profile/work.ts'
 import { joinBlocks, toList, toSpan, writeCounts } from './markdown-text.ts'
 
-/** The JSON of a search result; `docs/reference/profile.md` describes it. */
-interface PublicList {
-  readonly schemaVersion: typeof schemaVersion
-  /** The number of matching profiles on all pages. */
-  readonly total: number
-  /** The first page is 1. */
-  readonly page: number
-  readonly limit: number
-  /** Sentences about parameters that cannot be read, or are corrected, and about what the result lacks. */
-  readonly notes: readonly string[]
-  readonly records: readonly PublicListItem[]
-  readonly links: ListLinks
-}
-
-/** A profile in a search result. */
-interface PublicListItem {
-  readonly token: string
-  readonly link: string
-  readonly isPinned: boolean
-  /** `false` while the profile is only in memory, because writing to the disk fails. */
-  readonly isStored: boolean
-  readonly summary: ProfileSummary
-}
-
 /** The part of a search result that is public. */
 type ListedPage = Pick<ListResult, 'notes' | 'pinned' | 'profiles' | 'total' | 'unstored'>
 
-/** Paths on the server. */
-interface ListLinks {
-  readonly self: string
-  readonly html: string
-  readonly markdown: string
-  readonly previous: string | null
-  readonly next: string | null
-}
-
 /** Creates the JSON of a search result. */
-export function listToJson({ notes, pinned, profiles, total, unstored }: ListedPage, wanted: ListRequest): PublicList {
+export function listToJson({ notes, pinned, profiles, total, unstored }: ListedPage, wanted: ListRequest) {
   const { page, parameters, query } = wanted
   const turn = (page: number) => listDataLink('json', { ...parameters, page: String(page) })
   const hasNext = profiles.length > 0 && query.offset + profiles.length < total
@@ -76,7 +42,7 @@ export function listToJson({ notes, pinned, profiles, total, unstored }: ListedP
 }
 
 /** Writes a search result as Markdown, one list item per profile. Recorded texts cannot become Markdown syntax. */
-export function listToMarkdown({ links, notes, records, total }: PublicList): string {
+export function listToMarkdown({ links, notes, records, total }: ReturnType<typeof listToJson>): string {
   const { found, inAll } = describeCount(records.length, total)
   const parts = [
     `# ${found}${inAll && ` · ${inAll}`}`,
@@ -87,7 +53,7 @@ export function listToMarkdown({ links, notes, records, total }: PublicList): st
   return joinBlocks(parts)
 }
 
-function writeProfile({ isPinned, isStored, summary }: PublicListItem): string {
+function writeProfile({ isPinned, isStored, summary }: ReturnType<typeof listToJson>['records'][number]): string {
   const { duration, exception, operation, outcome, parent, route, status, time, token } = summary
   const { isExchange } = unitOf(summary)
   const facts = [
@@ -107,21 +73,11 @@ function writeProfile({ isPinned, isStored, summary }: PublicListItem): string {
   return facts.join('; ')
 }
 
-/** The JSON of the route statistics; `docs/reference/profile.md` describes it. */
-interface PublicRoutes extends RoutesReport {
-  readonly schemaVersion: typeof schemaVersion
-  /** Sentences about parameters that are ignored or corrected. */
-  readonly notes: readonly string[]
-  readonly routes: readonly (RouteReport & { readonly link: string })[]
-  /** Paths on the server. */
-  readonly links: { readonly self: string; readonly html: string; readonly markdown: string }
-}
-
 /** Creates the JSON of the route statistics. Each route links to its slowest profile. */
 export function routesToJson(
   { durations, requests, routes, startedAt }: RoutesReport,
   { notes, parameters }: RoutesRequest,
-): PublicRoutes {
+) {
   return {
     schemaVersion,
     startedAt,
@@ -138,7 +94,7 @@ export function routesToJson(
 }
 
 /** Writes the route statistics as Markdown, one list item per route. Recorded texts cannot become Markdown syntax. */
-export function routesToMarkdown({ notes, requests, routes, startedAt }: PublicRoutes): string {
+export function routesToMarkdown({ notes, requests, routes, startedAt }: ReturnType<typeof routesToJson>): string {
   const parts = [
     `# ${formatCount(requests, 'request')} of ${formatCount(routes.length, 'route')}`,
     toList(notes, notes.length, toSpan),
@@ -170,33 +126,8 @@ function writeRoute(report: RouteReport): string {
   return facts.filter(Boolean).join('; ')
 }
 
-/** The JSON of the list of mails; `docs/reference/profile.md` describes it. */
-interface PublicMails {
-  readonly schemaVersion: typeof schemaVersion
-  /** The number of mails of all stored profiles. */
-  readonly total: number
-  /** Sentences about what is missing. */
-  readonly notes: readonly string[]
-  readonly mails: readonly PublicMail[]
-  /** Paths on the server. */
-  readonly links: { readonly self: string; readonly html: string; readonly markdown: string }
-}
-
-/** A mail in the list. Its profile has its headers and its content. */
-interface PublicMail extends Pick<SentMail['mail'], 'attachments' | 'error' | 'from' | 'index' | 'subject' | 'to'> {
-  readonly token: string
-  readonly link: string
-  readonly outcome: string
-  /** Milliseconds since 1970. */
-  readonly time: number
-  /** Milliseconds; `null` if it was not over. */
-  readonly duration: number | null
-  /** The work that has sent it: `POST http://127.0.0.1/orders`. */
-  readonly sender: string
-}
-
 /** Creates the JSON of the list of mails. */
-export function mailsToJson({ mails, notes, total }: MailsReport): PublicMails {
+export function mailsToJson({ mails, notes, total }: MailsReport) {
   return {
     schemaVersion,
     total,
@@ -218,7 +149,7 @@ export function mailsToJson({ mails, notes, total }: MailsReport): PublicMails {
 }
 
 /** Writes the list of mails as Markdown. Recorded texts cannot become Markdown syntax. */
-export function mailsToMarkdown({ mails, notes, total }: PublicMails): string {
+export function mailsToMarkdown({ mails, notes, total }: ReturnType<typeof mailsToJson>): string {
   const lines = toList(mails, mails.length, ({ duration, error, outcome, sender, subject, time, to, token }) =>
     [
       `${toSpan(token)} ${toSpan(subject)} to ${toSpan(to.join(', '))}: ${outcome}`,

@@ -44,7 +44,7 @@ export interface RouteStatistics {
 }
 
 /** A reference to a slow or failed profile. */
-interface WorstProfile {
+export interface WorstProfile {
   readonly token: string
   readonly type: UnitType
   readonly status: number

@@ -1,4 +1,4 @@
-import { highlightSource, type TokenKind } from '../../../lib/stack/highlight.ts'
+import { highlightSource } from '../../../lib/stack/highlight.ts'
 import { templateOf } from '../profile/callers.ts'
 import type { RecordedFrame } from '../profile/code.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../profile/exceptions.ts'
@@ -13,16 +13,9 @@ export interface ExceptionView extends Pick<StoredException, 'name' | 'message' 
   readonly relation: string
   readonly isOpen: boolean
   readonly properties: readonly ValueRow[]
-  readonly groups: readonly FrameGroup[]
+  readonly groups: ReturnType<typeof groupFrames>
   /** The number of frames that were left out, as text. */
   readonly rest: string
-}
-
-/** Consecutive frames. */
-interface FrameGroup {
-  /** The label of a folded group, such as `4 calls of the kernel`; empty for frames that are always shown. */
-  readonly label: string
-  readonly frames: readonly FrameView[]
 }
 
 /** A frame, with its source if it is recorded. */
@@ -31,17 +24,9 @@ export interface FrameView extends PlaceView {
   /** The owner of the code, such as `Node.js`; empty for the application. */
   readonly owner: string
   readonly isOpen: boolean
-  readonly lines: readonly SourceLine[]
+  readonly lines: ReturnType<typeof viewSource>
   /** How many calls of the same place follow. */
   readonly again: number
-}
-
-interface SourceLine {
-  readonly number: number
-  readonly isMarked: boolean
-  /** Half of its indent, up to 8: below it a long line continues. */
-  readonly depth: number
-  readonly tokens: readonly { readonly kind: TokenKind; readonly text: string }[]
 }
 
 /**
@@ -117,7 +102,7 @@ function viewException(
 }
 
 /** The lines of an excerpt, divided into tokens. */
-export function viewSource(excerpt: Excerpt | undefined): SourceLine[] {
+export function viewSource(excerpt: Excerpt | undefined) {
   if (excerpt === undefined) return []
   return highlightSource(excerpt.file, excerpt.lines).map((tokens, index) => {
     const number = excerpt.start + index
@@ -139,7 +124,7 @@ function joinRepeated(frames: readonly FrameView[]): FrameView[] {
 }
 
 /** Joins consecutive frames that are not of the application. */
-function groupFrames(frames: readonly FrameView[]): FrameGroup[] {
+function groupFrames(frames: readonly FrameView[]) {
   const runs: FrameView[][] = []
   let isFolding: boolean | undefined
   for (const frame of frames) {

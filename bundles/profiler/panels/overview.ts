@@ -9,11 +9,10 @@ import { summarizeProfile, type UsualTime } from '../insight/overview/overview.t
 import { type OverviewPart, toPlainText } from '../insight/overview/sentence.ts'
 import type { TimePart } from '../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
-import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../insight/since-edit.ts'
+import { describeTimes, listClaims, type SinceEdit } from '../insight/since-edit.ts'
 import { isError, toSummaryView } from '../insight/summary-view.ts'
 import { readExceptions } from '../profile/exceptions.ts'
 import {
-  type FormattedTime,
   formatCount,
   formatDuration,
   formatMicroseconds,
@@ -223,18 +222,8 @@ const partLimit = 8
 /** A shorter part of the whole cannot be seen. */
 const leastShare = 0.005
 
-interface PartView {
-  readonly kind: string
-  readonly label: string
-  readonly time: string
-  readonly share: string
-  readonly link: string
-  readonly x: string
-  readonly width: string
-}
-
 /** Lays the parts out as a bar of 1,000 units; short parts are one part together. */
-function viewParts(parts: readonly TimePart[], { summary }: Profile): PartView[] {
+function viewParts(parts: readonly TimePart[], { summary }: Profile) {
   const whole = parts.reduce((sum, { time }) => sum + time, 0)
   const isShown = ({ time }: TimePart, index: number) => index < partLimit && time >= whole * leastShare
   const shown = parts.filter(isShown)
@@ -305,24 +294,10 @@ function viewDurations(name: string, durations: Durations | undefined): PanelMod
   return [{ name: `${formatNumber(count)} ${name}`, median: formatDuration(median), p95: formatDuration(p95) }]
 }
 
-/** The content of the template `profiler/since-edit`. */
-interface SinceEditView {
-  /** The first edited files. */
-  readonly files: readonly PlaceView[]
-  /** `3 more files`; empty if all are listed. */
-  readonly more: string
-  readonly since: FormattedTime
-  readonly time: EditChange
-  readonly rows: readonly EditChange[]
-  readonly isSameUrl: boolean
-  readonly before: { readonly token: string; readonly link: string }
-  readonly compareLink: string
-}
-
 const fileLimit = 5
 
 /** Creates the view of what has changed since an edit; `token` is that of the profile. */
-function viewSinceEdit(sinceEdit: SinceEdit, token: string, editor: EditorLinks): SinceEditView {
+function viewSinceEdit(sinceEdit: SinceEdit, token: string, editor: EditorLinks) {
   const { before, changes, files, isSameUrl, time, times } = sinceEdit
   return {
     files: files.slice(0, fileLimit).map(file => editor.viewName(file, { file })),

@@ -3,7 +3,6 @@ import { planReplay } from '../insight/replay/replay.ts'
 import { type BodyData, type ContentData, writeContent } from '../profile/content.ts'
 import { findThrowFrame } from '../profile/exceptions.ts'
 import {
-  type FormattedTime,
   formatCount,
   formatSize,
   formatTime,
@@ -18,28 +17,11 @@ import type { Profile } from '../profile/profile.ts'
 import type { Period } from '../profile/work.ts'
 import type { PanelModel } from './subject-view.ts'
 
-/** A content as the partial `profiler/content` shows it. Parts that do not exist are empty. */
-interface ContentView {
-  /** `text/html, 1,024 bytes`. */
-  readonly facts: string
-  readonly tree: TreeView | false
-  readonly text: string
-  /** The id of the element with the text, for its button. */
-  readonly id: string
-  /** Why not all of it is shown. */
-  readonly note: string
-  /** The page of the whole content, and what it is called. */
-  readonly link: string
-  readonly linkLabel: string
-  /** Whether more of it is stored than is shown, and no page has all of it. */
-  readonly isShortened: boolean
-}
-
 /** Characters of a text on a page: the pages of the profiler are small. */
 const shownLimit = 16_000
 
 /** Makes the view of a content, of which `limit` characters are shown; `link` leads to all of it. */
-export function viewContent(content: ContentData, id: string, link = '', limit: number = shownLimit): ContentView {
+export function viewContent(content: ContentData, id: string, link = '', limit: number = shownLimit) {
   const { digest, isCut, json, length, note, type } = content
   const text = writeContent(content)
   const isTree = json !== undefined && text.length <= limit * 8
@@ -117,22 +99,8 @@ function messageOf({ files = [], form = [], json, note, state }: BodyData): stri
   return form.length > 0 || json !== undefined ? '' : noContent
 }
 
-/** The content of the template `profiler/occurrences`. */
-interface OccurrencesView {
-  readonly fingerprint: string
-  /** `12 other requests`; empty when there are none. */
-  readonly count: string
-  /** The list of all requests with the error. */
-  readonly link: string
-  readonly first: FormattedTime | false
-  readonly last: FormattedTime | false
-  /** `2 routes`; empty for one. */
-  readonly routes: string
-  readonly latest: readonly { readonly token: string; readonly link: string }[]
-}
-
 /** Creates the view of the other requests with an error; `false` for an error without a fingerprint. */
-export function viewOccurrences(found: Occurrences | undefined): OccurrencesView | false {
+export function viewOccurrences(found: Occurrences | undefined) {
   if (found === undefined) return false
   const { count, fingerprint, first, hasMore, last, latest, program, routes } = found
   const others = formatCount(count, 'other request')
@@ -148,32 +116,23 @@ export function viewOccurrences(found: Occurrences | undefined): OccurrencesView
 }
 
 /** Writes the view as a sentence. */
-export function describeOccurrences({ count, fingerprint, first, last, routes }: OccurrencesView): string {
+export function describeOccurrences({
+  count,
+  fingerprint,
+  first,
+  last,
+  routes,
+}: Exclude<ReturnType<typeof viewOccurrences>, false>): string {
   if (first === false || last === false) return `No other stored request has this error (${fingerprint}).`
   const on = routes === '' ? '' : `, on ${routes}`
   return `Seen in ${count} (${fingerprint}): first ${first.iso}, last ${last.iso}${on}.`
-}
-
-/** The content of the template `profiler/verification`. */
-interface VerificationView {
-  /** Replays and compares, without scripts. */
-  readonly link: string
-  readonly verifyLink: string
-  /** The id of the flaw. */
-  readonly flaw: string
-  /** When the request began: code that came into use later may have the fix. */
-  readonly time: number
-  /**
-   * Whether it runs in another server, which uses a changed file only after a start that may be left to the developer.
-   */
-  readonly isElsewhere: boolean
 }
 
 /**
  * Creates the view of the button that verifies a fix; `false` for a request that cannot be replayed,
  * or for an exception without a place that could be changed, such as that of a missing page.
  */
-export function viewVerification(profile: Profile, flaw: string): VerificationView | false {
+export function viewVerification(profile: Profile, flaw: string) {
   const { time, token } = profile.summary
   if (flaw === 'exception' && findThrowFrame(profile) === undefined) return false
   const plan = planReplay(profile)

@@ -37,88 +37,6 @@ interface TimelineParts {
 /** Removes from the periods of a category those in which the process did not run, as its panel does. */
 export type RunPeriods = (category: Category, periods: readonly Period[]) => readonly Period[]
 
-/** A chart as its template shows it. Positions are percents of its width. */
-export interface TimelineView {
-  readonly axis: TimeAxis
-  /** The picture of a row in the visible part of the axis. */
-  readonly plot: Bar
-  /** The visible part in milliseconds; empty texts for the whole axis. */
-  readonly zoom: { readonly from: string; readonly to: string }
-  readonly ticks: readonly { readonly x: string; readonly label: string }[]
-  readonly slowest: readonly SlowView[]
-  readonly lanes: readonly LaneView[]
-  readonly marks: readonly MarkView[]
-  readonly moreMarks: number
-  readonly pauses: readonly Bar[]
-  readonly pauseCount: number
-  /** Whether a line has waited for something. */
-  readonly hasAwaited: boolean
-  readonly pauseTime: string
-  readonly lines: readonly LineView[]
-  readonly count: number
-  /** How many rows are not shown: they are too short, or in a layer that is off, or over the limit. */
-  readonly hidden: number
-  /** How many of these the page does not contain. */
-  readonly omitted: number
-  /** The part after the response; `false` when there is none. */
-  readonly after: false | { readonly x: string; readonly width: string; readonly end: string }
-}
-
-/** A row with much own time. */
-interface SlowView {
-  readonly index: number
-  readonly category: Category
-  readonly name: string
-  /** Of another service; else empty. */
-  readonly program: string
-  readonly time: string
-  readonly share: string
-  readonly width: string
-}
-
-/** The lane of a category: the periods of all its rows. */
-interface LaneView {
-  readonly category: Category
-  readonly label: string
-  readonly bars: readonly Bar[]
-  readonly duration: string
-  readonly own: string
-  readonly isShown: boolean
-}
-
-/** A warning in the lane of the logs. */
-interface MarkView {
-  readonly x: string
-  readonly isError: boolean
-  readonly title: string
-  readonly link: string
-}
-
-/** A line of the chart. */
-interface LineView {
-  readonly index: number
-  readonly className: string
-  readonly microseconds: number
-  readonly isHidden: boolean
-  readonly name: string
-  /** The whole text; empty if the name has it. */
-  readonly text: string
-  readonly link: string
-  readonly note: string
-  readonly problem: string
-  /** Whether the problem is an error. */
-  readonly isBad: boolean
-  readonly times: string
-  readonly detail: string
-  /** All its periods; empty when it has no spans within it. */
-  readonly bars: readonly Bar[]
-  /** When it waited. */
-  readonly awaited: readonly Bar[]
-  readonly own: readonly Bar[]
-  readonly duration: string
-  readonly ownTime: string
-}
-
 /** These limits keep a page below 60 kB. */
 const lineLimit = 90
 const markLimit = 30
@@ -131,7 +49,7 @@ const nameLimit = 90
 const deepest = 8
 
 /** Draws a chart: a ruler, a lane for each category, and a line for each row up to the limit. */
-export function createTimeline({ axis, filter, logs, pauses, rows, run }: TimelineParts): TimelineView {
+export function createTimeline({ axis, filter, logs, pauses, rows, run }: TimelineParts) {
   const { window } = filter
   const slowest = findSlowest(rows, filter)
   const visible = { from: toMoment(axis, window.from), to: toMoment(axis, window.to) }
@@ -186,7 +104,7 @@ function findSlowest(rows: readonly TimelineRow[], filter: TimelineFilter): read
   return found.sort((one, other) => other.ownTime - one.ownTime).slice(0, slowest.count)
 }
 
-function toSlow({ category, index, name, note, ownTime }: TimelineRow, longest: number, whole: number): SlowView {
+function toSlow({ category, index, name, note, ownTime }: TimelineRow, longest: number, whole: number) {
   return {
     index,
     category,
@@ -221,12 +139,7 @@ function choose(
   return sorted.slice(0, limit).sort((a, b) => a.index - b.index)
 }
 
-function createLanes(
-  rows: readonly TimelineRow[],
-  { shown }: TimelineFilter,
-  axis: TimeAxis,
-  run: RunPeriods,
-): LaneView[] {
+function createLanes(rows: readonly TimelineRow[], { shown }: TimelineFilter, axis: TimeAxis, run: RunPeriods) {
   return categories.flatMap(({ label, name: category }) => {
     const members = rows.filter(row => row.category === category)
     if (members.length === 0) return []
@@ -242,12 +155,12 @@ function createLanes(
   })
 }
 
-function toMark({ at, isError, level, link, message }: LogMark, axis: TimeAxis): MarkView {
+function toMark({ at, isError, level, link, message }: LogMark, axis: TimeAxis) {
   const title = `${level} at ${formatMicroseconds(at)}: ${shorten(message, nameLimit)}`
   return { x: toPercent(toPosition(axis, at)), isError, title, link }
 }
 
-function toLine(row: TimelineRow, filter: TimelineFilter, axis: TimeAxis, barLimit: number): LineView {
+function toLine(row: TimelineRow, filter: TimelineFilter, axis: TimeAxis, barLimit: number) {
   const { awaited, category, children, covered, depth, duration, index, link, name, note, own } = row
   const { ownTime, periods, problem, text } = row
   // The note of a field has the number of its calls, many of which ran at the same time.

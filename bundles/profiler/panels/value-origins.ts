@@ -119,14 +119,6 @@ interface OriginView {
   readonly earlier: readonly OriginView[]
 }
 
-/** A header that was removed. */
-interface RemovedRow {
-  readonly name: string
-  /** The value that it had, shortened. */
-  readonly value: string
-  readonly by: OriginView
-}
-
 /** Creates the rows of a response's headers; `isMeasured`: the server computed the length of the body. */
 export function createHeaderRows(headers: readonly Row[], origins: ChangeOrigins, isMeasured: boolean): OriginRow[] {
   return withIds(
@@ -164,7 +156,7 @@ export function createAttributeRows(pairs: Pairs, origins: ChangeOrigins, isSubR
 }
 
 /** Finds the headers that were removed and not set again. */
-export function findRemovedHeaders(origins: ChangeOrigins): RemovedRow[] {
+export function findRemovedHeaders(origins: ChangeOrigins) {
   return [...origins.headers].flatMap(([name, changes]) =>
     changes.at(-1)?.how === 'removed'
       ? [{ name, value: writeOld(changes.at(-1)), by: viewOrigins(changes, origins, '') }]

@@ -137,20 +137,6 @@ function viewSpot(
   }
 }
 
-/** Calls as bars below their callers. The width of a bar is the time of its call. */
-interface FlameGraph {
-  readonly rows: number
-  /** The lines of the axis, which shows how much CPU time a width is. */
-  readonly ticks: readonly { readonly x: string; readonly label: string }[]
-  readonly bars: readonly FlameBar[]
-  /** The callers of the shown call, the outermost first. */
-  readonly callers: readonly { readonly name: string; readonly link: string }[]
-  /** How many calls are too short to be drawn. */
-  readonly hidden: number
-  /** How many calls of others are folded into those that they have led to. */
-  readonly folded: number
-}
-
 /** A bar: `x` and `width` are in percent of the picture. */
 interface FlameBar {
   readonly name: string
@@ -186,7 +172,7 @@ const labelShare = { wide: 0.06, always: 0.2 }
 const onlyShare = 0.98
 
 /** Draws the calls of a CPU profile, the longest on the left. */
-function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions): FlameGraph {
+function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions) {
   const { frame, linkTo } = options
   const whole = frame?.total ?? busy
   const bars: FlameBar[] = []

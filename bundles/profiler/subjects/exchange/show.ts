@@ -5,7 +5,7 @@ import { writeReason } from '../../insight/overview/answer.ts'
 import { outcomes } from '../../insight/summary-view.ts'
 import { viewAnswer } from '../../panels/answer-place.ts'
 import type { EditorLinks } from '../../panels/editor-links.ts'
-import { type BodyView, viewBody, viewContent } from '../../panels/parts.ts'
+import { viewBody, viewContent } from '../../panels/parts.ts'
 import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../panels/subject-view.ts'
 import { cutText, item, row, type ToolbarItem, type ToolbarProfile } from '../../panels/toolbar-items.ts'
 import {
@@ -33,7 +33,6 @@ import {
   toRows,
   toTarget,
   toValueRow,
-  type ValueRow,
 } from '../../profile/format.ts'
 import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
@@ -213,7 +212,7 @@ function viewTrace({ collectors: { request } }: Profile): object | false {
   return request?.traceId !== undefined && { id: request.traceId, hasCaller: request.parentSpanId !== undefined }
 }
 
-function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): RequestView {
+function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins) {
   const { request } = collectors
   const headers = toPairRows(request?.headers)
   const body = viewBody(request?.body)
@@ -231,18 +230,6 @@ function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): 
     form: body.form.map(toValueRow),
     content: body.content,
   }
-}
-
-/** The request as its template shows it. */
-interface RequestView extends Omit<BodyView, 'form'> {
-  readonly method: string
-  readonly url: string
-  readonly httpVersion: string
-  readonly query: readonly ValueRow[]
-  readonly attributes: readonly OriginRow[]
-  readonly headers: readonly ValueRow[]
-  readonly cookies: readonly ValueRow[]
-  readonly form: readonly ValueRow[]
 }
 
 function viewCookies(field: string): Row[] {
@@ -391,7 +378,7 @@ function createContents(
 }
 
 interface Views {
-  readonly request: RequestView
+  readonly request: ReturnType<typeof viewRequest>
   readonly response: ReturnType<typeof viewResponse>
   readonly session: ReturnType<typeof viewSession>
   readonly relatives: readonly PanelModel[]
@@ -414,20 +401,8 @@ function isNamed(header: string, name: string): boolean {
   return header.toLowerCase() === name
 }
 
-/** A cookie that the response set. Attributes that are missing are empty. */
-interface ResponseCookie {
-  readonly name: string
-  readonly value: string
-  readonly path: string
-  readonly domain: string
-  /** `in 1 day`, `Wed, 21 Oct 2015 07:28:00 GMT`, or `with the browser's session`. */
-  readonly expires: string
-  /** `Secure`, `HttpOnly` and other attributes without a column, as they were written. */
-  readonly flags: string
-}
-
 /** Parses a (masked) Set-Cookie field as browsers do (RFC 6265, section 5.2): no field is invalid. */
-function readSetCookie(field: string): ResponseCookie {
+function readSetCookie(field: string) {
   const [pair = '', ...attributes] = field.split(';').map(part => part.trim())
   const [name, value] = split(pair)
   const known = new Map(attributes.map(split).map(([key, text]) => [key.toLowerCase(), text]))

@@ -3,15 +3,7 @@ import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts
 import { formatNumber } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import {
-  type BadWork,
-  createWork,
-  type MoreWork,
-  readMoreWork,
-  readStops,
-  stoppedTime,
-  type WorkKind,
-} from '../../profile/work.ts'
+import { type BadWork, createWork, readMoreWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
 import type { HttpCall } from './data.ts'
 
 /** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */
@@ -31,13 +23,13 @@ export interface StoredCall extends HttpCall {
 }
 
 /** Reads the HTTP client calls of a profile: empty lists if nothing was recorded. */
-export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(collectors => {
+export const readCalls = oncePerProfile(collectors => {
   const { calls = [], more, omitted = 0 } = collectors.http ?? {}
   const firsts = new Map<string, number>()
   const places = choosePlaces(calls, () => true)
   const stops = readStops({ collectors })
   return {
-    calls: calls.map((call, index) => {
+    calls: calls.map((call, index): StoredCall => {
       const { error = '', method, status = 0, url } = call
       const name = `${method} ${url}`
       const twin = firsts.get(name)
@@ -50,15 +42,6 @@ export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(colle
     more: readMoreWork(more, stops),
   }
 })
-
-/** The HTTP client calls of a profile. */
-interface StoredCalls {
-  readonly calls: readonly StoredCall[]
-  /** How many were only counted because there were too many. */
-  readonly omitted: number
-  /** The times of those. */
-  readonly more: MoreWork
-}
 
 /** How many calls have failed, had no response, or were answered with an error; empty without one. */
 export function countBadCalls(profile: Profile): BadWork {
@@ -123,19 +106,16 @@ export function isLate({ end, head, isAborted }: Pick<HttpCall, 'end' | 'head' |
   return isAborted && (head === undefined || head <= since) ? false : (end ?? head ?? Infinity) > since
 }
 
-/** A part of a call's time. */
-interface CallPhase {
-  readonly name: 'queued' | 'sending' | 'waiting' | 'receiving'
-  readonly start: number
-  readonly duration: number
-}
-
 /**
  * The phases of a call whose times are known. If the server answers before the whole request was
  * sent, there is no phase of waiting.
  */
-export function phasesOf({ start, sent, uploaded = sent, head, end }: StoredCall): CallPhase[] {
-  const phases: [name: CallPhase['name'], from: number | undefined, to: number | undefined][] = [
+export function phasesOf({ start, sent, uploaded = sent, head, end }: StoredCall) {
+  const phases: [
+    name: 'queued' | 'sending' | 'waiting' | 'receiving',
+    from: number | undefined,
+    to: number | undefined,
+  ][] = [
     ['queued', start, sent],
     ['sending', sent, uploaded],
     ['waiting', uploaded, head],

@@ -5,7 +5,7 @@ import type { EventNode, EventTree } from '../../profile/event-tree.ts'
 import { readChain, type StoredException } from '../../profile/exceptions.ts'
 import type { JsonObject } from '../../profile/json.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import type { LeftMessages, LogMessage } from './data.ts'
+import type { LogMessage } from './data.ts'
 
 /** A log message of a profile. */
 export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' | 'message'> {
@@ -24,21 +24,12 @@ export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' |
 }
 
 /** Reads the log messages of a profile: empty lists if nothing was recorded. */
-export const readLogs: (profile: Profile) => StoredLogs = oncePerProfile(collectors => {
+export const readLogs = oncePerProfile(collectors => {
   const { dropped = 0, left = [], records = [] } = collectors.logger ?? {}
   const works = records.map(log => ({ caller: log.site, log }))
   const places = choosePlaces(works, () => false)
   return { logs: works.map((work, index) => toLog(work.log, index, places.get(work))), dropped, left }
 })
-
-/** The log messages of a profile. */
-interface StoredLogs {
-  readonly logs: readonly StoredLog[]
-  /** How many messages were not kept. */
-  readonly dropped: number
-  /** Those messages, counted; empty in a profile of an earlier version. */
-  readonly left: readonly LeftMessages[]
-}
 
 /** Errors come first, then warnings. */
 export function rankOf({ level }: StoredLog): number {

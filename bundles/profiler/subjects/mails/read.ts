@@ -1,15 +1,7 @@
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { formatNumber, shorten } from '../../profile/format.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import {
-  type BadWork,
-  createWork,
-  type MoreWork,
-  readMoreWork,
-  readStops,
-  stoppedTime,
-  type WorkKind,
-} from '../../profile/work.ts'
+import { type BadWork, createWork, readMoreWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
 import type { MailData } from './data.ts'
 
 /** A mail of a profile. Times are in milliseconds from the start of the request. */
@@ -23,28 +15,22 @@ export interface StoredMail extends Omit<MailData, 'caller'> {
   readonly outcome: { readonly text: string; readonly level: 'ok' | 'plain' | 'warning' | 'error' }
 }
 
-interface StoredMails {
-  readonly mails: readonly StoredMail[]
-  /** How many were only counted because there were too many. */
-  readonly omitted: number
-  /** The times of those. */
-  readonly more: MoreWork
-}
-
 /** Reads the mails of a profile: empty lists if none was sent. */
-export const readMails: (profile: Pick<Profile, 'collectors'>) => StoredMails = oncePerProfile(collectors => {
+export const readMails = oncePerProfile(collectors => {
   const { mails = [], more, omitted = 0 } = collectors.mails ?? {}
   const places = choosePlaces(mails, () => true)
   const stops = readStops({ collectors })
   return {
-    mails: mails.map((mail, index) => ({
-      ...mail,
-      index,
-      error: mail.error ?? '',
-      caller: places.get(mail) ?? {},
-      stopped: stoppedTime(mail, stops),
-      outcome: outcomeOf(mail),
-    })),
+    mails: mails.map(
+      (mail, index): StoredMail => ({
+        ...mail,
+        index,
+        error: mail.error ?? '',
+        caller: places.get(mail) ?? {},
+        stopped: stoppedTime(mail, stops),
+        outcome: outcomeOf(mail),
+      }),
+    ),
     omitted,
     more: readMoreWork(more, stops),
   }

@@ -1,6 +1,6 @@
 import { readStatement } from '../../../../lib/sql/statement.ts'
 import { isCache, isDocumentStore, readTokens } from '../../../../lib/sql/tokens.ts'
-import { type Caller, type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
+import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { formatNumber, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
@@ -22,7 +22,7 @@ import {
   type Work,
   type WorkKind,
 } from '../../profile/work.ts'
-import type { ConnectionWaitData, QueryData } from './data.ts'
+import type { QueryData } from './data.ts'
 
 /** A query of a profile. Times are in milliseconds since the request began. */
 export interface StoredQuery extends QueryData {
@@ -78,7 +78,7 @@ export interface StoredQueries {
 }
 
 /** Reads the queries of a profile: empty lists if nothing was recorded. */
-export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(collectors => {
+export const readQueries = oncePerProfile(collectors => {
   const { queries: stored = [], omitted = 0, more = {} } = collectors.queries ?? {}
   const stops = readStops({ collectors })
   const operations = new Map<string, string>()
@@ -372,30 +372,11 @@ function findTransactions(queries: readonly OrderedQuery[]): Members[] {
   return members !== undefined && isCertain ? [...found, members] : found
 }
 
-/** A wait of a profile. */
-interface StoredWait extends ConnectionWaitData {
-  /** The times in which the event loop could have continued the request. */
-  readonly own: readonly Period[]
-  readonly caller: Caller
-}
-
 /** Milliseconds: shorter delays are none that a caller notices. */
 export const leastWait = 10
 
-/** The waits of a profile for connections of pools. */
-interface StoredWaits {
-  /** Those with details. */
-  readonly waits: readonly StoredWait[]
-  /** How many there were. */
-  readonly count: number
-  /** Milliseconds. */
-  readonly longest: number
-  /** Milliseconds in which at least one part of the request waited. */
-  readonly time: number
-}
-
 /** Reads the waits of a profile for connections: empty lists if nothing was recorded. */
-export const readWaits: (profile: Profile) => StoredWaits = oncePerProfile(collectors => {
+export const readWaits = oncePerProfile(collectors => {
   const stops = readStops({ collectors })
   const stored = (collectors.queries?.waits ?? []).map(wait => ({ ...wait, end: wait.start + wait.duration }))
   const places = choosePlaces(stored, () => true)

@@ -3,60 +3,10 @@ import { type NearRoute, outcomesByNearness } from '../../../../lib/routing/near
 import { check, count, flag, list, maybe, type Schema, text, texts } from '../../profile/schema.ts'
 
 /** The result of the router. */
-export type RouterData = FoundRouteData | RedirectRouteData | MissingRouteData
+export type RouterData = v.InferOutput<typeof routerSchema>
 
-/** A route that matched. */
-export interface FoundRouteData {
-  readonly outcome: 'match'
-  readonly route: string
-  readonly parameters?: unknown
-  /** The pattern of a route of another server, such as `/users/:id`. */
-  readonly pattern?: string | undefined
-  /** The route is not known: the pattern is made of the path. */
-  readonly isMadeOfPath?: boolean | undefined
-  /** Of a 404 of another server without a route: the nearest of the routes that earlier requests met. */
-  readonly nearest?: string | undefined
-  /** The guard that has answered or refused the request. */
-  readonly guard?: string | undefined
-  /** The page cache has answered the request. */
-  readonly cached?: CachedPageData | undefined
-  /** The route that the framework of a mounted handler has found. */
-  readonly mounted?: MountedRouteData | undefined
-}
-
-/** A page of the page cache. */
-interface CachedPageData {
-  /** Seconds since the page was stored. */
-  readonly age: number
-  /** Whether its lifetime was over: it is made again after the response. */
-  readonly isStale: boolean
-}
-
-/** A route of another framework. */
-interface MountedRouteData {
-  /** With the path of the mount, such as `/legacy/orders/:id`. */
-  readonly pattern: string
-  readonly parameters?: unknown
-}
-
-/** A route that matched after its slash was corrected. */
-export interface RedirectRouteData {
-  readonly outcome: 'redirect'
-  readonly route: string
-  readonly parameters?: unknown
-  readonly location: string
-}
-
-/** No route matched. */
-export interface MissingRouteData {
-  readonly outcome: 'not-found' | 'method-not-allowed'
-  /** The methods that the routes of the path declare; of a 405. */
-  readonly allow?: readonly string[] | undefined
-  /** The nearest first. */
-  readonly nearest: readonly NearRoute[]
-  /** How many routes there were. */
-  readonly total: number
-}
+/** Some of its outcomes. */
+export type RouterDataOf<Outcome extends RouterData['outcome']> = Extract<RouterData, { readonly outcome: Outcome }>
 
 /** The routes of the process, in the order in which they are tried. */
 export type RouterProcessData = v.InferOutput<typeof routerProcessSchema>
@@ -72,7 +22,7 @@ const nearRoute: Schema<NearRoute> = v.object({
   text,
 })
 
-export const routerSchema: Schema<RouterData> = v.variant('outcome', [
+export const routerSchema = v.variant('outcome', [
   v.object({
     outcome: v.literal('match'),
     route: text,
@@ -83,16 +33,21 @@ export const routerSchema: Schema<RouterData> = v.variant('outcome', [
     isMadeOfPath: maybe(flag),
     /** Of a 404 of another server: the nearest of the routes that earlier requests met, such as `GET /users/:id`. */
     nearest: maybe(text),
+    /** The guard that has answered or refused the request. */
     guard: maybe(text),
     /** The page of the page cache that was sent, with its age in seconds. */
     cached: maybe(v.object({ age: count, isStale: flag })),
+    /** The route that the framework of a mounted handler has found, such as `/legacy/orders/:id`. */
     mounted: maybe(v.object({ pattern: text, parameters: v.optional(v.unknown()) })),
   }),
   v.object({ outcome: v.literal('redirect'), route: text, parameters: v.optional(v.unknown()), location: text }),
   v.object({
     outcome: v.picklist(['not-found', 'method-not-allowed']),
+    /** The methods that the routes of the path declare; of a 405. */
     allow: maybe(texts),
+    /** The nearest first. */
     nearest: list(nearRoute),
+    /** How many routes there were. */
     total: count,
   }),
 ])
@@ -114,17 +69,8 @@ export const routerProcessSchema = v.object({
   ),
 })
 
-/** The parts of the URL of a request. */
-interface UrlParts {
-  readonly scheme: 'http' | 'https'
-  /** With its port; `undefined` of a request without a host. */
-  readonly host: string | undefined
-  /** As it stands in the request line: `/path?query`. */
-  readonly target: string
-}
-
 /** Splits a recorded URL into its parts, without decoding or resolving it. `undefined` if it is no URL. */
-export function splitUrl(url: string): UrlParts | undefined {
+export function splitUrl(url: string) {
   const [, scheme, host, target] = /^(?:(https?):\/\/([\w.:[\]-]+))?([/*].*)$/s.exec(url) ?? []
-  return target === undefined ? undefined : { scheme: scheme === 'https' ? 'https' : 'http', host, target }
+  return target === undefined ? undefined : ({ scheme: scheme === 'https' ? 'https' : 'http', host, target } as const)
 }

@@ -10,7 +10,7 @@ import type { CollectorOf } from '../../record/collect.ts'
 import { middlewarePart, routePatternOf } from '../../record/middleware-trace.ts'
 import type { RecordedApplication, RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
-import type { MissingRouteData, RouteData, RouterData } from './data.ts'
+import type { RouteData, RouterData } from './data.ts'
 import { maskNearRoute } from './near-route.ts'
 
 /** The route of a request. */
@@ -27,7 +27,7 @@ function createRouterCollector({
 }: Pick<RecordedApplication, 'redactor' | 'routes'>): CollectorOf<'router'> {
   const seen = new SeenRoutes()
   let nearestRoutes: NearestRoutes | undefined
-  const describeMissed = (outcome: MissingRouteData['outcome'], trace: Trace): MissingRouteData => {
+  const describeMissed = (outcome: 'not-found' | 'method-not-allowed', trace: Trace) => {
     // When the first profile is written, all bundles have added their routes.
     nearestRoutes ??= new NearestRoutes(shownRoutes(routes))
     trace.nearest ??= nearestRoutes

@@ -12,7 +12,7 @@ import { formatCount, toRows, toTarget, toValueRow } from '../../profile/format.
 import { isObject } from '../../profile/json.ts'
 import { shownRoutes, visitLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { type FoundRouteData, type MissingRouteData, type RedirectRouteData, splitUrl } from './data.ts'
+import { type RouterDataOf, splitUrl } from './data.ts'
 import { maskNearRoute } from './near-route.ts'
 import { describeCachedPage, type RouteLog, readGuard, readMatchedRoute, readRouteLog } from './read.ts'
 
@@ -164,7 +164,7 @@ export function rebuildRequest({
   })
 }
 
-function writeFoundRoute(found: FoundRouteData | RedirectRouteData, cachedPage: string, limit: number): string[] {
+function writeFoundRoute(found: RouterDataOf<'match' | 'redirect'>, cachedPage: string, limit: number): string[] {
   const { guard, isMadeOfPath = false, mounted } = found.outcome === 'match' ? found : noMatch
   const parameters = Object.entries({
     ...(isObject(found.parameters) && found.parameters),
@@ -182,7 +182,10 @@ function writeFoundRoute(found: FoundRouteData | RedirectRouteData, cachedPage: 
   ]
 }
 
-function writeNearestRoutes({ allow = [], nearest, total }: MissingRouteData, limit: number): string[] {
+function writeNearestRoutes(
+  { allow = [], nearest, total }: RouterDataOf<'not-found' | 'method-not-allowed'>,
+  limit: number,
+): string[] {
   return [
     `None of ${total} routes matched.`,
     ...(allow.length === 0 ? [] : [`Allowed methods: ${allow.map(toSpan).join(', ')}`]),

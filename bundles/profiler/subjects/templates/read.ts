@@ -1,4 +1,4 @@
-import { oncePerProfile, type Profile } from '../../profile/profile.ts'
+import { oncePerProfile } from '../../profile/profile.ts'
 import { createWork, type Work, type WorkKind } from '../../profile/work.ts'
 
 /** A render of a page or of a partial. Times are in milliseconds since the request began. */
@@ -15,24 +15,11 @@ export interface Render {
   readonly partials: Render[]
 }
 
-/** The renders of a profile. */
-interface StoredRenders {
-  /** In the order in which they began. */
-  readonly all: readonly Render[]
-  /** The renders that are not partials. */
-  readonly pages: readonly Render[]
-  /** The number of renders, including those that were only counted. */
-  readonly calls: number
-  readonly omitted: number
-  /** Milliseconds that pages have waited for fragments. */
-  readonly waited: number
-}
-
 /** A trace has at most as many renders. */
 const renderLimit = 1000
 
 /** Reads the renders of a profile: empty lists if nothing was recorded. */
-export const readRenders: (profile: Profile) => StoredRenders = oncePerProfile(collectors => {
+export const readRenders = oncePerProfile(collectors => {
   const { renders = [], omitted = 0, waited = 0 } = collectors.templates ?? {}
   const all: Render[] = []
   const pages: Render[] = []

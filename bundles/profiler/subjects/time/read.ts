@@ -1,16 +1,10 @@
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import { createWork, type MoreWork, readMoreWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
-import type { AsyncCallData, TimeData } from './data.ts'
-
-/** The measurements of the stopwatch. */
-interface Stopwatch extends Pick<TimeData, 'measured'> {
-  /** How many names and periods were not recorded because there were too many. */
-  readonly dropped: number
-}
+import { createWork, readMoreWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
+import type { AsyncCallData } from './data.ts'
 
 /** Reads the measurements of the stopwatch of a profile: empty lists if nothing was recorded. */
-export function readStopwatch({ collectors }: Profile): Stopwatch {
+export function readStopwatch({ collectors }: Profile) {
   const { dropped = 0, measured = [] } = collectors.time ?? {}
   return { measured, dropped: measured.reduce((sum, event) => sum + event.dropped, dropped) }
 }
@@ -23,27 +17,22 @@ export interface StoredAsyncCall extends Omit<AsyncCallData, 'caller'> {
   readonly stopped: number
 }
 
-interface StoredAsyncCalls {
-  /** In the order in which they began. */
-  readonly calls: readonly StoredAsyncCall[]
-  /** The times of those that have no details. */
-  readonly more: MoreWork
-}
-
 /** Reads the asynchronous calls of a profile: empty lists if there were none. */
-export const readAsyncCalls: (profile: Pick<Profile, 'collectors'>) => StoredAsyncCalls = oncePerProfile(collectors => {
+export const readAsyncCalls = oncePerProfile(collectors => {
   const { asyncCalls = [], moreAsyncCalls } = collectors.time ?? {}
   const places = choosePlaces(asyncCalls, () => true)
   const stops = readStops({ collectors })
   return {
     calls: asyncCalls
       .toSorted((one, other) => one.start - other.start)
-      .map((call, index) => ({
-        ...call,
-        index,
-        caller: places.get(call) ?? {},
-        stopped: stoppedTime(call, stops),
-      })),
+      .map(
+        (call, index): StoredAsyncCall => ({
+          ...call,
+          index,
+          caller: places.get(call) ?? {},
+          stopped: stoppedTime(call, stops),
+        }),
+      ),
     more: readMoreWork(moreAsyncCalls, stops),
   }
 })

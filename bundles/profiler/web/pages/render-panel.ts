@@ -21,16 +21,6 @@ import { listUnseen } from '../../profile/work.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../page.ts'
 
-interface RenderedPanel {
-  readonly content: HtmlFragment
-  /** Whether the panel has nothing to show. */
-  readonly isEmpty: boolean
-  /** Why it cannot be displayed; empty when it can. */
-  readonly problem: string
-  /** The libraries whose work it would show, and that are not seen. */
-  readonly unseen: readonly string[]
-}
-
 /**
  * Renders a panel before its page: a panel that fails, because the profile is damaged, does not break the page. A panel
  * without content may fail, because templates of other bundles need not support missing data.
@@ -40,7 +30,7 @@ export async function renderPanel(
   shown: PanelProfile,
   request: Request,
   app: PanelServices & Pick<ProfilerApplication, 'logger'>,
-): Promise<RenderedPanel> {
+) {
   const unseen = listUnseen(shown.profile, panel.name)
   const none = { content: new HtmlFragment(''), unseen, problem: '' }
   try {
@@ -166,14 +156,8 @@ function badgesOf(panel: SubjectView, shown: Inspected): Badge[] {
   }
 }
 
-/** The button that replays a profile, or the link to the form if it needs input. */
-interface ReplayButton {
-  readonly link: string
-  readonly isDirect: boolean
-}
-
 /** Creates the replay button of a profile; `false` for work that is no request. */
-export function toReplayButton(profile: Profile): ReplayButton | false {
+export function toReplayButton(profile: Profile) {
   if (!unitOf(profile.summary).isExchange) return false
   return { link: replayLink(profile.summary.token), isDirect: isDirect(planReplay(profile)) }
 }

@@ -1,7 +1,7 @@
 import type { Request } from 'sinfonietta'
 import { t } from 'tap'
 import { findChildren } from '#bundles/profiler/insight/relatives.ts'
-import type { TimelineView } from '#bundles/profiler/panels/timeline.ts'
+import type { createTimeline } from '#bundles/profiler/panels/timeline.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
@@ -84,6 +84,8 @@ const inner = createProfile(
 
 const findInner = async ({ summary }: Profile) => (summary.token === 'abc123' ? [inner] : [])
 const shown = createShown(data, { findChildren: findInner })
+
+type TimelineView = ReturnType<typeof createTimeline>
 
 async function view(of: typeof shown): Promise<TimelineView> {
   const { timeline } = await timePanel.toView(of)
