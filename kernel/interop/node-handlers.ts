@@ -407,35 +407,12 @@ function createIncoming(request: Request, { base, rest }: MountedUrl, socket: Ha
   incoming.httpVersion = request.httpVersion
   incoming.httpVersionMajor = 1
   incoming.httpVersionMinor = 1
-  const fields = [...request.headers].filter(([name]) => hasBody || !isOfBody(name))
-  incoming.rawHeaders = fields.flat()
-  incoming.headersDistinct = groupFields(fields)
-  incoming.headers = joinFields(incoming.headersDistinct)
+  const fields = [...request.headers].filter(([name]) => hasBody || !isOfBody(name)).flat()
+  // As the parser does. The types of Node do not have it.
+  const { _addHeaderLines } = incoming as unknown as { _addHeaderLines(fields: string[], count: number): void }
+  _addHeaderLines.call(incoming, fields, fields.length)
   // Connect and Express keep the whole URL there.
   return Object.assign(incoming, { originalUrl: base + rest, baseUrl: base })
-}
-
-function groupFields(fields: readonly (readonly [string, string])[]): Record<string, string[]> {
-  const grouped: Record<string, string[]> = Object.create(null)
-  for (const [name, value] of fields) {
-    grouped[name.toLowerCase()] ??= []
-    grouped[name.toLowerCase()]?.push(value)
-  }
-  return grouped
-}
-
-/** Fields of which node takes the first one only. */
-const singleFields: ReadonlySet<string> = new Set(
-  'age authorization content-length content-type etag expires from host if-modified-since if-unmodified-since last-modified location max-forwards proxy-authorization referer retry-after server user-agent'.split(
-    ' ',
-  ),
-)
-
-/** The headers as node has them in `req.headers`. */
-function joinFields(grouped: NodeJS.Dict<string[]>): Record<string, string> {
-  const join = (name: string, values: readonly string[]) =>
-    singleFields.has(name) ? (values[0] ?? '') : values.join(name === 'cookie' ? '; ' : ', ')
-  return Object.fromEntries(Object.entries(grouped).map(([name, values = []]) => [name, join(name, values)]))
 }
 
 /** All bytes of a stream that has ended. From Node.js 26 on, `read` returns one chunk of them. */
