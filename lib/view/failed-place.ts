@@ -249,7 +249,7 @@ export function findCallers(names: readonly string[], files: readonly TemplateFi
     .filter(({ name }) => called.has(name))
     .sort((one, other) => names.indexOf(one.name) - names.indexOf(other.name))
     .flatMap(template => {
-      const calls = readTemplateCalls(template).calls.filter(({ partial }) => partial === called.get(template.name))
+      const calls = readTemplateCalls(template).calls.filter(({ name }) => name === called.get(template.name))
       const [call] = calls
       if (call === undefined || calls.length > 1) return []
       return [{ name: template.name, file: template.file, line: call.line, column: call.column }]

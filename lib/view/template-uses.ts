@@ -30,6 +30,8 @@ export interface Use {
   readonly column: number
   /** Whether the block of a layout has more than inline partials. */
   readonly hasContent?: boolean
+  /** The names of the values that the call of a partial passes. */
+  readonly passed?: readonly string[]
   /** How a helper is called. */
   readonly call?: WrittenCall
   /** Where a helper is called: as a block, in the text of the page, or as an argument in parentheses. */
@@ -80,9 +82,10 @@ function toUse(node: Node): Use | [] {
   const called = isCall || kind === 'unescaped' ? path : partial
   const name = String(kind in names ? names[kind as keyof typeof names] : called?.original)
   const use: Use = { kind, name, line: node.loc?.start.line ?? 1, column: (node.loc?.start.column ?? 0) + 1 }
-  if (kind === 'layout') return { ...use, hasContent: node.program?.body?.some(isShown) ?? false }
-  if (!isCall) return use
-  const named = hash?.pairs.map(({ key, value }) => [key, constantOf(value)]) ?? []
+  const named = hash?.pairs.map(({ key, value }) => [key, constantOf(value)] as const) ?? []
+  const passed = named.map(([key]) => key)
+  if (kind === 'layout') return { ...use, passed, hasContent: node.program?.body?.some(isShown) ?? false }
+  if (!isCall) return kind === 'partial' ? { ...use, passed } : use
   const form = forms[node.type as keyof typeof forms]
   return { ...use, form, call: { positional: params.map(constantOf), named: Object.fromEntries(named) } }
 }
@@ -191,22 +194,14 @@ function hasArguments(node: Node): boolean {
 }
 
 /** A call of a partial in a template. */
-interface PartialCall {
+interface PartialCall extends Use {
   readonly file: string
-  /** From 1. */
-  readonly line: number
-  /** From 1. */
-  readonly column: number
-  readonly partial: string
-  /** Whether the call has a block: `{{#> frame}}`. */
-  readonly hasBlock: boolean
-  /** The names of the values that it passes. */
-  readonly passed: readonly string[]
 }
 
 /** A template, its syntax tree as a list, and its calls of partials. */
 interface ReadTemplate extends TemplateFile {
   readonly nodes: readonly Node[]
+  readonly uses: readonly Use[]
   readonly calls: readonly PartialCall[]
 }
 
@@ -231,20 +226,9 @@ export function readHelperCalls(file: string, helper: string): readonly (Written
 /** Reads a template again, with its calls of partials. */
 export function readTemplateCalls(template: TemplateFile): ReadTemplate {
   const nodes = readNodes(template.file)
-  return { ...template, nodes, calls: nodes.flatMap(node => toCall(template, node)) }
-}
-
-function toCall({ file }: TemplateFile, { hash, loc, name, type }: Node): PartialCall | [] {
-  const isCall = type === 'PartialStatement' || type === 'PartialBlockStatement'
-  if (!isCall || loc === undefined) return []
-  return {
-    file,
-    line: loc.start.line,
-    column: loc.start.column + 1,
-    partial: String(name?.original),
-    hasBlock: type === 'PartialBlockStatement',
-    passed: hash?.pairs.map(({ key }) => key) ?? [],
-  }
+  const uses = readUses(nodes)
+  const calls = uses.filter(({ kind }) => kind === 'partial' || kind === 'layout')
+  return { ...template, nodes, uses, calls: calls.map(use => ({ ...use, file: template.file })) }
 }
 
 /** Reads the templates that render a page: it, and those that it calls, directly or not. */
@@ -257,7 +241,7 @@ function readReached(page: string, files: readonly TemplateFile[]): ReadTemplate
     if (file === undefined) continue
     const template = readTemplateCalls(file)
     reached.push(template)
-    for (const { partial } of template.calls) names.add(partial)
+    for (const call of template.calls) names.add(call.name)
   }
   return reached
 }
@@ -279,8 +263,8 @@ export function explainPartial(name: string, { files, name: page, root }: PageTe
   const reached = readReached(page, files)
   const explain = (call: PartialCall, reason: string) => explainCall(call, reason, root)
   if (name !== '@partial-block') {
-    const inline = reached.flatMap(({ nodes }) => nodes.flatMap(toInline))
-    const call = reached.flatMap(({ calls }) => calls).find(({ partial }) => partial === name)
+    const inline = reached.flatMap(({ uses }) => namesOf('inline', uses))
+    const call = reached.flatMap(({ calls }) => calls).find(call => call.name === name)
     const advice = `a page defines it in the block of its layout: {{#*inline "${name}"}}…{{/inline}}`
     return call && explain(call, `finds no partial "${name}"${suggestNames(name, inline)}: ${advice}`)
   }
@@ -291,14 +275,15 @@ export function explainPartial(name: string, { files, name: page, root }: PageTe
   }
   const call = reached
     .flatMap(({ calls }) => calls)
-    .find(({ hasBlock, partial }) => !hasBlock && layouts.includes(partial))
-  return call && explain(call, `has no block, which the partial inserts: write ${writeBlock(call.partial)}`)
+    .find(({ kind, name }) => kind === 'partial' && layouts.includes(name))
+  const block = `{{#> ${call?.name}}}…{{/${call?.name}}}`
+  return call && explain(call, `has no block, which the partial inserts: write ${block}`)
 }
 
 /** Explains a render without an end: a template of the page that calls itself, directly or by others. */
 export function explainCycle({ files, name: page, root }: PageTemplates) {
   for (const { calls, name } of readReached(page, files)) {
-    const call = calls.find(({ partial }) => readReached(partial, files).some(each => each.name === name))
+    const call = calls.find(call => readReached(call.name, files).some(each => each.name === name))
     if (call !== undefined) return explainCall(call, `leads back to "${name}", without an end`, root)
   }
   return undefined
@@ -312,20 +297,12 @@ function explainCall(call: PartialCall, reason: string, root: string) {
   }
 }
 
-function writeCall({ hasBlock, partial }: PartialCall): string {
-  return `{{${hasBlock ? '#' : ''}> ${partial}}}`
-}
-
-function writeBlock(partial: string): string {
-  return `{{#> ${partial}}}…{{/${partial}}}`
-}
-
-function toInline({ params, type }: Node): string | [] {
-  return type === 'DecoratorBlock' ? String(params?.[0]?.original) : []
+function writeCall({ kind, name }: PartialCall): string {
+  return `{{${kind === 'layout' ? '#' : ''}> ${name}}}`
 }
 
 function insertsBlock({ calls }: ReadTemplate): boolean {
-  return calls.some(({ partial }) => partial === '@partial-block')
+  return calls.some(({ name }) => name === '@partial-block')
 }
 
 /** Whether a template checks that it is called with a block: `{{#if @partial-block}}`. */
@@ -351,9 +328,9 @@ export function findIncompleteCall(
   )
   const isFailed = ({ loc }: Node) => loc?.start.line === line && loc.start.column === column - 1
   if (items.some(({ program }) => listNodes(program).some(isFailed))) return undefined
-  const calls = reached.flatMap(({ calls }) => calls).filter(({ partial }) => partial === failed.name)
+  const calls = reached.flatMap(({ calls }) => calls).filter(({ name }) => name === failed.name)
   const [call] = calls
-  if (call === undefined || calls.length > 1 || call.passed.includes(key)) return undefined
+  if (call === undefined || calls.length > 1 || call.passed?.includes(key)) return undefined
   return `${writeCall(call)} in ${showPath(call.file, root)}: line ${call.line}`
 }
 
