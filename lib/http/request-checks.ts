@@ -10,36 +10,21 @@ import {
 import type { Request } from './request.ts'
 import { knownMethods, refusedMethods } from './request-target.ts'
 
-/** A check of a request, before any listener uses the request. */
-interface RequestCheck {
-  readonly name: string
-  readonly source: string
-  /** Returns the error; `undefined` if the check passes. */
-  readonly find: (request: Request) => HttpError | undefined
-}
-
 /** Node silently drops fields above 1000, so the limit is far below. */
 const headerLimit = 200
 
 /** The router refuses some of them: it knows the methods of the path. */
 const known: ReadonlySet<string> = new Set([...knownMethods, ...refusedMethods])
 
-/** The checks of every request, in this order. Node has already refused malformed HTTP. */
-export const requestChecks: readonly RequestCheck[] = [
-  { name: 'version', source: 'RFC 9112, section 2.3', find: checkVersion },
-  { name: 'transfer coding', source: 'RFC 9112, section 6.1', find: checkTransferCoding },
-  { name: 'number of header fields', source: 'RFC 6585, section 5', find: checkHeaders },
-  { name: 'target, Host, forwarding', source: 'RFC 9112, section 3.2; RFC 7239', find: ({ problem }) => problem },
-  { name: 'method', source: 'RFC 9110, section 9.1', find: checkMethod },
-]
-
-/** Returns the error of the first check that fails; `undefined` if all pass. */
+/** Returns the error of the first check that fails; `undefined` if all pass. Node has refused malformed HTTP before. */
 export function findProblem(request: Request): HttpError | undefined {
-  for (const { find } of requestChecks) {
-    const problem = find(request)
-    if (problem !== undefined) return problem
-  }
-  return undefined
+  return (
+    checkVersion(request) ??
+    checkTransferCoding(request) ??
+    checkHeaders(request) ??
+    request.problem ??
+    checkMethod(request)
+  )
 }
 
 /** The errors about what is asked for, which come last. */
