@@ -12,7 +12,7 @@ import { asFlag, asListOf, asOneOf, asText, type Conversion } from '../text/conv
 import { nearestNames } from '../text/mistakes.ts'
 import { type Environment, environmentOf, environments } from './dotenv.ts'
 import { CONFIG_INVALID } from './errors.ts'
-import { type BundleSettings, defineSettings, kernelName, type Settings } from './settings.ts'
+import { defineSettings, kernelName, type Settings } from './settings.ts'
 
 /** The kernel's own settings. A list that is not set is empty. */
 export interface Config {
@@ -101,23 +101,6 @@ function isMistyped(text: string): boolean {
   return nearestNames(text.toLowerCase(), ['production'], 2).length > 0
 }
 
-/** The values of the kernel's own settings. */
-interface KernelSettings {
-  readonly NODE_ENV: string | undefined
-  readonly APP_ENV: Environment
-  readonly APP_DEBUG: boolean
-  readonly APP_SECRET: string
-  readonly APP_SECRET_OLD: readonly string[]
-  readonly APP_URL: string | undefined
-  readonly APP_HOSTS: readonly string[]
-  readonly TRUSTED_PROXIES: readonly string[]
-  readonly TRUSTED_HEADERS: readonly TrustableHeader[]
-  readonly DEBUG_ALLOWED_IPS: readonly string[]
-  readonly DEBUG_ALLOWED_USERS: readonly string[]
-  readonly DEBUG_KEY: string | undefined
-  readonly LOG_LEVEL: LogLevel
-}
-
 /** The conditions that the kernel's own settings depend on. */
 interface KernelConditions {
   readonly environment: Environment
@@ -129,7 +112,7 @@ interface KernelConditions {
   readonly advice: string
 }
 
-function createKernelSettings(conditions: KernelConditions): BundleSettings<KernelSettings> {
+function createKernelSettings(conditions: KernelConditions) {
   const { environment, isProduction, isSecretOwn, advice } = conditions
   return defineSettings(
     {
@@ -222,7 +205,10 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
   )
 }
 
-type ProxySettings = Pick<KernelSettings, 'TRUSTED_HEADERS' | 'TRUSTED_PROXIES'>
+interface ProxySettings {
+  readonly TRUSTED_HEADERS: readonly TrustableHeader[]
+  readonly TRUSTED_PROXIES: readonly string[]
+}
 
 /** Headers that nothing reads, and proxies that any client could be, or none. */
 function findProxyMistakes({
