@@ -274,13 +274,16 @@ const patience = 10_000
  * existence of the file. If its holder crashes, the next process that needs it waits for ten seconds and removes it.
  * Undefined if there is no such folder.
  */
-export async function acquireFileLock(file: string, wait: number = patience): Promise<FileLock | undefined> {
+export function acquireFileLock(file: string, wait: number = patience): Promise<FileLock | undefined> {
+  return ignoring(['ENOENT'], () => acquire(file, wait))
+}
+
+async function acquire(file: string, wait: number): Promise<FileLock> {
   let waitedFor = ''
   let since = 0
   for (let attempt = 1; ; attempt++) {
-    const handle = await tryUnless(['EEXIST', 'ENOENT'], () => open(file, 'wx', 0o600))
-    if (typeof handle === 'object') return new FileLock(file, handle)
-    if (handle === 'ENOENT') return undefined
+    const handle = await ignoring(['EEXIST'], () => open(file, 'wx', 0o600))
+    if (handle !== undefined) return new FileLock(file, handle)
     const holder = await identify(file)
     if (holder !== waitedFor) {
       waitedFor = holder
@@ -318,20 +321,6 @@ class FileLock {
 
 /** The inode of a file and the time of its creation; empty if there is none. */
 async function identify(file: string): Promise<string> {
-  const found = await tryUnless(['ENOENT'], () => stat(file, { bigint: true }))
-  return typeof found === 'object' ? `${found.ino} ${found.mtimeNs}` : ''
-}
-
-/** The result, or the code of an error that is expected. */
-async function tryUnless<result, const code extends string>(
-  codes: readonly code[],
-  task: () => Promise<result>,
-): Promise<result | code> {
-  try {
-    return await task()
-  } catch (error) {
-    const code = codes.find(code => code === (error as NodeJS.ErrnoException).code)
-    if (code === undefined) throw error
-    return code
-  }
+  const found = await ignoring(['ENOENT'], () => stat(file, { bigint: true }))
+  return found === undefined ? '' : `${found.ino} ${found.mtimeNs}`
 }

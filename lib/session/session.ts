@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { ARGUMENT_INVALID, checkArguments } from '../errors/arguments.ts'
-import { wayIntoJson } from '../text/describe-value.ts'
+import { isPlainObject, wayIntoJson } from '../text/describe-value.ts'
 import { SESSION_VALUE_INVALID } from './errors.ts'
 import type { HandedOutValues } from './handed-out.ts'
 import type { SessionMethod } from './session-methods.ts'
@@ -356,7 +356,8 @@ function copy(value: unknown, place: Place): unknown {
     // Not map(): it would skip holes.
     return Array.from(value, (item, index) => copy(item, { ...place, path: `${place.path}[${index}]`, within }))
   }
-  if (!isPlain(value)) {
+  const isPlain: boolean = isPlainObject(value)
+  if (!isPlain) {
     const way = wayIntoJson(value) ?? (value instanceof Date ? 'use date.toISOString()' : 'use { ...value }')
     throw refuse(place, `an instance of ${value.constructor?.name ?? 'a class'} (${way})`)
   }
@@ -365,11 +366,6 @@ function copy(value: unknown, place: Place): unknown {
   return Object.fromEntries(
     entries.map(([key, part]) => [key, copy(part, { ...place, path: `${place.path}.${key}`, within })]),
   )
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || prototype === Object.prototype
 }
 
 function refuse({ name, path }: Place, reason: string): Error {

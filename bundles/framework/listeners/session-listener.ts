@@ -6,15 +6,11 @@ import { parseHttpDate } from '../../../lib/http/http-date.ts'
 import { provideEmptySessions, type Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import { SESSION_STATELESS } from '../../../lib/session/errors.ts'
 import type { HandedOutValues, LostChange } from '../../../lib/session/handed-out.ts'
 import { Session } from '../../../lib/session/session.ts'
 import { readingMethods } from '../../../lib/session/session-methods.ts'
-import {
-  createStatelessCheck,
-  type SessionCookie,
-  type SessionTimes,
-  type SessionUse,
-} from '../../../lib/session/session-state.ts'
+import type { SessionCookie, SessionTimes, SessionUse } from '../../../lib/session/session-state.ts'
 import { MemorySessionStore, type SessionStore } from '../../../lib/session/session-store.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import { findOwnFrame, locateFrame } from '../../../lib/stack/stack-frames.ts'
@@ -116,15 +112,13 @@ export class SessionListener {
   readonly #createSession = (request: Request): Session => {
     const { cookie, isDebug, logger, signals, store, times } = this.#services
     this.#isUsed = true
-    const check = createStatelessCheck({
-      isDebug,
-      // Checked at each use: the route is not known yet.
-      isStateless: () => request.attributes.get('_stateless') === true,
-      report: () => logger.error('Session was used while the request was declared stateless.'),
-    })
     const onUse = (use: SessionUse) => {
       signals.emit('session.used', { request, use })
-      check(use)
+      // Checked at each use: the route is not known before.
+      if (request.attributes.get('_stateless') === true) {
+        if (isDebug) throw new SESSION_STATELESS([])
+        logger.error('Session was used while the request was declared stateless.')
+      }
       if (!this.#answered.has(request) || readingMethods.has(use.method)) return
       this.#answered.delete(request)
       this.#reportLost(session, use)

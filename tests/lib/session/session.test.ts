@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { FileSessionStore } from '#lib/session/file-session-store.ts'
 import { Session, type SessionOptions } from '#lib/session/session.ts'
-import { createStatelessCheck, type SessionCookie, type SessionUse } from '#lib/session/session-state.ts'
+import type { SessionCookie } from '#lib/session/session-state.ts'
 import {
   MemorySessionStore,
   type SessionChange,
@@ -793,33 +793,20 @@ t.test('a call site begins where the session was used', async t => {
   ])
 })
 
-t.test('a use by a stateless request is refused in debug, before anything is read', async t => {
+t.test('a use that is refused reads nothing, and the next one may be allowed', async t => {
   const { store, open, begin } = createSite()
   const id = await begin()
-  let isStateless = false
-  const report = (): void => void t.fail('refused, not reported')
-  const session = open(id, { onUse: createStatelessCheck({ isStateless: () => isStateless, isDebug: true, report }) })
-  isStateless = true
-  await t.rejects(session.get('begun'), {
-    code: 'SESSION_STATELESS',
-    status: 500,
-    message:
-      'Session was used while the request was declared stateless: do not use it, or remove _stateless from the route.',
-  })
+  let isRefused = true
+  const onUse = (): void => {
+    if (isRefused) throw new Error('refused')
+  }
+  const session = open(id, { onUse })
+  await t.rejects(session.get('begun'), { message: 'refused' })
   t.notOk(session.isStarted)
   t.equal(session.useCount, 1)
   t.strictSame(store.takeCalls(), [])
-  isStateless = false
+  isRefused = false
   t.equal(await session.get('begun'), true)
-})
-
-t.test('outside debug a use by a stateless request is only reported', async t => {
-  const { open, begin } = createSite()
-  const reported: SessionUse[] = []
-  const report = (use: SessionUse): void => void reported.push(use)
-  const onUse = createStatelessCheck({ isStateless: () => true, isDebug: false, report })
-  t.equal(await open(await begin(), { onUse }).get('begun'), true)
-  t.hasStrict(reported, [{ method: 'get' }])
 })
 
 t.test('a failing store is an error of each use until it works again', async t => {
