@@ -1,5 +1,6 @@
 import { get } from 'node:http'
 import { t } from 'tap'
+import { provenSample } from '#tests/support/sample.ts'
 import { createProject, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 
 /** Each page has a function that is at work, or waits, for this time, in milliseconds. */
@@ -84,7 +85,7 @@ const applications: Readonly<Record<string, readonly [source: string, pages: Rea
 
 type Row = readonly [kind: string, name: string, start: number, duration: number | null]
 
-for (const [name, [source, pages]] of Object.entries(applications)) {
+for (const [name, [source, pages]] of provenSample(Object.entries(applications), 1)) {
   t.test(`${name}: the time belongs to the function that is at work, also while others wait`, async t => {
     const { stop, url, viewer } = await startProfiled(
       t,
@@ -216,7 +217,7 @@ const blockers: Readonly<Record<string, readonly [source: string, pages: Readonl
   ],
 }
 
-for (const [name, [source, pages]] of Object.entries(blockers)) {
+for (const [name, [source, pages]] of provenSample(Object.entries(blockers), 2)) {
   t.test(`${name}: a block belongs to the function that has started it, and has one finding`, async t => {
     const { stop, url, viewer } = await startProfiled(
       t,
