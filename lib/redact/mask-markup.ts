@@ -1,3 +1,4 @@
+import { isAdvice } from './prose.ts'
 import { findWords } from './secret-forms.ts'
 import { mask, type NameTest, namesIn } from './secret-names.ts'
 
@@ -42,6 +43,9 @@ const isVoid = /^(?:input|meta)$/i
 const naming = /<(?:dt|th|td|label|strong|b|key|name)>/i
 const holding = /<(?:dd|td|span|code|output|string|data|date|integer|real|value)>/i
 const heldValue = /(\s(?:value|content)\s{0,20}=\s{0,20})(?:"[^"]+"|'[^']+'|[^\s"'<>=`\\]+)/gi
+/** Elements that explain an input, such as those with the id `email-error`. */
+const explaining = /error|invalid|feedback|message|help/i
+const isText = /^(?:div|li|p|small|span)$/
 /** Characters of content in which the end tag is looked for. */
 const contentLimit = 4000
 
@@ -75,7 +79,9 @@ export function maskElements(text: string, isSecret: NameTest): string {
     // The key of a property list is the name of the next element.
     if (end === '' && (isField || isSecret(name)) && !isVoid.test(name) && !(tag === 'key' && isSecret(label))) {
       const close = findContentEnd(text, name, start)
-      if (text.slice(start, close).trim() !== '') write(start, close, mask)
+      const held = text.slice(start, close).trim()
+      const isExplaining = isText.test(tag) && explaining.test(attributes)
+      if (held !== '' && !(isExplaining && isAdvice(held))) write(start, close, mask)
     }
     tags += `<${end}${tag}>`
     if (tag === 'table') columns.clear()

@@ -33,6 +33,22 @@ const functionWords = new Set(
   ).split(' '),
 )
 
+/** Further words of what a form says about an input. */
+const adviceWords = new Set(
+  (
+    'valid enter e-mail email mail address password phone number date card code name field input value format character ' +
+    'characters letter letters digit digits symbol long short low high match same use used choose give provide taken again'
+  ).split(' '),
+)
+
+/** Whether a text has no other words than those that explain what an input must be. So no value is in it. */
+export function isAdvice(text: string): boolean {
+  return text
+    .toLowerCase()
+    .split(/[\s.,;:!()]+/)
+    .every(each => each === '' || functionWords.has(each) || adviceWords.has(each) || /^\d{1,2}$/.test(each))
+}
+
 const word = /[A-Za-z]{1,40}(?:'[a-z]{1,2})?(?=[\s.,;:!?)|]|$)/y
 /** Names that are followed by a secret, also within a sentence. */
 export const strongName = /passw|passphrase|passcode|pwd|secret|api[_-]?key|authorization|credentials?$/i

@@ -68,12 +68,18 @@ t.test('a script has one profile, with its calls, its lines and its end', async 
   const sentences: readonly (readonly [name: string, pattern: RegExp])[] = [
     ['seed.mjs', /^The command seed\.mjs took /],
     ['early.cjs', /^The command early\.cjs took /],
-    ['thrown.mjs', /^The command thrown\.mjs failed after .*: TypeError at thrown\.mjs:\d+: no such shelf\.$/],
+    [
+      'thrown.mjs',
+      /^The command thrown\.mjs failed with exit code 1 after .*: TypeError at thrown\.mjs:\d+: no such shelf\.$/,
+    ],
     ['code.mjs', /^The command code\.mjs failed with exit code 3 after /],
     ['never.mjs', /^The command never\.mjs failed with exit code 13 after /],
-    ['text.mjs', /^The command text\.mjs failed after .*: Thrown value: no shelf\.$/],
+    ['text.mjs', /^The command text\.mjs failed with exit code 1 after .*: Thrown value: no shelf\.$/],
     ['quits.mjs', /^The command quits\.mjs failed with exit code 2 at quits\.mjs:9 after /],
-    ['rejected.mjs', /^The command rejected\.mjs failed after .*: The promise rejected with the reason "5"\.$/],
+    [
+      'rejected.mjs',
+      /^The command rejected\.mjs failed with exit code 1 after .*: The promise rejected with the reason "5"\.$/,
+    ],
   ]
   t.equal(profiles.size, 9)
   for (const [name, pattern] of sentences) {

@@ -98,6 +98,7 @@ const calls: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = 
   namesIn: [text => names.namesIn(text, 'value')],
   placesOf: [text => pairs.placesOf(text, new Set(['a', 'token']))],
   isNoName: [text => prose.isNoName(pairOf(text))],
+  isAdvice: [prose.isAdvice],
   isFact: [text => prose.isFact(text, text)],
   isPlace: [text => prose.isPlace(pairOf(text), 0)],
   isProse: [text => prose.isProse(pairOf(text), 0)],

@@ -533,6 +533,22 @@ t.test('markup: fields, cells and terms with secret names are masked', async t =
     ['<string name="api_key">x</string>', '<string name="api_key">******</string>'],
     ['<textarea name="token"> </textarea>', '<textarea name="token"> </textarea>'],
     ['<input type=password> Show', '<input type=password> Show'],
+    // A text about an input is kept if all of its words are those of such texts.
+    [
+      '<p id="api-key-error">must be valid, with 16 characters',
+      '<p id="api-key-error">must be valid, with 16 characters',
+    ],
+    [
+      '<p id="password-error">Please enter your password.</p>',
+      '<p id="password-error">Please enter your password.</p>',
+    ],
+    ['<p id="password-error">must not be hunter</p>', '<p id="password-error">******</p>'],
+    ['<p id="password-error">1234 is invalid</p>', '<p id="password-error">******</p>'],
+    ['<p id="password">must be valid</p>', '<p id="password">******</p>'],
+    [
+      '<textarea class="is-invalid" name="token">must be valid</textarea>',
+      '<textarea class="is-invalid" name="token">******</textarea>',
+    ],
   ] as const) {
     t.equal(maskMarkup(given, masker), masked)
   }

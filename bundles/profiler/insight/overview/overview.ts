@@ -469,12 +469,10 @@ function describeEnding(profile: Profile): Sentence {
   return [cachedPage === '' ? ` took ${time}` : ` was answered by the page cache (${cachedPage}) in ${time}`]
 }
 
-/**
- * A job that is tried once has no attempts worth a word; the exit code of a command that has thrown says nothing more.
- */
+/** A job that is tried once has no attempts worth a word. */
 function describeFailure(profile: Profile): string {
   const { exitCode = 0, job } = profile.collectors.unit ?? {}
-  if (exitCode !== 0 && !hasThrown(profile)) return ` with exit code ${exitCode}`
+  if (exitCode !== 0) return ` with exit code ${exitCode}`
   const { attempt, attempts } = job ?? {}
   if (attempts === undefined) return (attempt ?? 1) === 1 ? '' : ` in attempt ${attempt},`
   return attempts === 1 || attempt === undefined

@@ -19,6 +19,9 @@ export function readRefusingPage(html: string): RefusingPage {
   )
   const elements = listElements([first, ...parts].join(' '))
   const byId = new Map(elements.map(element => [element.attributes.get('id'), element]))
+  const shown = elements.filter(({ attributes, text }) => text !== '' && !attributes.has('hidden'))
+  const alerts = shown.filter(element => element.attributes.get('role') === 'alert' && !isOther(element))
+  const errors = alerts.length > 0 ? alerts : shown.filter(({ attributes }) => /\berror\b/.test(classOf(attributes)))
   const fields = elements
     .filter(({ attributes }) => attributes.get('aria-invalid') === 'true' && attributes.has('name'))
     .map(({ attributes }) => {
@@ -26,12 +29,19 @@ export function readRefusingPage(html: string): RefusingPage {
       const described = named.split(' ').flatMap(id => byId.get(id) ?? [])
       // A field may have a hint, too.
       const messages = described.length > 1 ? described.filter(isError) : described
-      return { field: attributes.get('name') ?? '', message: messages[0]?.text ?? '' }
+      const field = attributes.get('name') ?? ''
+      return { field, message: messages[0]?.text ?? findNaming(field, errors) }
     })
-  const shown = elements.filter(({ attributes, text }) => text !== '' && !attributes.has('hidden'))
-  const alerts = shown.filter(element => element.attributes.get('role') === 'alert' && !isOther(element))
-  const errors = alerts.length > 0 ? alerts : shown.filter(({ attributes }) => /\berror\b/.test(classOf(attributes)))
   return { fields, alert: errors.length === 1 ? (errors[0]?.text ?? '') : '' }
+}
+
+/** What the first text that begins with the name of a field says about it; empty without one. */
+function findNaming(field: string, errors: readonly PageElement[]): string {
+  const start = field.toLowerCase()
+  const isAbout = ({ text }: PageElement) =>
+    text.toLowerCase().startsWith(start) && /^[\s:]/.test(text.slice(start.length))
+  const found = start === '' ? undefined : errors.find(isAbout)
+  return found?.text.slice(start.length).replace(/^[\s:]+/, '') ?? ''
 }
 
 interface PageElement {

@@ -123,6 +123,16 @@ const forms: readonly (readonly [claim: string, html: string, text: string])[] =
     '<p id="h">a</p><p id="i">b</p><input aria-invalid="true" aria-describedby="h i" name="x">',
     'x is refused',
   ],
+  [
+    'an alert that begins with the name of the field',
+    '<p role="alert">Quantity is sold out</p><p role="alert">email: a &lt;b&gt;</p><input aria-invalid="true" name="email">',
+    'email a <b>',
+  ],
+  [
+    'an alert of another field with the same beginning',
+    '<p role="alert">emails are off</p><input aria-invalid="true" name="email">',
+    'email is refused',
+  ],
   ['a field that is right', '<input name="x" aria-invalid="false" aria-describedby="h"><p id="h">a</p>', ''],
   ['a field without a text', '<input name="x" aria-invalid="true" aria-describedby="y">', 'x is refused'],
   ['an alert', '<div class="alert alert-danger" role="alert"><h2>Sold</h2></div>', 'Sold'],
