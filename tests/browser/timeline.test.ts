@@ -6,7 +6,7 @@ import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
-/** A request with something in every lane. */
+/** A request with rows of many kinds. */
 const busy: Bundle = {
   name: 'busy',
   register({ kernel, logger, routes }) {
@@ -218,6 +218,6 @@ t.test('readers of the table hear of what kind a row is, and when it was', needs
     const row = table.getByRole('row', { name: /^HTTP: .*\/text 200/ })
     t.equal(await row.count(), 1, `${width} pixels`)
     t.match(await row.getByRole('img').first().textContent(), / m?s to .* m?s/)
-    t.ok(await table.getByRole('checkbox', { name: 'Sub-Requests' }).isVisible())
+    t.ok(await page.getByRole('checkbox', { name: 'Sub-Requests' }).isVisible())
   }
 })

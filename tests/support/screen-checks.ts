@@ -127,8 +127,9 @@ export async function findExtraStyles(page: Page): Promise<string[]> {
   return styles.slice(mostStyles).map(text => `${page.url()} has text of one more style: ${text}`)
 }
 
-/** Pixels that a finger needs. */
+/** Pixels that a finger needs, and in a list of rows that only open something (WCAG 2.5.8). */
 const leastTarget = 40
+const leastRow = 24
 
 /**
  * In the browser: what a finger hits above and below the middle of each control that is in sight.
@@ -151,7 +152,8 @@ const listSmallTargets = `(() => {
       const { height, width, x, y } = (control.closest('svg') ? control.querySelector('rect') : control).getClientRects()[0] ?? new DOMRect()
       const isHit = below => control.contains(document.elementFromPoint(x + width / 2, y + height / 2 + below)?.closest(controls) ?? null)
       // The browser rounds points.
-      const reach = ${leastTarget} / 2 - 2
+      const isRow = control.matches('.item .line, .chart .lines a, .sets a, .slowest a')
+      const reach = (isRow ? ${leastRow} : ${leastTarget}) / 2 - 2
       // A bar may be too narrow for a point of its own.
       if (width > 8 && isHit(0) && !(isHit(-reach) && isHit(reach))) {
         small.push(control.localName + ' of ' + Math.round(height) + ' pixels: ' + control.textContent.trim().slice(0, 20))

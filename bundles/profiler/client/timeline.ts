@@ -192,7 +192,7 @@ class Timeline {
     const line = this.#form.querySelector<HTMLElement>('.timeline-detail')
     if (line === null) return
     const [name, when, duration, own] = row.cells
-    const kind = this.#form.querySelector(`.lanes .${row.classList[0]} th`)
+    const kind = this.#form.querySelector(`.kinds .${row.classList[0]}`)
     const ownTime = own?.textContent && `own ${own.textContent}`
     line.textContent = [name, kind, when, duration]
       .map(part => part?.textContent?.trim())

@@ -18,6 +18,7 @@ import { profileLink } from '../profile/links.ts'
 import { type Profile, summaryCounts } from '../profile/profile.ts'
 import {
   joinPeriods,
+  type Period,
   readStops,
   subtractPeriods,
   totalOf,
@@ -35,7 +36,6 @@ import {
   createTimeline,
   createTimelineAxis,
   createTimelineRows,
-  type RunPeriods,
   readFilter,
   type TimelineRow,
   thresholds,
@@ -79,7 +79,7 @@ async function toView(
   const axis = createTimelineAxis(rows, findEnd(rows, readHandledTime(profile) * 1000))
   const filter = readFilter(query, axis)
   const run = createRunPeriods(profile)
-  const timeline = createTimeline({ rows, logs, pauses: readPauses(profile), axis, filter, run })
+  const timeline = createTimeline({ rows, logs, pauses: readPauses(profile), axis, filter })
   const findPlace = createRowPlaces(profiles, editor)
   return {
     metrics: createMetrics(profile, rows, run),
@@ -136,7 +136,7 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
   return Math.max(handled, terminate?.start ?? handled)
 }
 
-/** The time of the request, and what the lanes of the timeline do not say: how often, and how much of the process. */
+/** The time of the request, and what the timeline does not say: how often, and how much of the process. */
 function createMetrics(profile: Profile, rows: readonly TimelineRow[], run: RunPeriods): Row[] {
   const duration = describeDuration(profile.summary)
   const ready = toDuration(readHandledTime(profile))
@@ -170,6 +170,9 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[], run: RunP
     ...listUsage(profile),
   ]
 }
+
+/** Removes from the periods of a category those in which the process did not run, as its panel does. */
+type RunPeriods = (category: Category, periods: readonly Period[]) => readonly Period[]
 
 /** Work whose panel leaves out the stops of the process has no other time here. */
 function createRunPeriods(profile: Profile): RunPeriods {

@@ -31,11 +31,7 @@ interface TimelineParts {
   readonly pauses: readonly Period[]
   readonly axis: TimeAxis
   readonly filter: TimelineFilter
-  readonly run: RunPeriods
 }
-
-/** Removes from the periods of a category those in which the process did not run, as its panel does. */
-export type RunPeriods = (category: Category, periods: readonly Period[]) => readonly Period[]
 
 /** These limits keep a page below 60 kB. */
 const lineLimit = 90
@@ -48,8 +44,8 @@ const longLimit = 3000
 const nameLimit = 90
 const deepest = 8
 
-/** Draws a chart: a ruler, a lane for each category, and a line for each row up to the limit. */
-export function createTimeline({ axis, filter, logs, pauses, rows, run }: TimelineParts) {
+/** Draws a chart: a ruler, and a line for each row up to the limit. */
+export function createTimeline({ axis, filter, logs, pauses, rows }: TimelineParts) {
   const { window } = filter
   const slowest = findSlowest(rows, filter)
   const visible = { from: toMoment(axis, window.from), to: toMoment(axis, window.to) }
@@ -63,8 +59,8 @@ export function createTimeline({ axis, filter, logs, pauses, rows, run }: Timeli
     plot: { x: toPercent(-window.from * scale), width: toPercent(100 * scale) },
     zoom: scale > 1 ? { from: toMilliseconds(visible.from), to: toMilliseconds(visible.to) } : { from: '', to: '' },
     ticks: listTicks(axis, window).map(({ label, x }) => ({ x: toPercent(x), label })),
-    slowest: slowest.map(row => toSlow(row, slowest[0]?.ownTime ?? 0, end)),
-    lanes: createLanes(rows.slice(1), filter, axis, run),
+    slowest: slowest.map(row => toSlow(row, end)),
+    kinds: listKinds(rows.slice(1), filter),
     marks: logs.slice(0, markLimit).map(mark => toMark(mark, axis)),
     moreMarks: Math.max(0, logs.length - markLimit),
     pauses: createBars(joinPeriods(pauses), axis),
@@ -104,7 +100,7 @@ function findSlowest(rows: readonly TimelineRow[], filter: TimelineFilter): read
   return found.sort((one, other) => other.ownTime - one.ownTime).slice(0, slowest.count)
 }
 
-function toSlow({ category, index, name, note, ownTime }: TimelineRow, longest: number, whole: number) {
+function toSlow({ category, index, name, note, ownTime }: TimelineRow, whole: number) {
   return {
     index,
     category,
@@ -112,7 +108,6 @@ function toSlow({ category, index, name, note, ownTime }: TimelineRow, longest: 
     program: category === 'service' ? note : '',
     time: formatMicroseconds(ownTime),
     share: formatShare(ownTime, whole),
-    width: toPercent((100 * ownTime) / longest),
   }
 }
 
@@ -139,20 +134,11 @@ function choose(
   return sorted.slice(0, limit).sort((a, b) => a.index - b.index)
 }
 
-function createLanes(rows: readonly TimelineRow[], { shown }: TimelineFilter, axis: TimeAxis, run: RunPeriods) {
-  return categories.flatMap(({ label, name: category }) => {
-    const members = rows.filter(row => row.category === category)
-    if (members.length === 0) return []
-    const covered = joinPeriods(members.flatMap(({ covered }) => covered))
-    return {
-      category,
-      label,
-      bars: createBars(covered, axis),
-      duration: formatMicroseconds(totalOf(run(category, covered))),
-      own: formatMicroseconds(totalOf(run(category, joinPeriods(members.flatMap(({ own }) => own))))),
-      isShown: shown.has(category),
-    }
-  })
+function listKinds(rows: readonly TimelineRow[], { shown }: TimelineFilter) {
+  const used = new Set(rows.map(({ category }) => category))
+  return categories
+    .filter(({ name }) => used.has(name))
+    .map(({ label, name: category }) => ({ category, label, isShown: shown.has(category) }))
 }
 
 function toMark({ at, isError, level, link, message }: LogMark, axis: TimeAxis) {

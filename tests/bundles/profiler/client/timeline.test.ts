@@ -92,11 +92,12 @@ const timeline = (omitted = 0, rows = lines) => `
   <button type="submit">Apply</button>
   <input type="hidden" name="from"><input type="hidden" name="to">
   <section class="slowest"><ol><li><a href="#row-short">short</a></li><li><a href="#row-call">call</a></li><li><a href="#row-gone">gone</a></li></ol></section>
+  <p class="kinds"><label class="of-event"><input type="checkbox" name="show" value="event" checked>Listeners</label>
+    <label class="of-http"><input type="checkbox" name="show" value="http" checked>HTTP client</label></p>
   <div class="chart" data-handled="10000" data-end="10000" data-boundary="100" data-omitted="${omitted}">
   <svg class="guides"><svg></svg><g class="ticks"></g></svg>
   <table><thead><tr><th></th><th class="axis"><svg><g class="ticks"></g><text class="end"></text></svg></th></tr></thead><tbody class="lanes">
-    <tr class="of-event"><th><label><input type="checkbox" name="show" value="event" checked>Listeners</label></th><td><a href="#">mark</a></td></tr>
-    <tr class="of-http"><th><label><input type="checkbox" name="show" value="http" checked>HTTP client</label></th><td></td></tr>
+    <tr class="of-log"><th>Warnings, errors</th><td><a href="#">mark</a></td></tr>
   </tbody><tbody class="lines">${rows}</tbody></table></div>
   <p class="timeline-detail" hidden></p><p><span data-hidden></span> <a id="all">Show all</a></p></form>`
 
