@@ -1,12 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
-import {
-  countFree,
-  type PoolState,
-  type QueryEnd,
-  type QueryParameters,
-  type QueryResult,
-} from '../../kernel/contracts/queries.ts'
+import { countFree, type PoolState, type QueryEnd, type QueryResult } from '../../kernel/contracts/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { type BeforeCall, observeMethod } from '../../lib/observe-calls.ts'
@@ -225,13 +219,6 @@ function readReply(command: object, reply: Reply & WriteResult): QueryResult {
   return { error: Object.assign(new Error(failed.errmsg), { code: failed.code }) }
 }
 
-/** A command without its values, and its values by their paths. */
-interface CommandParts {
-  /** Such as `find users { filter: { name: ? }, limit: ? }`. */
-  readonly text: string
-  readonly parameters: QueryParameters
-}
-
 /** Properties of a command that say nothing about what it does. */
 const omitted: ReadonlySet<string> = new Set([
   ...['lsid', 'txnNumber', 'startTransaction', 'autocommit', 'ordered', 'writeConcern', 'readConcern'],
@@ -244,7 +231,7 @@ const depthLimit = 8
 const textLimit = 5000
 
 /** Separates a command of MongoDB from its values. */
-export function readCommand(command: Readonly<Record<string, unknown>>): CommandParts {
+export function readCommand(command: Readonly<Record<string, unknown>>) {
   const [name = '', ...others] = Object.keys(command)
   const { [name]: target, collection, key } = command
   // `getMore` has its cursor there.

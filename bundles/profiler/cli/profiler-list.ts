@@ -183,72 +183,35 @@ function toRow(summary: ProfileSummary, isPinned = false, badge?: Badge): Cell[]
 /** A console is no client of the server, and reads no findings for a filter. */
 const consoleMarks = marks.filter(mark => mark !== 'client' && mark !== 'findings')
 
-/** The filters of the list, with the names of their parameters on the web. */
-const filters: readonly (CommandOption & { readonly parameter: string })[] = [
-  {
-    name: 'program',
-    parameter: 'program',
-    value: 'text',
-    description: 'the name of the program, with several',
-  },
-  {
-    name: 'machine',
-    parameter: 'machine',
-    value: 'text',
-    description: 'the name of the machine, with several',
-  },
-  { name: 'ip', parameter: 'ip', value: 'text', description: 'a part of the address of the client' },
-  { name: 'method', parameter: 'method', value: 'name', description: 'a part of the method, in any case' },
+/** The filters of the list. A parameter on the web that has another name is named. */
+const filters: readonly (CommandOption & { readonly parameter?: string })[] = [
+  { name: 'program', value: 'text', description: 'the name of the program, with several' },
+  { name: 'machine', value: 'text', description: 'the name of the machine, with several' },
+  { name: 'ip', value: 'text', description: 'a part of the address of the client' },
+  { name: 'method', value: 'name', description: 'a part of the method, in any case' },
   {
     name: 'status',
     parameter: 'status_code',
     value: 'code',
     description: 'a part of the status, such as 404 or 40; also 4xx or 500..599',
   },
-  { name: 'url', parameter: 'url', value: 'text', description: 'a part of the URL; !text for those without it' },
+  { name: 'url', value: 'text', description: 'a part of the URL; !text for those without it' },
   {
     name: 'text',
-    parameter: 'text',
     value: 'text',
     description: 'a part of the URL, the operation, the route or the controller, in any case',
   },
-  {
-    name: 'only',
-    parameter: 'only',
-    value: 'marks',
-    description: `all of these, separated by commas: ${consoleMarks.join(', ')}`,
-  },
-  { name: 'token', parameter: 'token', value: 'text', description: 'a part of the token' },
-  { name: 'route', parameter: 'route', value: 'text', description: 'a part of the name of the route' },
-  {
-    name: 'operation',
-    parameter: 'operation',
-    value: 'text',
-    description: 'a part of the operation, such as "query Books" of GraphQL',
-  },
-  {
-    name: 'queries',
-    parameter: 'queries',
-    value: 'range',
-    description: 'the number of database queries, such as 10.. or 5..20',
-  },
-  { name: 'slower', parameter: 'slower', value: 'ms', description: 'the least duration, such as 250 or 1.5s' },
-  {
-    name: 'content',
-    parameter: 'content',
-    value: 'type',
-    description: 'a part of the content type of the response, such as json',
-  },
-  {
-    name: 'exception',
-    parameter: 'exception',
-    value: 'name',
-    description: 'a part of the class of the exception; * for any',
-  },
-  { name: 'error', parameter: 'error', value: 'text', description: 'a part of the fingerprint of the error' },
+  { name: 'only', value: 'marks', description: `all of these, separated by commas: ${consoleMarks.join(', ')}` },
+  { name: 'token', value: 'text', description: 'a part of the token' },
+  { name: 'route', value: 'text', description: 'a part of the name of the route' },
+  { name: 'operation', value: 'text', description: 'a part of the operation, such as "query Books" of GraphQL' },
+  { name: 'queries', value: 'range', description: 'the number of database queries, such as 10.. or 5..20' },
+  { name: 'slower', value: 'ms', description: 'the least duration, such as 250 or 1.5s' },
+  { name: 'content', value: 'type', description: 'a part of the content type of the response, such as json' },
+  { name: 'exception', value: 'name', description: 'a part of the class of the exception; * for any' },
+  { name: 'error', value: 'text', description: 'a part of the fingerprint of the error' },
   {
     name: 'type',
-    parameter: 'type',
     value: 'name',
     description: `${profileTypes.join(', ')}: by default all but probes, which are of a browser itself`,
   },
@@ -259,19 +222,14 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
     description: 'a date such as 2026-11-20 or 2026-11-20T14:30, UTC',
   },
   { name: 'until', parameter: 'end', value: 'time', description: 'a date, which counts as a whole' },
-  { name: 'pinned', parameter: 'pinned', description: 'only pinned profiles' },
+  { name: 'pinned', description: 'only pinned profiles' },
 ]
 
 const paging: typeof filters = [
-  { name: 'sort', parameter: 'sort', value: 'field', choices: sortableFields, description: 'what to sort by' },
-  { name: 'order', parameter: 'order', value: 'way', choices: ['asc', 'desc'], description: 'by default desc' },
-  {
-    name: 'limit',
-    parameter: 'limit',
-    value: 'number',
-    description: `the number of profiles; by default ${defaultLimit}`,
-  },
-  { name: 'page', parameter: 'page', value: 'number', description: 'the page, by that number of profiles' },
+  { name: 'sort', value: 'field', choices: sortableFields, description: 'what to sort by' },
+  { name: 'order', value: 'way', choices: ['asc', 'desc'], description: 'by default desc' },
+  { name: 'limit', value: 'number', description: `the number of profiles; by default ${defaultLimit}` },
+  { name: 'page', value: 'number', description: 'the page, by that number of profiles' },
 ]
 
 /** Options that filter profiles. */
@@ -282,7 +240,7 @@ export const pagingOptions: readonly CommandOption[] = paging
 
 /** Reads the options as the web reads its parameters; a mistake ends the command. @throws CommandUsageError */
 export function parseSearch({ options }: Pick<CommandInput, 'options'>): ListRequest {
-  const given = filters.concat(paging).flatMap(({ name, parameter, value }): [string, string][] => {
+  const given = filters.concat(paging).flatMap(({ name, parameter = name, value }): [string, string][] => {
     const text = options[name]
     return text === undefined ? [] : [[parameter, value === undefined ? '1' : text]]
   })

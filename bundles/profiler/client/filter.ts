@@ -63,13 +63,6 @@ function updateUrl(form: HTMLFormElement): void {
   history.replaceState(history.state, '', url)
 }
 
-interface FilterResult {
-  readonly found: number
-  readonly total: number
-  /** Whether any control has a value. */
-  readonly isFiltering: boolean
-}
-
 /**
  * Hides the rows of a table or list that do not match all controls. All words of a text must occur
  * in the row. The value of a chosen radio button named `level` must be one of the words in
@@ -86,7 +79,7 @@ class RowFilter {
   }
 
   /** Shows and hides rows, and opens closed details that contain a match. */
-  apply(): FilterResult {
+  apply() {
     const rows = rowsOf(this.#target)
     const texts = this.#controls.filter(isText)
     const words = texts.flatMap(({ value }) => value.toLowerCase().split(/\s+/).filter(Boolean))

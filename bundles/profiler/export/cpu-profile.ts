@@ -1,20 +1,6 @@
 import type { Profile } from '../profile/profile.ts'
 import { readCpu, type StoredSample } from '../subjects/cpu/read.ts'
 
-/**
- * A CPU profile in the format of V8 (`Profiler.Profile` of the Chrome DevTools Protocol), which developer tools and
- * speedscope open. Times are in microseconds, since 1970 or each other.
- */
-interface CpuProfileFile {
-  readonly nodes: readonly CpuNode[]
-  readonly startTime: number
-  readonly endTime: number
-  /** The ids of the nodes that ran. */
-  readonly samples: readonly number[]
-  /** The time before each sample; the first is relative to `startTime`. */
-  readonly timeDeltas: readonly number[]
-}
-
 interface CpuNode {
   readonly id: number
   readonly callFrame: {
@@ -40,7 +26,7 @@ const firstId = 4
  * the calls and their times, not the single samples: calls of one function by another are one call, each
  * caller before its calls. The time of calls that were too short to be stored belongs to their callers.
  */
-export function toCpuProfileFile(profile: Profile): CpuProfileFile | undefined {
+export function toCpuProfileFile(profile: Profile) {
   const cpu = readCpu(profile)
   if (cpu === undefined) return undefined
   const { busy, calls, idle, roots } = cpu

@@ -7,16 +7,6 @@ import type { Pairs } from '../profile/schema.ts'
 import { periodOf } from '../profile/work.ts'
 import { phasesOf, readCalls, type StoredCall } from '../subjects/http/read.ts'
 
-/** An HTTP archive (HAR 1.2). */
-interface Har {
-  readonly log: {
-    readonly version: '1.2'
-    readonly creator: { readonly name: string; readonly version: string }
-    readonly entries: readonly HarEntry[]
-    readonly comment: string
-  }
-}
-
 /** One request and its response. Times are in milliseconds; -1 means unknown. */
 interface HarEntry {
   readonly startedDateTime: string
@@ -72,7 +62,7 @@ interface HarMessage {
  * Creates the HTTP archive of a profile: its request, then its HTTP client calls. It has no sub-requests, because these
  * use no network. Masked values stay masked.
  */
-export function toHar(profile: Profile): Har {
+export function toHar(profile: Profile) {
   return {
     log: {
       version: '1.2',

@@ -1,4 +1,3 @@
-import type { Severity } from '../../../kernel/contracts/collectors.ts'
 import { type Finding, linkToFinding, linkToPlace, writeAdvice, writeProblem } from '../insight/findings/finding.ts'
 import { summarizeProfile } from '../insight/overview/overview.ts'
 import { toPlainText } from '../insight/overview/sentence.ts'
@@ -21,33 +20,14 @@ function toPublicOverview(shown: ShownProfile) {
   }
 }
 
-/** The JSON of a finding. */
-export interface PublicFinding {
-  /** The name of the rule in `docs/reference/findings.md`. */
-  readonly rule: string
-  readonly title: string
-  readonly severity: Severity
-  readonly problem: string
-  readonly advice: string
-  readonly evidence: Readonly<Record<string, number>>
-  /** The line in the code of the application, if the rule knows it. */
-  readonly code: { readonly file: string; readonly line: number } | null
-  /** The link to the place of the problem. */
-  readonly link: string
-}
+/** The JSON of a finding, which `docs/reference/profile.md` describes. */
+export type PublicFinding = ReturnType<typeof toPublicFinding>
 
 /** Creates the JSON of a finding; `token` is that of its profile. */
-export function toPublicFinding(finding: Finding, token: string): PublicFinding {
+export function toPublicFinding(finding: Finding, token: string) {
   const { code = null, evidence, rule, severity, title } = finding
   const link = linkToFinding(finding, token)
   return { rule, title, severity, problem: writeProblem(finding), advice: writeAdvice(finding), evidence, code, link }
-}
-
-/** A parent or sub-request; its summary is `null` if its profile is deleted. */
-interface RelatedProfile {
-  readonly token: string
-  readonly link: string
-  readonly summary: ProfileSummary | null
 }
 
 /** Creates the JSON of a profile; with a panel, `data` and `process` contain only what the panel shows. */
@@ -55,7 +35,7 @@ export function toJson(shown: ShownProfile, panel?: string) {
   const { children, findings, isPinned, parent, profile } = shown
   const { data, failures, processData, schemaVersion, summary } = profile
   const { token } = summary
-  const relate = (token: string, found: ProfileSummary | undefined): RelatedProfile => ({
+  const relate = (token: string, found: ProfileSummary | undefined) => ({
     token,
     link: profileDataLink(token, 'json'),
     summary: found ?? null,

@@ -2,20 +2,10 @@ import type { Occurrences } from '../insight/relatives.ts'
 import { planReplay } from '../insight/replay/replay.ts'
 import { type BodyData, type ContentData, writeContent } from '../profile/content.ts'
 import { findThrowFrame } from '../profile/exceptions.ts'
-import {
-  formatCount,
-  formatSize,
-  formatTime,
-  type Row,
-  type TreeView,
-  TreeViewer,
-  toPairRows,
-  valueTreeLimit,
-} from '../profile/format.ts'
+import { formatCount, formatSize, formatTime, TreeViewer, toPairRows, valueTreeLimit } from '../profile/format.ts'
 import { listLink, profileLink, replayLink, verifyLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { Period } from '../profile/work.ts'
-import type { PanelModel } from './subject-view.ts'
 
 /** Characters of a text on a page: the pages of the profiler are small. */
 const shownLimit = 16_000
@@ -49,23 +39,8 @@ export function isPage({ text, type }: ContentData): boolean {
   return type === 'text/html' && text !== undefined
 }
 
-/** The body of a request as a panel shows it. */
-export interface BodyView {
-  readonly form: readonly Row[]
-  readonly files: readonly PanelModel[]
-  /** Parts that do not exist are empty. `message` says why there is no content. */
-  readonly content: {
-    readonly size: string
-    readonly tree: TreeView | false
-    readonly raw: string
-    readonly message: string
-    /** Whether there was no body, or nothing in it. */
-    readonly isEmpty: boolean
-  }
-}
-
 /** Makes the view of a request's body: fields, files, and the content as far as it was recorded. */
-export function viewBody(body: BodyData | undefined): BodyView {
+export function viewBody(body: BodyData | undefined) {
   const { form = [], json } = body ?? {}
   const size = [body?.type || 'no content type', formatSize(body?.length) || 'of unknown length'].join(', ')
   return {
@@ -82,7 +57,7 @@ export function viewBody(body: BodyData | undefined): BodyView {
 }
 
 /** The uploaded files of a body, for the template `profiler/files`. */
-export function viewFiles({ files = [] }: Pick<BodyData, 'files'> = {}): BodyView['files'] {
+export function viewFiles({ files = [] }: Pick<BodyData, 'files'> = {}) {
   return files.map(file => ({ ...file, size: formatSize(file.size) }))
 }
 

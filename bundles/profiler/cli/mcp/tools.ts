@@ -390,26 +390,12 @@ function orThrow<result extends object>(result: result | { readonly problem: str
 /** The entry of zod, which is loaded with the SDK. */
 type Zod = typeof z
 
-/** The inputs that several tools take, by name. */
-interface ToolInputs {
-  /** Names a profile. */
-  readonly token: z.ZodString
-  /** The filters of the list, by the names of the console's options. */
-  readonly filters: Readonly<Record<string, z.ZodType>>
-  /** Page, limit and order of the list. */
-  readonly paging: Readonly<Record<string, z.ZodType>>
-  /** The form and the length of the answer. */
-  readonly answer: {
-    readonly format: z.ZodDefault<z.ZodEnum<{ markdown: 'markdown'; json: 'json' }>>
-    readonly max_length: z.ZodDefault<z.ZodCoercedNumber>
-  }
-}
-
 /** Longer lists are read page by page. */
 const limitOfList = 100
 
 /** Describes the inputs that several tools take. */
-function createInputs(z: Zod): ToolInputs {
+/** The inputs that several tools take, by name. */
+function createInputs(z: Zod) {
   return {
     token: z
       .string('must be a token (six hexadecimal digits) or "latest"')

@@ -3,40 +3,8 @@ import { formatMicroseconds } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 
-/** The listeners of a request: called, not called, and the events without a listener. */
-interface ListenerTables {
-  /** In the order of their first calls. */
-  readonly called: readonly CalledListener[]
-  readonly notCalled: readonly UncalledListener[]
-  /** Events that were dispatched although no listener listens to them. */
-  readonly orphaned: readonly { readonly event: string; readonly times: string }[]
-  /** The places where listeners were registered, by {@link keyOfListener}; unknown places are absent. */
-  readonly sites: ReadonlyMap<string, string>
-  /** The listeners of this package, by {@link keyOfListener}. */
-  readonly ours: ReadonlySet<string>
-}
-
-interface CalledListener {
-  readonly event: string
-  readonly priority: string
-  readonly name: string
-  readonly calls: string
-  /** The duration of all calls together. */
-  readonly duration: string
-  /** File and line where it was registered; empty when it is not known. */
-  readonly site: string
-}
-
-interface UncalledListener extends Omit<CalledListener, 'calls' | 'duration'> {
-  /** Why it was not called; empty when the reason is not known. */
-  readonly reason: string
-}
-
 /** Compares the event tree of a profile with the registered listeners of its process. */
-export function summarizeListeners(
-  { isOfServer, nodes }: EventTree,
-  { collectors, process: { events } }: Profile,
-): ListenerTables {
+export function summarizeListeners({ isOfServer, nodes }: EventTree, { collectors, process: { events } }: Profile) {
   const dispatches = nodes.filter(({ isOfFramework, kind }) => kind === 'dispatch' && !isOfFramework)
   const more = collectors.events?.more
   const orphaned = dispatches.flatMap(({ children, details, name }) =>
@@ -51,10 +19,13 @@ export function summarizeListeners(
   }))
   const sites = new Map(listeners.filter(({ site }) => site !== '').map(known => [keyOfListener(known), known.site]))
   return {
+    /** The places where listeners were registered, by {@link keyOfListener}; unknown places are absent. */
     sites,
+    /** The listeners of this package, by {@link keyOfListener}. */
     ours: new Set(listeners.filter(({ bundle }) => bundle !== undefined).map(keyOfListener)),
     called: findCalled(dispatches, sites, more),
     notCalled: findUncalled(dispatches, listeners, more),
+    /** Events that were dispatched although no listener listens to them. */
     orphaned: [...groupBy(orphaned, ({ name }) => name)].map(([event, group]) => ({
       event,
       times: String(group.reduce((sum, { times }) => sum + times, 0)),
@@ -79,7 +50,7 @@ function readMore({ collectors }: Pick<Profile, 'collectors'>) {
 
 const unused = { calls: 0, duration: 0, isStopped: false, hasThrown: false, changes: [] }
 
-function findCalled(dispatches: readonly EventNode[], sites: ListenerTables['sites'], more: More): CalledListener[] {
+function findCalled(dispatches: readonly EventNode[], sites: ReadonlyMap<string, string>, more: More) {
   const calls = dispatches.flatMap(({ children, name: event }) =>
     children.map(({ duration, name, priority }) => ({ event, name, priority, duration, times: 1 })),
   )
@@ -99,11 +70,7 @@ function findCalled(dispatches: readonly EventNode[], sites: ListenerTables['sit
   })
 }
 
-function findUncalled(
-  dispatches: readonly EventNode[],
-  listeners: readonly RegisteredListener[],
-  more: More,
-): UncalledListener[] {
+function findUncalled(dispatches: readonly EventNode[], listeners: readonly RegisteredListener[], more: More) {
   // The request of another server: the listeners are those of the kernel that shows the profile.
   if (dispatches.length === 0) return []
   // Functions may have the same name: one call of `anonymous` is not a call of two listeners.

@@ -197,17 +197,8 @@ async function toView({ findChildren, profile, query }: PanelProfile, editor: Ed
 /** Notifications below the log. A link shows all of them between its messages. */
 const notifiedLimit = 100
 
-/** How many messages there are. */
-interface LogCounts {
-  readonly errors: number
-  readonly warnings: number
-  readonly all: number
-  /** The messages of each level and above. A profile of an earlier version counts only the kept ones. */
-  readonly from: ReadonlyMap<LogLevel, number>
-}
-
 /** Counts messages. The summary also counts the messages that were dropped. */
-function countLogs(profile: Profile, logs: readonly MergedLog[]): LogCounts {
+function countLogs(profile: Profile, logs: readonly MergedLog[]) {
   const { errors, warnings } = profile.summary
   const countOf = (severity: string) => logs.filter(({ log }) => severityOf(log.level) === severity).length
   const severe = { errors: Math.max(errors, countOf('error')), warnings: Math.max(warnings, countOf('warning')) }
@@ -232,7 +223,11 @@ const levelLabels: Readonly<Record<LogLevel, string>> = {
 }
 
 /** Links to the messages from each level on. Of levels with the same messages, the highest has a link. */
-function toLevels({ all, errors, from, warnings }: LogCounts, filter: LogFilter, linkTo: LinkToLogs): PanelModel[] {
+function toLevels(
+  { all, errors, from, warnings }: ReturnType<typeof countLogs>,
+  filter: LogFilter,
+  linkTo: LinkToLogs,
+): PanelModel[] {
   const severe = { debug: all, info: 0, warning: errors + warnings, error: errors, critical: 0 }
   const countOf = (level: LogLevel) => Math.max(severe[level], from.get(level) ?? 0)
   return logLevels

@@ -68,14 +68,7 @@ export interface QueryGroup {
 }
 
 /** The queries of a profile. */
-export interface StoredQueries {
-  /** In the order in which they began. */
-  readonly queries: readonly StoredQuery[]
-  /** How many were only counted and timed because there were too many. */
-  readonly omitted: number
-  readonly database: QueryGroup
-  readonly cache: QueryGroup
-}
+export type StoredQueries = ReturnType<typeof readQueries>
 
 /** Reads the queries of a profile: empty lists if nothing was recorded. */
 export const readQueries = oncePerProfile(collectors => {

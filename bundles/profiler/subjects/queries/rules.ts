@@ -132,18 +132,7 @@ function findMost(finding: RuleFinding, profile: Profile, measure: (query: Store
   return Math.max(0, ...findByStatement(finding, readQueries(profile).database.queries).map(measure))
 }
 
-/** The query of a statement shape with the greatest number, and how many others reach the limit. */
-interface WorstQuery {
-  readonly query: StoredQuery
-  readonly worst: number
-  readonly others: number
-}
-
-function findWorst(
-  queries: readonly StoredQuery[],
-  measure: (query: StoredQuery) => number,
-  limit: number,
-): WorstQuery[] {
+function findWorst(queries: readonly StoredQuery[], measure: (query: StoredQuery) => number, limit: number) {
   const groups = groupBy(
     queries.filter(query => measure(query) >= limit),
     ({ text }) => text,

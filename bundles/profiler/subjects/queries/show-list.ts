@@ -199,11 +199,6 @@ function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: T
   }
 }
 
-interface QueryRow extends PanelModel {
-  readonly marks: readonly Mark[]
-  readonly shape: number
-}
-
 /** What the list is made with. */
 interface ListParts extends Pick<TableParts, 'views' | 'editor' | 'link'> {
   /** The index of the query whose calls are shown with their code; empty for none. */
@@ -218,7 +213,7 @@ interface ListParts extends Pick<TableParts, 'views' | 'editor' | 'link'> {
 function createList(
   { duplicates, queries }: QueryGroup,
   { editor, filter, findLines, link, profile, sets, unfolded, views }: ListParts,
-): QueryRow[] {
+) {
   const whole = wholeOf(profile, queries)
   const transactions = findTransactions(queries)
   const shapes = new Map(sets.flatMap(({ id, queries }) => queries.map(({ index }) => [index, id] as const)))

@@ -195,16 +195,6 @@ interface Row {
   readonly delta: Delta | false
 }
 
-/** The difference of two times, and its bar: from the middle to the right when the second is slower. */
-export interface Delta {
-  readonly text: string
-  /** The change in percent of the first, or as a factor; empty without a first. */
-  readonly share: string
-  readonly tone: 'slower' | 'faster'
-  /** Absent within the usual range. */
-  readonly bar: { readonly x: string; readonly width: string } | undefined
-}
-
 interface Part {
   readonly id: string
   readonly title: string
@@ -343,8 +333,11 @@ function durationOf(timing: Timing | undefined): number {
   return timing?.duration ?? 0
 }
 
+/** The difference of two times. */
+export type Delta = ReturnType<typeof toDelta>
+
 /** The bars have one scale, from -100 to 100: the `greatest` difference of all times is 100. */
-function toDelta(timing: Compared<Timing>, greatest: number): Delta {
+function toDelta(timing: Compared<Timing>, greatest: number) {
   const [first, second] = [durationOf(timing.first), durationOf(timing.second)]
   const difference = second - first
   const sign = difference > 0 ? '+' : difference < 0 ? '−' : '±'

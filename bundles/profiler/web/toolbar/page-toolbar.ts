@@ -171,14 +171,6 @@ interface PolicyNeeds {
   readonly createNonce: () => string
 }
 
-/** Whether a page can have a toolbar. */
-interface PolicyAnswer {
-  /** The nonce of the script tag, if a policy requires one. */
-  readonly nonce: string | undefined
-  /** Why the page cannot have a toolbar; empty when it can. */
-  readonly obstacle: string
-}
-
 /** The headers with policies; the enforced policy comes first. */
 const headerNames: readonly string[] = ['content-security-policy', 'content-security-policy-report-only']
 
@@ -189,7 +181,7 @@ const headerNames: readonly string[] = ['content-security-policy', 'content-secu
  * disable `'unsafe-inline'`: then the policy gets the address of the script. Stylesheets need no
  * source, because the script constructs them. The policy of a page in a sandbox stays as it is.
  */
-export function allowToolbar(headers: Headers, describeNeeds: () => PolicyNeeds): PolicyAnswer {
+export function allowToolbar(headers: Headers, describeNeeds: () => PolicyNeeds) {
   const isSent = headerNames.some(name => headers.has(name))
   if (!isSent) return { nonce: undefined, obstacle: '' }
   const sent = headerNames.map(name => headers.getAll(name).map(field => field.split(',').map(parsePolicy)))

@@ -131,7 +131,7 @@ t.test('profiler:list has every filter of the web', async t => {
   t.strictSame(tokensOf(pinned.stdout), ['00000b'])
   t.match(pinned.stdout, / pinned /)
   const known: unknown[] = [...filterOptions, ...pagingOptions].map(
-    option => Object.assign({ parameter: '' }, option).parameter,
+    option => Object.assign({ parameter: option.name }, option).parameter,
   )
   t.strictSame(known.sort(), searchParameters.toSorted())
 })
