@@ -129,34 +129,18 @@ const referenceLength = 8
 const template = 'framework/error'
 const ownTemplate = path.join(packageDirectory, `templates/${template}.hbs`)
 
-/** The model of an error page. */
-interface ErrorPage {
-  readonly title: string
-  readonly headline: string
-  readonly advice: string
-  readonly status: number
-  readonly statusText: string
-  readonly locale: string
-  /** Empty if the page does not show it. */
-  readonly requestId: string
-  /** The beginning of the id, which finds the request in the log, and can be read out. */
-  readonly reference: string
-  /** The details as text; empty if the client may not see them. */
-  readonly report: string
-}
-
 /** Renders the pages of errors: those of production, with the details as text if the client may see them. */
 function createPages(view: View): RenderPage {
   return (report, request) => {
     const { details, locale, status, statusText } = report
     const title =
       details === undefined ? `An Error Occurred: ${statusText}` : `${details.message} (${status} ${statusText})`
-    const text = details === undefined ? '' : toErrorText(report)
+    // The beginning of the id finds the request in the log, and can be read out.
     const requestId = showsRequest(status) ? request.id : ''
     const reference = requestId.slice(0, referenceLength)
     const [headline, advice] = advise(status)
-    const texts = { title, headline, advice, statusText, requestId, reference, report: text }
-    const model: ErrorPage = { ...texts, status, locale }
+    const text = details === undefined ? '' : toErrorText(report)
+    const model = { title, headline, advice, status, statusText, locale, requestId, reference, report: text }
     return view.render(template, model, request)
   }
 }
@@ -235,7 +219,10 @@ function toErrorText({ status, statusText, publicMessage, details }: Report): st
   return escapeLines(`${parts.join('\n\n')}\n`)
 }
 
-function describe({ name, message, properties = {}, frames }: ReportedException, index: number): string {
+function describe(
+  { name, message, properties = {}, frames }: ErrorDetails['exceptions'][number],
+  index: number,
+): string {
   const heading = index === 0 ? `## ${name}` : `## Caused by ${name}`
   const calls = frames.map(({ call, location }) => `- ${call} (${location})`).join('\n')
   const facts = Object.entries(properties).map(([name, value]) => `- ${name}: ${toLine(value)}`)
@@ -259,34 +246,7 @@ function renderProblem({ status, statusText, publicMessage, members, details }: 
   return new Response(toVisibleJson(problem), { headers: { 'content-type': 'application/problem+json' } })
 }
 
-/** The details of an error, masked. */
-interface ErrorDetails {
-  readonly message: string
-  readonly method: string
-  readonly url: string
-  /** The error first, then its causes. */
-  readonly exceptions: readonly ReportedException[]
-}
-
-/** One error of a chain of causes. */
-interface ReportedException {
-  readonly name: string
-  /** Empty if the error has no code, or if the code is its name. */
-  readonly code: string
-  readonly message: string
-  /** Further properties of the error; absent without any. */
-  readonly properties?: Readonly<Record<string, unknown>>
-  readonly frames: readonly ReportedFrame[]
-}
-
-/** One call of a stack. */
-interface ReportedFrame {
-  readonly call: string
-  /** `kernel/http-kernel.ts:41`: as seen from the application. */
-  readonly location: string
-  /** Whether the code belongs to the application: not to the kernel, a package or Node.js. */
-  readonly isApplication: boolean
-}
+type ErrorDetails = ReturnType<typeof createDetails>
 
 interface ErrorReportOptions {
   /** The request that has failed, not the sub-request of its error page. */
@@ -342,25 +302,23 @@ class Report {
   }
 }
 
-function createDetails(error: unknown, { failed, redactor, directory }: ErrorReportOptions): ErrorDetails {
+/** The details of an error, masked: the error first, then its causes. */
+function createDetails(error: unknown, { failed, redactor, directory }: ErrorReportOptions) {
   const flat = flattenError(error, { mask: text => redactor.text(text) })
   const copier = new MaskingCopier(redactor, propertyBounds)
   const exceptions = errorChain(flat).map(({ name, code, message, properties, frames }) => ({
     name: redactor.text(name),
+    // Empty if the error has no code, or if the code is its name.
     code: code === undefined || code === name ? '' : redactor.text(String(code)),
     message,
     ...(properties && { properties: copier.record(properties) }),
     frames: frames.map(frame => reportFrame(frame, directory)),
   }))
-  return {
-    message: flat.message,
-    method: failed.method,
-    url: redactor.text(failed.url),
-    exceptions,
-  }
+  return { message: flat.message, method: failed.method, url: redactor.text(failed.url), exceptions }
 }
 
-function reportFrame(frame: StackFrame, directory: string): ReportedFrame {
+/** One call of a stack, with its place as seen from the application: `kernel/http-kernel.ts:41`. */
+function reportFrame(frame: StackFrame, directory: string) {
   const { file = 'native code', origin } = locateFrame(frame, directory)
   return {
     call: frame.function ?? 'anonymous',
