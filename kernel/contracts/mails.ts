@@ -2,7 +2,7 @@ import { checkArguments, checkOptions } from '../../lib/errors/arguments.ts'
 import { guard } from '../../lib/guard.ts'
 import { addTo } from '../../lib/share.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
-import { endWith } from './units.ts'
+import { runUnit } from './units.ts'
 
 /** A mail. Nothing in it is masked: its receiver masks it. */
 export interface Mail {
@@ -142,13 +142,7 @@ export function recordMail<result>(mail: Mail, send: () => result, keep: () => r
   checkOptions('recordMail(mail, send, keep)', mail, mailShape)
   const run = beginMail(mail)
   const isKept = isMailKept(mail)
-  if (run === undefined) return isKept ? keep() : send()
-  let result: result
-  try {
-    result = isKept ? keep() : send()
-  } catch (error) {
-    run.end({ error })
-    throw error
-  }
-  return endWith({ end: ending => run.end('error' in ending ? { error: ending.error } : { isKept }) }, result)
+  const work = isKept ? keep : send
+  if (run === undefined) return work()
+  return runUnit({ end: ending => run.end('error' in ending ? { error: ending.error } : { isKept }) }, work)
 }

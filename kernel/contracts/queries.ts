@@ -1,7 +1,7 @@
 import { guard } from '../../lib/guard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Caller, Running } from '../../lib/stack/callers.ts'
-import { endWith } from './units.ts'
+import { runUnit } from './units.ts'
 
 /** A value that its library does not publish: it is not known whether two of them are equal. */
 export const hiddenValue: unique symbol = Symbol('?')
@@ -155,16 +155,9 @@ export class Queries {
     if (this.#observer === undefined) return work()
     const end = this.#observer.begin({ system, text, parameters, source: 'measure' }, this.measure)
     if (end === undefined) return work()
-    let result: result
-    try {
-      result = work()
-    } catch (error) {
-      end({ error })
-      throw error
-    }
-    return endWith(
+    return runUnit(
       { end: ending => end('error' in ending ? { error: ending.error } : { rows: countRows(ending.result) }) },
-      result,
+      work,
     )
   }
 

@@ -155,14 +155,14 @@ export function profile<result>(name: string, work: () => result): result {
   if (typeof name !== 'string' || typeof work !== 'function')
     checkArguments('profile(name, work)', ['string', 'function'], name, work)
   const unit = beginUnit({ type: 'task', name })
-  return unit === undefined ? work() : runUnit(unit, work)
+  return unit === undefined ? work() : runUnit(unit, () => unit.run(work))
 }
 
 /** Runs a function as the whole of some work. */
-function runUnit<result>(unit: RecordedUnit, work: () => result): result {
+export function runUnit<result>(unit: Pick<RecordedUnit, 'end'>, work: () => result): result {
   let result: result
   try {
-    result = unit.run(work)
+    result = work()
   } catch (error) {
     unit.end({ error })
     throw error
