@@ -117,8 +117,6 @@ export async function storeEndedCommand(directory: string, pid: number, signal: 
   const { services, storage } = await prepareProfiler(directory, process.env)
   if (storage.isShared) await (await import('../../lib/redis/redis-connection.ts')).loadRedis()
   await storeEndedCommands(services.files, storage, new Map([[pid, signal]]))
-  // Not left to `close()`, whose wait is limited: this process ends at once.
-  storage.flushNow()
   await storage.close()
 }
 

@@ -56,6 +56,8 @@ export const storeEndedCommands = guard(
       if (unwritten === undefined) await storeEnded(file, storage, signals.get(pid))
       else removeCommand(file)
     }
+    // Their files are gone, and a signal may end this process, too.
+    storage.flushNow()
   },
 )
 

@@ -162,7 +162,8 @@ const pool = new pg.Pool(${JSON.stringify(postgres)})
 const leaked = time => new pg.Pool({ ...${JSON.stringify(postgres)}, max: 1, connectionTimeoutMillis: time })
 const entered = () => process.stdout.write('entered\\n')
 const redis = new Redis(${JSON.stringify({ host: redis.host, port: redis.port })})
-const upstream = createServer((request, response) => setTimeout(() => response.end('ok'), 15)).listen(0, '127.0.0.1')
+// Longer than a busy machine pauses this process: what a call took in such a pause is not its own time.
+const upstream = createServer((request, response) => setTimeout(() => response.end('ok'), 80)).listen(0, '127.0.0.1')
 const self = () => 'http://127.0.0.1:' + server.address().port
 const up = () => 'http://127.0.0.1:' + upstream.address().port
 const call = (at = 0) => fetch('http://127.0.0.1:' + upstream.address().port + '/' + at).then(r => r.text())

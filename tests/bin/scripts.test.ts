@@ -4,7 +4,8 @@ import net from 'node:net'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { storeEndedCommand } from '#bin/profiling/profile.ts'
-import { findCommandFile } from '#bin/profiling/running-commands.ts'
+import { findCommandFile, storeEndedCommands } from '#bin/profiling/running-commands.ts'
+import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { runProcess, startProcess } from '#tests/support/start-process.ts'
 import { listProfiles, type ProfileData, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
@@ -274,6 +275,24 @@ t.test('what a killed command has written is stored with its signal, if that is 
   t.strictSame(more, [])
   t.match((await readProfile(viewer, String(found?.token))).data.unit, { signal: 'SIGKILL' })
   await stop()
+})
+
+t.test('the profile of a killed command is written at once: what stores it may be killed, too', async t => {
+  const cwd = t.testdir({ node_modules: {}, 'app.mjs': "console.log('worked'); setInterval(() => {}, 1000)" })
+  const env = { ...environment, PROFILER_PORT: '0', PROFILER_ALONE: '1' }
+  const child = startProcess(t, [process.execPath, '--import', preload, 'app.mjs'], { cwd, env })
+  const exited = once(child, 'exit')
+  const files = path.join(cwd, 'node_modules/.cache/sinfonietta')
+  await until(() => existsSync(findCommandFile(files, child.pid)))
+  child.kill('SIGKILL')
+  await exited
+  const directory = path.join(files, 'profiler')
+  const storage = new FileProfileStorage({ directory, onProblem: problem => t.fail(problem) })
+  await storeEndedCommands(files, storage)
+  const stored = readdirSync(directory)
+  t.notOk(existsSync(findCommandFile(files, child.pid)))
+  t.match(stored, [/\.index$/, /\.jsonl$/])
+  await storage.close()
 })
 
 t.test('a signal that does not end a program is not its outcome', async t => {
