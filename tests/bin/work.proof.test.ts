@@ -175,7 +175,7 @@ for (let id = 0; ; id++) {
     }
     t.match(
       shown.overview.sentence,
-      /^The command seed\.mjs was ended by SIGINT after more than .*: [\d,]+ queries took /,
+      /^The command seed\.mjs was ended by SIGINT after more than .*; [\d,]+ queries took /,
     )
     t.ok(shown.findings.some(({ rule }) => rule === 'repeated-queries'))
     await stop()

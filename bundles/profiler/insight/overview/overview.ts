@@ -405,7 +405,9 @@ function writeSentence(
     ...what,
     ...where,
   ])
-  const withFirst = [...begin, failure === undefined ? ': ' : '; ', ...first.what]
+  // What has ended the work is no consequence of its time.
+  const isOther = failure !== undefined || profile.collectors.unit?.signal !== undefined
+  const withFirst = [...begin, isOther ? '; ' : ': ', ...first.what]
   const version = (count: number) => [...withFirst, ...first.where, ...others.slice(0, count).flat(), ...end]
   const withPlace = [...withFirst, ...first.where]
   return fit([version(2), version(1), version(0), withPlace, [...withFirst, ...end], withFirst, begin, ended])
