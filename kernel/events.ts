@@ -1,6 +1,12 @@
 import { ARGUMENT_INVALID, checkArguments } from '../lib/errors/arguments.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
-import { describeListener, Event, Failure, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
+import {
+  describeListener,
+  Event,
+  Failure,
+  placeAtListener,
+  type RegisteredListener,
+} from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes, Request } from '../lib/http/request.ts'
 import { discard, Response } from '../lib/http/response.ts'
 import { describeValue } from '../lib/text/describe-value.ts'
@@ -387,7 +393,7 @@ function refuseResponse(
   call: string,
 ): void {
   if (!(result instanceof Response) || result === current) return
-  throw new KERNEL_RESULT_UNUSED([describeListener(listener), call])
+  throw placeAtListener(new KERNEL_RESULT_UNUSED([describeListener(listener), call]), listener)
 }
 
 /** Checks the response of a listener, which may be written in JavaScript. @throws KERNEL_RESPONSE_INVALID */

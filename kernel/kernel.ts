@@ -225,14 +225,15 @@ function logFailures(logger: Logger, failures: readonly Error[]): void {
 function forBundle(app: Application, { isCore, name }: Bundle): Application {
   const dispatcher = new OwnedEventDispatcher(app.dispatcher, name)
   const own = { ...app, dispatcher, signals: ownSignals(app.signals, name) }
-  if (isCore) return own
-  return Object.defineProperty(own, 'logger', {
+  if (isCore) return Object.preventExtensions(own)
+  Object.defineProperty(own, 'logger', {
     enumerable: true,
     get() {
       app.context.enable()
       return app.logger
     },
   })
+  return Object.preventExtensions(own)
 }
 
 function findRequestId({ current }: RequestContext): LogIds | undefined {

@@ -19,6 +19,7 @@ import { EventStream } from '../../lib/http/event-stream.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import { AttributeMap, Query, Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
+import { ChannelLogger } from '../../lib/log/create-logger.ts'
 import { RouteDeclarations } from '../../lib/routing/route-collection.ts'
 import { UrlGenerator } from '../../lib/routing/url-generator.ts'
 import { Session } from '../../lib/session/session.ts'
@@ -117,6 +118,7 @@ function watchClasses(): void {
   )
   watch(UploadedFile, 'file', among(fileMembers))
   watch(Output, 'output', among(outputMembers))
+  watch(ChannelLogger, 'logger', among(loggerMembers))
   const header: Advice<Headers> = (key, headers) =>
     key.includes('-') || (/^\w+$/.test(key) && headers.has(key)) ? `headers.get("${key}")` : undefined
   watch(Headers, 'headers', header, key => `headers.set("${key}", value)`)
@@ -267,6 +269,17 @@ const fileMembers = {
 const line = 'output.write(text), with a line break at its end'
 
 const outputMembers = { writeln: line, log: line, info: line, success: line, table: 'output.print({ blocks, json })' }
+
+const loggerMembers = {
+  log: 'logger.info(message, context)',
+  trace: 'logger.debug(message, context)',
+  notice: 'logger.info(message, context)',
+  warn: 'logger.warning(message, context)',
+  fatal: 'logger.critical(message, context)',
+  alert: 'logger.critical(message, context)',
+  emergency: 'logger.critical(message, context)',
+  child: 'logger.channel(name)',
+}
 
 const made = 'Response.text(), Response.html() or Response.json(), and return the response'
 const cookie = 'setCookie(response.headers, name, value)'

@@ -7,20 +7,23 @@ import { nearestNames, suggestNames } from '../../lib/text/mistakes.ts'
  * does not exist, or in a wrong way.
  */
 export function adviseOnStep(cause: unknown, services: object, step: unknown): string {
-  return adviseOnServices(cause, services) || adviseOnParameter(cause, services, step)
+  return adviseOnServices(cause, services, step) || adviseOnParameter(cause, services, step)
 }
 
 /**
  * The end of a message of the engine about a function that a service does not have, or about a name that is a
  * service: what is right. The message quotes the code, in which most variables have the names of their services.
  */
-function adviseOnServices(cause: unknown, services: object): string {
+function adviseOnServices(cause: unknown, services: object, step: unknown): string {
   const message = String(readProperty(cause, 'message'))
   const [, undeclared = ''] = /^(\w+) is not defined$/.exec(message) ?? []
   if (Object.hasOwn(services, undeclared))
     return `: it is a service of the application: write register({ ${undeclared} })`
   const [similar] = undeclared === '' ? [] : nearestNames(undeclared, Object.keys(services))
   if (similar !== undefined) return `: is it the service "${similar}"? Write register({ ${similar} })`
+  const [, added = ''] = /^Cannot add property (\w+), /.exec(message) ?? []
+  if (added !== '' && new RegExp(`\\bapp\\.${added}\\b|\\bassign\\(app\\b`).test(String(step)))
+    return `: each bundle has its own app: create "${added}" in bundles/index.ts, and pass it to the bundles that use it`
   const [, owner = '', method = ''] = /(\w+)\.(\w+) is not a function$/.exec(message) ?? []
   if (owner === 'app') {
     if (method === 'get') return ': use app.routes.get() for a route; other objects are imported, not asked for by name'

@@ -61,7 +61,8 @@ export class HttpError extends Error {
 function checkStatus(status: unknown): void {
   if (Number.isInteger(status) && Number(status) >= 400 && Number(status) <= 599) return
   const found = typeof status === 'number' ? status : describeValue(status)
-  throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${found}.`)
+  const advice = Number(status) >= 300 && Number(status) < 400 ? ' For a redirect, return Response.redirect(url).' : ''
+  throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${found}.${advice}`)
 }
 
 /** Without a code of its own: an error with a code is itself an `HttpError`. */

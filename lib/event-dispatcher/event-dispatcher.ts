@@ -369,6 +369,13 @@ function noteRegistration(listener: object, below: (...values: never[]) => unkno
   stacks.set(listener, caught)
 }
 
+/** Gives an error about a listener the stack of its registration, if that is known: the mistake is there. */
+export function placeAtListener<error extends Error>(error: error, { listener }: Registered): error {
+  const [, ...frames] = stacks.get(listener)?.stack?.split('\n') ?? []
+  if (frames.length > 0) error.stack = [String(error), ...frames].join('\n')
+  return error
+}
+
 /**
  * Names a listener in a log: by its name, and a function without one also by its bundle and the
  * place that registers it, such as `anonymous (bundle "shop", shop-bundle.ts:12)`.

@@ -1,4 +1,4 @@
-import { styleText } from 'node:util'
+import { styleText, types } from 'node:util'
 import { type FlatError, flattenError } from '../errors/flat-error.ts'
 import { isClientError } from '../errors/http-error.ts'
 import {
@@ -66,7 +66,7 @@ interface Parts {
   readonly finders: Set<() => LogIds | undefined>
 }
 
-class ChannelLogger implements Logger {
+export class ChannelLogger implements Logger {
   readonly #name: string
   readonly #parts: Parts
   readonly #ids: LogIds | undefined
@@ -162,8 +162,9 @@ class ChannelLogger implements Logger {
       })
       return
     }
-    if (typeof context !== 'object' || more.length > 0) {
-      this.#log(level, message, { context: more.length === 0 ? context : [context, ...more] })
+    if (typeof context !== 'object' || context === null || types.isNativeError(context) || more.length > 0) {
+      const name = types.isNativeError(context) && more.length === 0 ? 'exception' : 'context'
+      this.#log(level, message, { [name]: more.length === 0 ? context : [context, ...more] })
       return
     }
     try {

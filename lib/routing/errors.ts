@@ -14,7 +14,7 @@ export const ROUTE_DEFINITION_INVALID: CodedErrorClass<[name: string, reason: st
 export const ROUTE_NAME_TAKEN: CodedErrorClass<[name: string, path: string, takenBy: string]> = defineError(
   'ROUTE_NAME_TAKEN',
   500,
-  'The name "%s" cannot be given to the route %s: the route %s already has it.',
+  'The name "%s" cannot be given to the route %s: the route %s already has it; choose another one.',
 )
 
 /** The prefix, a requirement or the function of a route group is wrong. Correct the part that the message names. */

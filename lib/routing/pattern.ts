@@ -83,12 +83,13 @@ function readSource(source: string, delimiter: '/' | '.') {
     return { names, sequences, forms: sequences.map(sequence => new PatternForm(sequence, delimiter)) }
   } catch (error) {
     if (!(error instanceof PathError)) throw error
-    const hint = source.includes('?') ? query : syntax
+    const optional = source.replace(/(\/:\w+)\?(?=\/|$)/g, '{$1}')
+    const hint = optional !== source ? `write "${optional}"` : source.includes('?') ? query : syntax
     throw new TypeError(`${error.message.replace(/; visit .*/, '')} (${hint})`, { cause: error })
   }
 }
 
-const query = 'leave the query out, and read it by queryValue() or request.query; an optional part is "{/:optional}"'
+const query = 'leave the query out, and read it by queryValue() or request.query'
 const syntax = 'write ":name", "*wildcard" and "{/:optional}"; regular expressions go into the requirements'
 
 function namesOf(tokens: readonly Token[]): string[] {

@@ -79,5 +79,19 @@ export function readProperty(value: unknown, name: string): unknown {
 export function wayIntoJson(value: unknown): string | undefined {
   if (value instanceof Promise) return 'await it first'
   if (value instanceof Map) return 'use Object.fromEntries(map)'
-  return value instanceof Set ? 'use [...set]' : undefined
+  if (value instanceof Set) return 'use [...set]'
+  return isEmptied(value) ? 'write an object of its values, or a method toJSON() of its class' : undefined
+}
+
+/** Whether the content of an object is in getters of its class, or is that of an error. */
+function isEmptied(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length > 0 || 'toJSON' in value) return false
+  return (value instanceof Error || hasGetter(Object.getPrototypeOf(value))) && JSON.stringify(value) === '{}'
+}
+
+function hasGetter(prototype: object | null): boolean {
+  if (prototype === null || prototype === Object.prototype) return false
+  const members = Object.entries(Object.getOwnPropertyDescriptors(prototype))
+  const isGetter = members.some(([name, { get }]) => get !== undefined && name !== '__proto__')
+  return isGetter || hasGetter(Object.getPrototypeOf(prototype))
 }

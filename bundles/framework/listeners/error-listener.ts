@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { nameOfController } from '../../../kernel/controller.ts'
 import type { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
@@ -9,7 +10,7 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import { HTTP_CROSS_ORIGIN } from '../../../lib/http/errors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
-import type { Logger, LogLevel } from '../../../lib/log/logger.ts'
+import type { LogContext, Logger, LogLevel } from '../../../lib/log/logger.ts'
 import type { StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
 import { applyStatus, type ExceptionRule, findRule } from '../exception-rules.ts'
@@ -72,10 +73,8 @@ export class ErrorListener {
       return
     }
     this.#logWithPlace(error, request, 'critical')
-    const status = this.#isDebug && !(error instanceof HttpError) ? readStatus(error) : undefined
-    if (status === undefined) return
-    const advice = `The status {status} of this error has no effect: use throw new HttpError({status}, message).`
-    this.#logger.withRequestId(request.id).warning(advice, { status })
+    const advice = this.#isDebug && !(error instanceof HttpError) ? adviseOnError(error) : undefined
+    if (advice !== undefined) this.#logger.withRequestId(request.id).warning(...advice)
   }
 
   #logWithPlace(error: unknown, request: Request, level: LogLevel): void {
@@ -108,6 +107,25 @@ export class ErrorListener {
     const format = findFormat(event.request)
     if (format !== undefined) request.attributes.set('_format', format)
     return after(event.kernel.answer(request, { catchErrors: false }), event, respond)
+  }
+}
+
+/** What is right instead of a thrown value, as far as it is known, and the values of this message. */
+function adviseOnError(error: unknown): [message: string, context?: LogContext] | undefined {
+  const status = readStatus(error)
+  if (status !== undefined)
+    return ['The status {status} of this error has no effect: use throw new HttpError({status}, message).', { status }]
+  if (typeof error !== 'object') return ['The thrown value has no stack: use throw new Error(message).']
+  const file = readProperty(error, 'path')
+  switch (readProperty(error, 'code')) {
+    case 'ECONNREFUSED':
+      return ['No program listens at this address: start it, or correct the address.']
+    case 'ENOENT':
+      return typeof file !== 'string' || path.isAbsolute(file)
+        ? undefined
+        : ["The path is relative to {folder}: use path.join(app.directory, '{file}').", { folder: process.cwd(), file }]
+    default:
+      return undefined
   }
 }
 

@@ -84,7 +84,7 @@ export class HostListener {
 }
 
 const foreignHost =
-  'Requests for the host {host} are refused with 400: APP_HOSTS does not have it. If it is a name of this site, add it there.'
+  'Requests for the host {host} are refused with 400: APP_HOSTS does not have it. If it is a name of this site, add it there. If a proxy has written it, pass on the header Host (nginx: proxy_set_header Host $host).'
 
 /** Before routing, which is slower than the lookup of a file. */
 const staticFilePriority = 48

@@ -19,6 +19,7 @@ import { UploadedFile } from '#lib/body/form-data.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
 import { Output } from '#lib/console/output.ts'
 import { Settings } from '#lib/env/settings.ts'
+import { createLogger } from '#lib/log/create-logger.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { UrlGenerator } from '#lib/routing/url-generator.ts'
 
@@ -115,6 +116,11 @@ const uses: readonly (readonly [use: (request: Request) => unknown, member: stri
     'settings.of(settings of the bundle).',
   ],
   [() => read(output, 'writeln'), 'output.writeln', 'output.write(text)'],
+  [
+    () => read(createLogger({ format: 'json', level: 'info', stream: process.stdout }), 'warn'),
+    'logger.warn',
+    'logger.warning(message, context)',
+  ],
   // @ts-expect-error
   [async request => (await request.formData()).page, 'form.page', 'form.get("page")'],
   // @ts-expect-error

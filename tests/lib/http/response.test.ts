@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { runInNewContext } from 'node:vm'
 import { t } from 'tap'
 import { contentTypeOf, isBodiless, Response, statusText } from '#lib/http/response.ts'
 
@@ -92,6 +93,24 @@ t.test('a value that JSON cannot represent is refused', async t => {
     })
   }
   t.equal(Response.json(null).body, 'null')
+  class Empty {}
+  class Own {
+    readonly name = 'a'
+    get title() {
+      return this.name
+    }
+  }
+  class Shown {
+    get title() {
+      return 'a'
+    }
+    toJSON() {
+      return {}
+    }
+  }
+  const right = [{}, Object.create(null), new Empty(), { a: undefined }, new Own(), new Shown(), [], new Date(0)]
+  const more = [Buffer.of(1), new URL('http://a.test'), runInNewContext('({})')]
+  t.equal(JSON.parse(String(Response.json([...right, ...more]).body)).length, 11, 'what is empty on purpose stays')
   const bug = new TypeError('on purpose')
   const broken = {
     toJSON() {

@@ -7,6 +7,7 @@ import { HttpError, type Logger } from 'sinfonietta'
 import t from 'tap'
 import { AccessEntry, AccessKind } from '#lib/log/access-entry.ts'
 import { createLogger, type LoggerOptions } from '#lib/log/create-logger.ts'
+import type { LogContext } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { escapeControls } from '#lib/text/escapes.ts'
 import type { LogRecord } from '#tests/support/recording-logger.ts'
@@ -223,7 +224,7 @@ t.test('only the name of a logged error is no name of a secret', async t => {
 })
 
 t.test('contexts', async t => {
-  const contextOf = (context: Record<string, unknown>) => record(logger => logger.info('x', context)).context
+  const contextOf = (context: object | null) => record(logger => logger.info('x', context as LogContext)).context
 
   t.test('values become plain data', async t => {
     const values: [value: unknown, copy: unknown][] = [
@@ -279,11 +280,17 @@ t.test('contexts', async t => {
     t.equal(contextOf(many)['…'], '…')
   })
 
+  t.test('an error or nothing instead of a context is logged', async t => {
+    t.match(contextOf(new TypeError('no')), { exception: { message: 'no' } })
+    t.same(contextOf(null), { context: null })
+  })
+
   t.test('a message is logged even if its context cannot be read', async t => {
     const refuse = () => {
       throw new Error('refused')
     }
-    t.same(contextOf(new Proxy({}, { ownKeys: refuse })), { '…': 'The context could not be read.' })
+    const refusals = { ownKeys: refuse, getPrototypeOf: refuse }
+    t.same(contextOf(new Proxy({}, refusals)), { '…': 'The context could not be read.' })
   })
 })
 

@@ -38,7 +38,7 @@ t.test('a name belongs to one route, an alias too', async t => {
   const page = routes.add({ ...base, aliases: ['leaf'] })
   t.throws(() => routes.add({ ...base, path: '/other' }), {
     code: 'ROUTE_NAME_TAKEN',
-    message: 'The name "page" cannot be given to the route /other: the route /page already has it.',
+    message: 'The name "page" cannot be given to the route /other: the route /page already has it; choose another one.',
   })
   const taken = (name: string, aliases: string[]) => {
     t.throws(() => routes.add({ ...base, name, aliases }), { code: 'ROUTE_NAME_TAKEN' }, `${name} ${aliases}`)

@@ -36,7 +36,7 @@ t.test('the log names each of the first refused hosts once', async t => {
     for (const host of ['www.example.com', `${count}.example.com`]) await client.get('/', { headers: { host } })
   const warnings = records.filter(({ level }) => level === 'warning').map(({ message }) => message)
   const expected =
-    'Requests for the host www.example.com are refused with 400: APP_HOSTS does not have it. If it is a name of this site, add it there.'
+    'Requests for the host www.example.com are refused with 400: APP_HOSTS does not have it. If it is a name of this site, add it there. If a proxy has written it, pass on the header Host (nginx: proxy_set_header Host $host).'
   t.strictSame(
     warnings.filter(message => message.includes('www.')),
     [expected],
