@@ -70,7 +70,7 @@ t.test('the package as `npm pack` makes it', { skip: noNpm }, async t => {
   t.test('no file mentions a path of this machine', async t => {
     const paths = [process.cwd(), path.dirname(process.cwd()), String(process.env.HOME)].filter(each => each.length > 2)
     t.strictSame(
-      files.filter(file => paths.some(each => place.read(path.join(folder, file)).includes(each))),
+      files.filter(file => paths.some(each => place.read(path.join(folder, file)).includes(each + path.sep))),
       [],
     )
   })
