@@ -60,7 +60,7 @@ function isPrinted(value: unknown): value is PrintedError & { readonly message: 
 
 /** Makes an error of its printed stack. Without its message and its name, these are those of the first lines. */
 export function toError({ message, name, stack, type, ...others }: PrintedError): Error {
-  const head = stack.split(/\n\s+at /, 1)[0] ?? ''
+  const head = stack.split(/\n[^\S\n]+at /, 1)[0] ?? ''
   const [, ownName, ownMessage = head] = /^([\w$.]+)(?: \[[^\]]*\])?: (.*)$/s.exec(head) ?? []
   // A new error would read its own stack, which is slow.
   return Object.create(Error.prototype, {

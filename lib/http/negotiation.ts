@@ -222,7 +222,7 @@ function parsePreference(element: string): Preference | undefined {
     const [, name = '', text = ''] = /^([^=]*)(?:=(.*))?$/s.exec(parameter) ?? []
     const plain = text.trim().replace(/^"|"$/g, '').replace(/\\(.)/g, '$1')
     if (name.trim() !== 'q') parameters.set(name.trim(), plain)
-    else if (!/^(?:\d+\.?\d*|\.\d+)$/.test(plain)) return undefined
+    else if (!/^(?:\d+(?:\.\d*)?|\.\d+)$/.test(plain)) return undefined
     else return { value: value.trim(), parameters, quality: Math.min(Number(plain), 1) }
   }
   return { value: value.trim(), parameters, quality: 1 }

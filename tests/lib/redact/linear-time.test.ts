@@ -14,6 +14,7 @@ import * as names from '#lib/redact/secret-names.ts'
 import * as trees from '#lib/redact/value-tree.ts'
 import * as finders from '#lib/text/word-finder.ts'
 import { pieces } from '#tests/fixtures/masking-pieces.ts'
+import { fill, findGrowth, growthLimit } from '#tests/support/growth.ts'
 import { provenSample, sampleOf } from '#tests/support/sample.ts'
 
 const { isSecretName } = names
@@ -132,45 +133,10 @@ const shapes: readonly ((piece: string, length: number) => string)[] = [
   (piece, length) => `${fill(piece, length)}=[`,
 ]
 
-function fill(piece: string, length: number): string {
-  return piece.repeat(length / piece.length)
-}
-
 const all = shapes.flatMap((shape, number) => pieces.map(piece => ({ shape, piece, number })))
 /** The texts that have taken quadratic time once. */
 const slowOnce = ['key', 'key=(', 'mysql login(password:$a)', 'password=', "token='"]
 const known = all.filter(({ number, piece }) => number < 2 && slowOnce.includes(piece))
-
-const length = 64_000
-const parts = 32
-const growthLimit = 8
-
-/** Milliseconds of the processor: other programs do not count. */
-function measure(work: () => unknown): number {
-  const start = process.cpuUsage()
-  work()
-  const { system, user } = process.cpuUsage(start)
-  return (system + user) / 1000
-}
-
-/**
- * How much longer one long text takes than its 32 parts: as long in linear time, 32 times in
- * quadratic time. No text comes twice, and a disturbance makes the least of three figures no greater.
- */
-function findGrowth(call: (text: string) => unknown, make: (length: number) => string): number {
-  let count = 0
-  const next = (length: number) => `${make(length)}${count++}`
-  let least = Number.POSITIVE_INFINITY
-  for (let figure = 0; figure < 3 && least >= growthLimit; figure++) {
-    const long = next(length)
-    const time = measure(() => call(long))
-    // So little time is no harm in any case.
-    if (time < 50) return 1
-    const short = Array.from({ length: parts }, () => next(length / parts))
-    least = Math.min(least, time / measure(() => short.map(text => call(text))))
-  }
-  return least
-}
 
 t.test('the table has each function of lib/redact that others call', async t => {
   const exported = [
