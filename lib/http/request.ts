@@ -309,7 +309,8 @@ export class Request {
     checkRedirect('redirectBack', otherwise, others)
     const referer = this.headers.get('referer') ?? ''
     const before = URL.canParse(referer) ? new URL(referer) : undefined
-    const isHere = before !== undefined && this.origin !== '' && before.origin === this.origin
+    // The origin of `blob:http://localhost/` is that of this site, too.
+    const isHere = before !== undefined && this.origin !== '' && before.href.startsWith(`${this.origin}/`)
     const isOther = this.method !== 'GET' || before?.href !== this.url
     return isHere && isOther
       ? // With its origin: a path with two slashes would be another host.

@@ -60,6 +60,8 @@ t.test('the way back leads to another page of this site, never to another site',
     '/en/list': otherwise,
     'javascript:alert(1)': otherwise,
     'data:text/html,x': otherwise,
+    'blob:http://localhost/en/list': otherwise,
+    'filesystem:http://localhost/en/list': otherwise,
     '': otherwise,
   }
   const found: Record<string, string | null> = {}
