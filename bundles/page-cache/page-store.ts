@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Eventual } from '../../kernel/steps.ts'
 
 /**
@@ -110,21 +111,29 @@ function sizeOf(key: string, { body, headers, tags, variant }: StoredPage): numb
   return 500 + texts + (body === null ? 0 : Buffer.byteLength(body))
 }
 
-/** Writes a page as bytes: a line of JSON, and the body. */
+/** Changes with the form of a stored page: pages of another version of this package are none. */
+const form = 'page 1'
+
+/** Writes a page as bytes: a digest of all others, a line of JSON, and the body. */
 export function toBytes({ body, ...head }: StoredPage): Buffer {
   const kind = body === null ? 'none' : typeof body === 'string' ? 'text' : 'bytes'
-  return Buffer.concat([Buffer.from(`${JSON.stringify({ ...head, kind })}\n`), Buffer.from(body ?? '')])
+  const content = Buffer.concat([Buffer.from(`${JSON.stringify({ ...head, kind })}\n`), Buffer.from(body ?? '')])
+  return Buffer.concat([digest(content), content])
 }
 
-/** Reads the bytes of {@link toBytes}. `undefined` if they are damaged. */
+/** Reads the bytes of {@link toBytes}. `undefined` for any others, such as half of a page. */
 export function fromBytes(bytes: Buffer): StoredPage | undefined {
-  const end = bytes.indexOf('\n')
-  try {
-    // Only `toBytes` writes such a line. Damaged bytes are no JSON.
-    const { kind, ...head } = JSON.parse(bytes.toString('utf8', 0, end)) as StoredPage & { readonly kind: string }
-    const body = bytes.subarray(end + 1)
-    return { ...head, body: kind === 'none' ? null : kind === 'text' ? body.toString() : body }
-  } catch {
-    return undefined
-  }
+  const content = bytes.subarray(digestLength)
+  if (!digest(content).equals(bytes.subarray(0, digestLength))) return undefined
+  const end = content.indexOf('\n')
+  // Only `toBytes` writes bytes with this digest.
+  const { kind, ...head } = JSON.parse(content.toString('utf8', 0, end)) as StoredPage & { readonly kind: string }
+  const body = content.subarray(end + 1)
+  return { ...head, body: kind === 'none' ? null : kind === 'text' ? body.toString() : body }
+}
+
+const digestLength = 32
+
+function digest(content: Buffer): Buffer {
+  return createHash('sha256').update(form).update(content).digest()
 }

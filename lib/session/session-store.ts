@@ -1,3 +1,4 @@
+import { measureJsonDepth } from '../body/parse-json.ts'
 import type { Logger } from '../log/logger.ts'
 import { SESSION_TOO_LARGE } from './errors.ts'
 
@@ -111,6 +112,9 @@ export function divideSessions(
   return { kept: ordered.slice(count), excess: ordered.slice(0, count) }
 }
 
+/** The levels of a value: deeper than any useful data, and far from a stack overflow. */
+export const deepestValue = 100
+
 /** Writes the text of a stored session. @throws SESSION_TOO_LARGE for more bytes than the limit */
 export function stringifyRecord(data: SessionData, limit: number): string {
   const text = JSON.stringify(data)
@@ -121,7 +125,8 @@ export function stringifyRecord(data: SessionData, limit: number): string {
 
 /** Parses the text of a stored session; undefined if it is damaged or expired. */
 export function parseRecord(text: string, now: number): SessionData | undefined {
-  const record = parseJson(text)
+  // A value is in the attributes, or in a list of the flashes.
+  const record = measureJsonDepth(text) > deepestValue + 3 ? undefined : parseJson(text)
   if (!isObject(record) || !isTime(record.expiresAt) || record.expiresAt <= now) return undefined
   const { createdAt, lastUsedAt, expiresAt, attributes, flashes } = record
   if (!isTime(createdAt) || !isTime(lastUsedAt) || !isObject(attributes) || !isLists(flashes)) return undefined
@@ -147,7 +152,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function isTime(value: unknown): value is number {
-  return typeof value === 'number'
+  return typeof value === 'number' && !Number.isNaN(new Date(value).getTime())
 }
 
 function isLists(value: unknown): value is Record<string, unknown[]> {

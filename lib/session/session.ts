@@ -14,7 +14,7 @@ import {
   type SessionTimes,
   type SessionUse,
 } from './session-state.ts'
-import type { SessionStore } from './session-store.ts'
+import { deepestValue, type SessionStore } from './session-store.ts'
 
 /** The parts of a session. */
 export interface SessionOptions {
@@ -341,15 +341,12 @@ interface Place {
   readonly within: readonly object[]
 }
 
-/** Deeper than any useful data, and far from a stack overflow. */
-const maxDepth = 100
-
 function copy(value: unknown, place: Place): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number' && Number.isFinite(value)) return value
   if (typeof value !== 'object') throw refuse(place, describe(value))
   if (place.within.includes(value)) throw refuse(place, 'part of itself')
-  if (place.within.length === maxDepth) throw refuse(place, `nested more than ${maxDepth} deep`)
+  if (place.within.length === deepestValue) throw refuse(place, `nested more than ${deepestValue} deep`)
 
   const within = [...place.within, value]
   if (Array.isArray(value)) {

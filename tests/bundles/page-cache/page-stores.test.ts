@@ -107,8 +107,22 @@ t.test('files have a limit of bytes, and damaged ones are no pages', async t => 
   const left = readdirSync(directory)
   t.ok(left.length < 10 && left.length > 5, `${left.length} files`)
   t.ok(await store.read('p'), 'the newest stay')
-  t.equal(fromBytes(toBytes(createPage()).subarray(5)), undefined)
-  t.equal(fromBytes(Buffer.from('')), undefined)
+})
+
+t.test('only bytes that were written as a page are one', t => {
+  const bytes = toBytes(createPage())
+  const ends = Array.from({ length: bytes.length }, (_, length) => bytes.subarray(0, length))
+  const changed = Array.from({ length: bytes.length }, (_, at) =>
+    Buffer.from(bytes).fill(Number(bytes[at]) ^ 1, at, at + 1),
+  )
+  const others = ['null', '{}\n', '\n', bytes.subarray(32), bytes.subarray(5)].map(text => Buffer.from(text))
+  const longer = Buffer.concat([bytes, Buffer.from('more')])
+  t.ok(fromBytes(bytes))
+  t.strictSame(
+    [...ends, ...changed, ...others, longer].filter(each => fromBytes(each) !== undefined),
+    [],
+  )
+  t.end()
 })
 
 t.test('an outage of Redis and its end are logged', async t => {

@@ -112,6 +112,11 @@ t.test('damaged files are no sessions, can be overwritten, and are swept', async
       flashes: { notice: 'text' },
     }).map(([name, value]) => JSON.stringify({ ...record, [name]: value })),
     JSON.stringify({ ...record, flashes: null }),
+    // Deeper than any value that a session takes.
+    JSON.stringify({ ...record, attributes: { a: 1 } }).replace('1}', `${'['.repeat(5000)}${']'.repeat(5000)}}`),
+    JSON.stringify({ ...record, flashes: { a: [1] } }).replace('[1]', `${'['.repeat(103)}${']'.repeat(103)}`),
+    ...['1e999', '1e300', '-1e999'].map(time => JSON.stringify({ ...record, createdAt: 7.5 }).replace('7.5', time)),
+    intact.replace(/"expiresAt":\d+/, '"expiresAt":1e999'),
   ]
   for (const text of damaged) {
     writeFileSync(file, text)
