@@ -36,6 +36,7 @@ export function measureSqlite<Database extends SqliteDatabase>(database: Databas
   observeMethod(database, 'exec', (_, [text]) => reports.follow('exec', String(text), undefined))
   observeMethod(database, 'prepare', (_, [text]) => ({
     after: statement => reports.watch(String(text), statement as SqliteStatement),
+    failed: error => void (typeof text === 'string' && reports.begin(text, undefined)?.({ error })),
   }))
   reports.watchTransactions()
   return database
@@ -83,8 +84,8 @@ class SqliteReports {
     })
   }
 
-  follow(name: string, text: string, parameters: QueryParameters | undefined) {
-    const end = this.#queries.begin({
+  begin(text: string, parameters: QueryParameters | undefined): QueryEnd | undefined {
+    return this.#queries.begin({
       system: 'sqlite',
       text,
       parameters,
@@ -92,6 +93,10 @@ class SqliteReports {
       source: 'measure',
       transaction: this.#transactions.find(text),
     })
+  }
+
+  follow(name: string, text: string, parameters: QueryParameters | undefined) {
+    const end = this.begin(text, parameters)
     return end && followQuery(name, end)
   }
 }

@@ -88,12 +88,22 @@ function changeDatabase(prototype: object, library: SqliteCall['library']): void
     database,
     statement: undefined,
   }))
-  observeMethod(prototype, 'prepare', database => ({
-    after(statement) {
-      databases.set(Object(statement), Object(database))
-      changeStatements(Object.getPrototypeOf(statement), library)
-    },
-  }))
+  observeMethod(prototype, 'prepare', (target, [text]) => {
+    const database = Object(target)
+    return {
+      after(statement) {
+        databases.set(Object(statement), database)
+        changeStatements(Object.getPrototypeOf(statement), library)
+      },
+      // SQLite finds most mistakes here, such as a missing table: no call of a statement follows.
+      failed(error) {
+        if (typeof text !== 'string' || !queries.start.hasSubscribers) return
+        const message = { library, text, values: undefined, database, statement: undefined, error }
+        queries.start.publish(message)
+        queries.end.publish(message)
+      },
+    }
+  })
 }
 
 /** The prototypes of statements that were changed. */

@@ -45,6 +45,7 @@ class FakeStatement {
 /** The functions of the class of better-sqlite3. */
 const wrappers = {
   prepare(this: object, text: string): FakeStatement {
+    if (text.includes('nowhere')) throw new Error('no such table: nowhere')
     return new FakeStatement(text, this)
   },
   exec(this: { inTransaction: boolean }, text: string) {
@@ -96,6 +97,25 @@ t.test('statements of changed classes are recorded with values, rows, errors and
   ])
   t.match(others, [{ rows: 2 }, { rows: 1 }, { error: 'It is broken.' }, { error: 'broken' }])
   t.equal(queries.length, 9)
+})
+
+t.test('a statement that cannot be prepared is a query that has failed, with its line', async t => {
+  const measured = openDatabase()
+  const queries = await queriesOf(t, app => {
+    measureSqlite(measured, app.queries)
+    for (const database of [openDatabase(), measured]) {
+      t.throws(() => database.prepare('SELECT * FROM nowhere'), { message: 'no such table: nowhere' })
+      // It is no query.
+      t.throws(() => database.prepare(5 as never), TypeError)
+    }
+  })
+  const failed = { text: 'SELECT * FROM nowhere', error: 'no such table: nowhere', server: 'var/shop.db' }
+  const caller = { file: /sqlite\.test\.[jt]s$/ }
+  t.match(queries, [
+    { ...failed, source: 'channel', caller },
+    { ...failed, source: 'measure', caller },
+  ])
+  t.equal(queries.length, 2)
 })
 
 t.test('a query is recorded once: one that is measured, and one that Node publishes, too', async t => {
