@@ -92,8 +92,9 @@ interface Assembly {
 type Trap = (code: AnyFunction, self: unknown, args: unknown[]) => unknown
 
 // The application may replace them later.
-const { apply, defineProperty, getPrototypeOf, set } = Reflect
+const { apply, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, set } = Reflect
 const { bind } = Function.prototype
+const { toString: toHeader } = Error.prototype
 
 /** A function, its `this` and its arguments. */
 type Call = [code: AnyFunction | undefined, self: unknown, args: unknown]
@@ -159,7 +160,7 @@ export function guardedCall(this: Following, code: AnyFunction, self: unknown, a
   } catch (error) {
     if (isLimited) set(Error, 'stackTraceLimit', stackTraceLimit)
     try {
-      hideFrame(error)
+      hideFrame(error, stackTraceLimit)
       this.failed?.(error)
     } catch (failure) {
       noteFailure(failure, `errors of ${code.name}`)
@@ -172,11 +173,64 @@ export function guardedCall(this: Following, code: AnyFunction, self: unknown, a
 
 const frame = /\n[^\n]*\bguardedCall\b[^\n]*/g
 
-/** Removes the frame of `guardedCall` from an error that V8 has made. */
-function hideFrame(error: unknown): void {
+/** The limits of stacks, by the functions that read them without the frame of `guardedCall`. */
+const limits = new WeakMap<object, Limits>()
+
+interface Limits {
+  /** That of V8 in the innermost call. */
+  readonly captured: number
+  /** That of the application. */
+  limit: number
+}
+
+/**
+ * Removes the frame of `guardedCall` from the stack of an error, when it is read. Only then V8 writes the message
+ * above the frames, and an application may change it before, as Knex does.
+ */
+function hideFrame(error: unknown, limit: number): void {
   if (!(error instanceof Error)) return
-  const { stack } = error
-  if (typeof stack === 'string' && stack.includes('guardedCall')) error.stack = stack.replace(frame, '')
+  const own = getOwnPropertyDescriptor(error, 'stack')
+  if (own === undefined) return
+  const { get, value } = own
+  const known = get && limits.get(get)
+  if (known !== undefined) {
+    // The error leaves a call that was around the other one.
+    known.limit = limit
+    return
+  }
+  const header = apply(toHeader, error, [])
+  const kept: Limits = { captured: limit + 1, limit }
+  // Before Node 21, V8 has written the message now: it is written again.
+  const isWritten = typeof value === 'string' && value.startsWith(header)
+  const write = (self: object, stack: unknown) =>
+    defineProperty(self, 'stack', { value: stack, writable: true, configurable: true, enumerable: false })
+  const read = () => {
+    const stack = isWritten
+      ? apply(toHeader, error, []) + value.slice(header.length)
+      : get
+        ? apply(get, error, [])
+        : value
+    const shown = typeof stack === 'string' ? withoutFrame(stack, kept) : stack
+    write(error, shown)
+    return shown
+  }
+  limits.set(read, kept)
+  function replace(this: object, stack: unknown): void {
+    write(this, stack)
+  }
+  defineProperty(error, 'stack', { get: read, set: replace, configurable: true, enumerable: false })
+}
+
+/** Whether a getter of a stack is that of this module, which runs no code of the application. */
+export function isStackReader(getter: object): boolean {
+  return limits.has(getter)
+}
+
+function withoutFrame(stack: string, { captured, limit }: Limits): string {
+  const lines = stack.replace(frame, '').split('\n    at ')
+  // A stack that is deeper than its limit has other frames instead.
+  const isFull = stack.split('\n    at ').length > captured
+  return (isFull ? lines.slice(0, limit + 1) : lines).join('\n    at ')
 }
 
 /**

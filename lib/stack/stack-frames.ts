@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isStackReader } from '../observe-calls.ts'
 import { packageDirectory, packageName } from '../package.ts'
 import { readProperty } from '../text/describe-value.ts'
 
@@ -54,7 +55,7 @@ export function parseStack(error: unknown): readonly StackFrame[] {
  */
 function hasOwnGetter(error: unknown): boolean {
   const getter = getterOf(error)
-  return getter !== undefined && getter !== nativeGetter
+  return typeof getter === 'function' && getter !== nativeGetter && !isStackReader(getter)
 }
 
 const nativeGetter = getterOf(new Error())

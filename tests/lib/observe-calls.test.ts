@@ -111,6 +111,59 @@ t.test('no call has a frame, whatever the limit; the stack of a failed call has 
   t.notOk('stackTraceLimit' in Error, 'a deleted limit stays deleted')
 })
 
+t.test('the stack of a failed call has the message of the time when it is read first, and no frame more', t => {
+  class Captured extends Error {
+    constructor(message: string) {
+      super(message)
+      Error.captureStackTrace(this, Captured)
+    }
+  }
+  const fail = (depth: number, error: () => Error): never => {
+    if (depth > 0) fail(depth - 1, error)
+    throw error()
+  }
+  const observe = (code: AnyFunction) => observeCalls(code, () => ({ failed: () => undefined }))
+  const ways: readonly AnyFunction[] = [
+    fail as AnyFunction,
+    observe(fail as AnyFunction),
+    observe(observe(fail as AnyFunction)),
+  ]
+  const reads: Readonly<Record<string, (error: Error) => unknown>> = {
+    unchanged: ({ stack }) => stack,
+    changed: error => Object.assign(error, { message: 'later' }).stack,
+    'read before': error => [error.stack, Object.assign(error, { message: 'later' }).stack],
+    replaced: error => [Object.assign(error, { stack: 'own' }).stack, Object.keys(error)],
+    inherited: error => [Object.assign(Object.create(error), { stack: 'own' }).stack, error.stack],
+  }
+  const errors = [() => new Error('early'), () => new Captured('early')]
+  const different = [0, 3, 30].flatMap(depth =>
+    errors.flatMap(error =>
+      Object.entries(reads).filter(([, read]) => {
+        const found = ways.map(way => {
+          try {
+            return way(depth, error)
+          } catch (thrown) {
+            return JSON.stringify(read(thrown as Error))
+          }
+        })
+        return new Set(found).size > 1
+      }),
+    ),
+  )
+  t.strictSame(different, [])
+  const same = new Error('thrown again')
+  const again = observe(() => {
+    throw same
+  })
+  for (let count = 0; count < 50_000; count++) {
+    try {
+      again()
+    } catch {}
+  }
+  t.match(same.stack, /^Error: thrown again\n/, 'an error that is thrown often has one such property')
+  t.end()
+})
+
 t.test('without WebAssembly, calls are observed, too', async t => {
   const trap = createTrap(undefined)
   // The handler of a call notes its observer before the trap is called.
