@@ -215,8 +215,10 @@ function hideFrame(error: unknown, limit: number): void {
     return shown
   }
   limits.set(read, kept)
+  // Since Node 21, an object that inherits from the error has no stack of its own.
+  const holder = get && error
   function replace(this: object, stack: unknown): void {
-    write(this, stack)
+    write(holder ?? this, stack)
   }
   defineProperty(error, 'stack', { get: read, set: replace, configurable: true, enumerable: false })
 }
