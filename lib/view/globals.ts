@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { isThenable } from '../event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../http/request.ts'
-import { locateFrame, parseStack } from '../stack/stack-frames.ts'
+import { findOwnFrame, locateFrame, parseStack } from '../stack/stack-frames.ts'
 import { VIEW_GLOBAL_INVALID, VIEW_RENDER_FAILED, VIEW_REQUEST_MISSING } from './errors.ts'
 
 /**
@@ -121,10 +121,10 @@ export class Registrations {
   find(name: string, directory: string): string | undefined {
     const place = this.#places.get(name)
     if (place === undefined) return undefined
-    // The first calls are those of this file and of its folder.
-    const [own, ...frames] = parseStack(place)
-    const folder = path.dirname(own?.file ?? '')
-    const frame = frames.find(({ file }) => file !== undefined && path.dirname(file) !== folder)
+    // Without a call of the application, that of a package, which is below those of this folder.
+    const [{ file: own = '' } = {}, ...frames] = parseStack(place)
+    const isOther = ({ file = own }) => path.dirname(file) !== path.dirname(own)
+    const frame = findOwnFrame(place, directory) ?? frames.find(isOther)
     return frame === undefined ? '' : `, added in ${locateFrame(frame, directory).file}:${frame.line}`
   }
 }
