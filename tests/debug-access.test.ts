@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { type IncomingMessage, request } from 'node:http'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -335,6 +335,11 @@ t.test('the notice at the start says whose programs see debug output, and what e
 t.test('a connection is looked up once', { skip: process.platform !== 'linux' && 'this is not Linux' }, async t => {
   const find = t.capture(PeerUsers.prototype, 'find', PeerUsers.prototype.find)
   const { url } = await startSite(t)
-  for (let turn = 0; turn < 5; turn++) await (await fetch(`${url}/partnership`)).text()
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  for (let turn = 0; turn < 5; turn++) {
+    const [reply]: IncomingMessage[] = await once(request(`${url}/partnership`, { agent }).end(), 'response')
+    if (reply) await text(reply)
+  }
   t.equal(find().length, 1)
 })
