@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Dirent, readdirSync } from 'node:fs'
+import { constants, type Dirent, readdirSync } from 'node:fs'
 import { lstat, open, rm, stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import path from 'node:path'
@@ -78,6 +78,22 @@ function findUser(): string {
   } catch {
     return String(process.getuid?.())
   }
+}
+
+/** The content of a file; `undefined` if there is none, or if it is a link or no regular file. */
+export async function readRegularFile(file: string): Promise<Buffer | undefined> {
+  // Without O_NONBLOCK, opening a pipe waits for its writer.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const handle = await open(file, flags).catch(ignoreMissing)
+  try {
+    return (await handle?.stat())?.isFile() ? await handle?.readFile() : undefined
+  } finally {
+    await handle?.close()
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT' && error.code !== 'ELOOP') throw error
 }
 
 /** The entries of a folder; none if it was removed, or belongs to another user. */

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { readRegularFile } from '../../lib/folders.ts'
 import { fromBytes, type PageStore, type StoredPage, toBytes } from './page-store.ts'
 
 /** The share of the limit that is written between two sweeps. */
@@ -27,10 +28,10 @@ export class FilePageStore implements PageStore {
   }
 
   async read(key: string): Promise<StoredPage | undefined> {
-    const bytes = await readFile(this.#fileOf(key)).catch(ignoreMissing)
+    const bytes = await readRegularFile(this.#fileOf(key))
     const page = bytes && fromBytes(bytes)
     if (page === undefined || page.staleUntil <= this.#now()) return undefined
-    const purges = await Promise.all(page.tags.map(tag => readFile(this.#fileOfTag(tag), 'utf8').catch(ignoreMissing)))
+    const purges = await Promise.all(page.tags.map(tag => readRegularFile(this.#fileOfTag(tag))))
     return purges.some(time => Number(time ?? 0) >= page.createdAt) ? undefined : page
   }
 
@@ -94,8 +95,4 @@ export class FilePageStore implements PageStore {
   #fileOfTag(tag: string): string {
     return path.join(this.#directory, `tag-${createHash('sha256').update(tag).digest('base64url')}`)
   }
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
 }

@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { checkFolder } from '../folders.ts'
+import { checkFolder, readRegularFile } from '../folders.ts'
 import { SESSION_STORE_FAILED } from './errors.ts'
 import {
   defaultSessionLimits,
@@ -150,8 +149,8 @@ export class FileSessionStore implements SessionStore {
     return text === undefined ? undefined : parseRecord(text, this.#now())
   }
 
-  #readText(file: string): Promise<string | undefined> {
-    return ignoring(['ENOENT', 'ELOOP'], () => readRegularFile(path.join(this.#directory, file)))
+  async #readText(file: string): Promise<string | undefined> {
+    return (await readRegularFile(path.join(this.#directory, file)))?.toString()
   }
 
   /** The complete file is renamed, so that no reader sees half a session. */
@@ -234,17 +233,6 @@ const staleAfter = 3_600_000
 
 function fileOf(id: string): string {
   return `${createHash('sha256').update(id).digest('hex')}.json`
-}
-
-/** Undefined for anything but a regular file. */
-async function readRegularFile(file: string): Promise<string | undefined> {
-  // Without O_NONBLOCK, opening a pipe waits for its writer.
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  try {
-    return (await handle.stat()).isFile() ? await handle.readFile('utf8') : undefined
-  } finally {
-    await handle.close()
-  }
 }
 
 async function ignoring<result>(codes: readonly string[], task: () => Promise<result>): Promise<result | undefined> {

@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { createFrameworkBundle, createPageCache, Response } from 'sinfonietta'
 import { createTestKernel } from 'sinfonietta/testing'
@@ -107,6 +108,24 @@ t.test('files have a limit of bytes, and damaged ones are no pages', async t => 
   const left = readdirSync(directory)
   t.ok(left.length < 10 && left.length > 5, `${left.length} files`)
   t.ok(await store.read('p'), 'the newest stay')
+})
+
+t.test('a link or a pipe is no page, and others are read beside it', async t => {
+  const directory = path.join(t.testdir(), 'pages')
+  const store = new FilePageStore(directory, 1_000_000)
+  await store.write('page', createPage())
+  symlinkSync('page', path.join(directory, 'link'))
+  symlinkSync('loop', path.join(directory, 'loop'))
+  mkdirSync(path.join(directory, 'folder'))
+  // More than Node has threads for files.
+  const pipes = Array.from({ length: 5 }, (_, index) => `pipe-${index}`)
+  for (const pipe of pipes) execFileSync('mkfifo', [path.join(directory, pipe)])
+  const read = await Promise.all(['link', 'loop', 'folder', ...pipes, 'missing'].map(key => store.read(key)))
+  t.strictSame(
+    read.filter(page => page !== undefined),
+    [],
+  )
+  t.ok(await store.read('page'))
 })
 
 t.test('only bytes that were written as a page are one', t => {
