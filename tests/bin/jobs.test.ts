@@ -120,7 +120,7 @@ t.test('a job of BullMQ has a profile of its own, which leads to the request tha
   const request = found.find(each => each.url.endsWith('/bulk'))
   /** The links of the overview below its headings. */
   const links = (html: string) =>
-    [...html.matchAll(/<h3>(?:Caused by|Has caused|Other attempts)<\/h3>.*?<\/ul>/gs)].flatMap(([list]) =>
+    [...html.matchAll(/<h3>(?:Started by|Started|Other attempts)<\/h3>.*?<\/ul>/gs)].flatMap(([list]) =>
       [...list.matchAll(/href="\/_profiler\/(\w+)"/g)].map(([, token]) => token),
     )
   const ofBulk = jobs.filter(({ job = '' }) => bulk.includes(job.split(':')[1] ?? '')).map(({ token }) => token)

@@ -160,7 +160,7 @@ export async function checkServers(t: Test, source: string, servers: readonly Re
   const wrong: string[] = []
   for (const { program, token } of found.filter(({ type }) => type === 'job')) {
     const page = await (await fetch(`${viewer}/_profiler/${token}`)).text()
-    const [, list = ''] = /<h3>Caused by<\/h3>(.*?)<\/ul>/s.exec(page) ?? []
+    const [, list = ''] = /<h3>Started by<\/h3>(.*?)<\/ul>/s.exec(page) ?? []
     const causes = [...list.matchAll(/href="\/_profiler\/(\w+)"/g)].map(([, cause]) => cause)
     const owners = causes.map(cause => found.find(each => each.token === cause)?.program)
     if (owners.join() !== program) wrong.push(`${program}: ${owners}`)

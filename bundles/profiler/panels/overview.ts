@@ -119,11 +119,11 @@ function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel {
   const least = readCalls(profile).omitted === 0 ? '' : 'at least '
   const origins = [
     { title: 'Called by', units: caller === undefined ? [] : [caller] },
-    { title: 'Caused by', units: causes },
+    { title: 'Started by', units: causes },
   ]
   const others = [
-    { title: 'Has called', units: readCalled(profile).map(({ summary }) => summary) },
-    { title: 'Has caused', units: caused },
+    { title: 'Calls', units: readCalled(profile).map(({ summary }) => summary) },
+    { title: 'Started', units: caused },
     { title: 'Other attempts', units: attempts },
   ]
   const view = (unit: ProfileSummary) => ({
@@ -136,7 +136,7 @@ function viewLinked({ caller, findLinked, profile }: PanelProfile): PanelModel {
       if (length === 0) return []
       if (length <= linkedLimit) return [{ title, units: units.map(view) }]
       const first = units.toSorted((a, b) => Number(isError(b)) - Number(isError(a))).slice(0, linkedLimit)
-      const shown = `${linkedLimit} of ${title === 'Has called' ? least : ''}${formatNumber(length)}`
+      const shown = `${linkedLimit} of ${title === 'Calls' ? least : ''}${formatNumber(length)}`
       return [{ title, shown, units: first.map(view) }]
     })
   return { origins: viewGroups(origins), linked: viewGroups(others) }

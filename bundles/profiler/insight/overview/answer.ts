@@ -1,6 +1,7 @@
 import { statusText } from '../../../../lib/http/response.ts'
 import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
+import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatNumber, readHeader, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
@@ -60,6 +61,11 @@ export function writeReason(reason: Reason | undefined, exception: string | null
   return reason?.panel === 'exception' && exception !== null && text !== exception ? `${exception}: ${text}` : text
 }
 
+/** The place of a throw, call or log message as a part of a sentence; empty if it is not known. */
+function describeAt({ file, line }: CallerPlace = {}): Sentence {
+  return file === undefined ? [] : [' at ', toPlaceValue(file, line)]
+}
+
 /** Whether an exception was recorded, handled or not. */
 export function hasThrown(profile: Profile): boolean {
   return profile.summary.exception !== null || readExceptions(profile).length > 0
@@ -75,8 +81,7 @@ const rejectedPreamble = /^This error originated either .* not handled with \.ca
 function describeException(profile: Profile, routing: Sentence | undefined): Reason {
   const [first] = readExceptions(profile)
   const name = toValue(first?.name ?? profile.summary.exception ?? 'Error', nameLimit)
-  const { file, line } = findThrowFrame(profile) ?? {}
-  const place = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
+  const place = describeAt(findThrowFrame(profile))
   const message = (first?.message ?? '').replace(rejectedPreamble, '').replace(/\.$/, '')
   const words = routing ?? withGuard(profile, message === '' ? [] : [toValue(message, messageLimit)]) ?? []
   const details = [name, ...place, ...(words.length === 0 ? [] : [': ', ...words])]
@@ -280,20 +285,34 @@ function describeFailedOperation(profile: Profile): Sentence | undefined {
   if (first === undefined) return undefined
   const link = `${profileLink(profile.summary.token, 'request')}#operation-errors`
   const text = names.length === 1 ? 'the operation failed' : `${formatCount(errors.length, 'operation')} failed`
-  const at = first.path === '' ? [] : [' at ', toValue(first.path, nameLimit)]
+  const [thrown] = readExceptions(profile)
+  const frame = thrown?.message === first.message ? findThrowFrame(profile) : undefined
+  const at = first.path === '' ? [] : [' in ', toValue(first.path, nameLimit)]
   const more = others.length === 0 ? [] : [`, and ${formatCount(others.length, 'more error')}`]
-  return [{ text, link }, ...at, ': ', toValue(first.message.replace(/\.$/, ''), messageLimit), ...more]
+  return [
+    { text, link },
+    ...at,
+    ...describeAt(frame),
+    ': ',
+    toValue(first.message.replace(/\.$/, ''), messageLimit),
+    ...more,
+  ]
+}
+
+/** The place and the error of something that has failed, or of the first of several. */
+function describeFirst(count: number, caller: CallerPlace, error: string): Sentence {
+  return [count === 1 ? '' : ', the first', ...describeAt(caller), ': ', toValue(error, messageLimit)]
 }
 
 function describeFailedQuery(profile: Profile): Sentence | undefined {
   const failed = findUnexpected(profile)
   const [first] = failed
   if (first === undefined) return undefined
-  const { error, index, kind } = first
+  const { caller, error, index, kind } = first
   const alike = failed.filter(query => query.kind === kind)
   const link = `${profileLink(profile.summary.token, kind)}#query-${index}`
   const text = `${kind === 'database' ? formatCount(alike.length, 'query', 'queries') : formatCount(alike.length, 'cache call')} failed`
-  return [{ text, link }, alike.length === 1 ? ': ' : ', the first: ', toValue(error, messageLimit)]
+  return [{ text, link }, ...describeFirst(alike.length, caller, error)]
 }
 
 /** Of the reason of `AbortSignal.timeout()`, in Node. */
@@ -311,7 +330,7 @@ function describeFailedCall(profile: Profile, least: number): Sentence | undefin
   const failed = calls.filter(call => isFailed(call) && !isRepeated(call, calls))
   const [first, ...others] = failed
   if (first === undefined) return undefined
-  const { error, index, isAborted, status } = first
+  const { caller, error, index, isAborted, status } = first
   const more = others.length === 0 ? [] : [`, and ${others.length} more failed`]
   const known = error === '' ? describeCalled(profile, index) : []
   if (known.length > 0) return [...known, ...more]
@@ -319,20 +338,18 @@ function describeFailedCall(profile: Profile, least: number): Sentence | undefin
   // Of a sample, the numbers are not those of all calls.
   const ending = error === '' ? `answered ${status}` : isAborted ? 'was aborted' : 'failed'
   const text = `${omitted === 0 ? `HTTP call ${index + 1}` : 'an HTTP call'} ${ending}`
-  return [{ text, link }, ...(error === '' ? [] : [': ', toValue(error, messageLimit)]), ...more]
+  const why = error === '' ? [] : [...describeAt(caller), ': ', toValue(error, messageLimit)]
+  return [{ text, link }, ...why, ...more]
 }
 
 function describeFailedMail(profile: Profile): Sentence | undefined {
   const { count } = countBadMails(profile)
-  const { error = '', index = 0 } = readMails(profile).mails.find(mail => mail.error !== '') ?? {}
+  const { caller, error = '', index = 0 } = readMails(profile).mails.find(mail => mail.error !== '') ?? {}
   // Of a mail that was only counted, the error is not known.
   if (count === 0 || error === '') return undefined
   const link = `${profileLink(profile.summary.token, 'mails')}#mail-${index}`
-  return [
-    { text: `${formatCount(count, 'mail')} failed`, link },
-    count === 1 ? ': ' : ', the first: ',
-    toValue(error.replace(/\.$/, ''), messageLimit),
-  ]
+  const text = `${formatCount(count, 'mail')} failed`
+  return [{ text, link }, ...describeFirst(count, caller, error.replace(/\.$/, ''))]
 }
 
 /** The program that has answered a call, and why it has failed there; empty if its profile is not stored. */
@@ -433,8 +450,7 @@ function describeLogged(profile: Profile, level: 'error' | 'warning'): Sentence 
   const text = panel === 'console' ? printed : `${formatCount(count, level)} logged`
   const link = message === '' ? profileLink(token, panel) : `${profileLink(token, panel)}#${anchor}`
   const said = toOneLine(message).replace(/\.$/, '')
-  const { file, line } = (panel === 'console' ? entries[entry]?.site : log?.caller) ?? {}
-  const at = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
+  const at = describeAt(panel === 'console' ? entries[entry]?.site : log?.caller)
   const quoted = said === '' ? [] : [': ', toValue(said, messageLimit)]
   return [
     { text, link },

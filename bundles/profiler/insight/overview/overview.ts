@@ -395,7 +395,9 @@ function writeSentence(
   const ended = [...start, ...describePace(shown, usual)]
   const failure = findFailure(shown)
   const begin = failure === undefined ? ended : [...ended, '; ', ...failure]
-  const causes = describeCauses(parts, shown)
+  // A signal is no consequence of what was done before it, and needs no word of a command that did nothing else.
+  const isKilled = profile.collectors.unit?.signal !== undefined
+  const causes = describeCauses(isKilled ? parts.filter(({ of }) => of !== 'controller') : parts, shown)
   const [first] = causes
   const problem = failure === undefined ? findTrouble(shown, first?.part.place.panel) : undefined
   const end = problem === undefined ? [] : ['; ', ...problem]
@@ -405,9 +407,7 @@ function writeSentence(
     ...what,
     ...where,
   ])
-  // What has ended the work is no consequence of its time.
-  const isOther = failure !== undefined || profile.collectors.unit?.signal !== undefined
-  const withFirst = [...begin, isOther ? '; ' : ': ', ...first.what]
+  const withFirst = [...begin, failure === undefined && !isKilled ? ': ' : '; ', ...first.what]
   const version = (count: number) => [...withFirst, ...first.where, ...others.slice(0, count).flat(), ...end]
   const withPlace = [...withFirst, ...first.where]
   return fit([version(2), version(1), version(0), withPlace, [...withFirst, ...end], withFirst, begin, ended])

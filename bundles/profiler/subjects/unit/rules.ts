@@ -6,7 +6,7 @@ import type { Profile } from '../../profile/profile.ts'
 /** Finds a job that has failed for the last time. */
 export const failedJobRule: FindingRule<Profile> = {
   name: 'failed-job',
-  title: 'Job failed for the last time',
+  title: 'Job is not tried again',
   find(profile) {
     const { attempt, attempts } = profile.collectors.unit?.job ?? {}
     const isLast = attempt !== undefined && attempts !== undefined && attempt >= attempts
@@ -17,7 +17,7 @@ export const failedJobRule: FindingRule<Profile> = {
       {
         severity: 'error',
         problem: `The job failed in ${all}: its queue does not try it again.`,
-        advice: 'Correct the cause, and add the job again; a queue for failed jobs keeps them until then.',
+        advice: 'Correct the cause, and add the job again.',
         ...(file !== undefined && line !== undefined && { code: { file, line } }),
         place: { panel: 'exception' },
         evidence: { attempts },

@@ -344,18 +344,18 @@ const problems: [data: Profile['data'], text: string, init?: ProfileInit][] = [
     'HTTP call 1 answered 503',
     { errors: 1 },
   ],
-  [{ queries: { queries: [createQuery({ error: 'no such table: x' })] } }, '1 query failed: no such table: x'],
+  [{ queries: { queries: [createQuery({ error: 'no such table: x' })] } }, '1 query failed at bundles/shop/products.ts:12: no such table: x'],
   [
     { queries: { queries: [createQuery({ error: 'a' }), createQuery({ error: 'b', text: 'B' })] } },
-    '2 queries failed, the first: a',
+    '2 queries failed, the first at bundles/shop/products.ts:12: a',
   ],
   [
     { queries: { queries: [createQuery({ system: 'redis', text: 'GET a', error: 'LOADING' })] } },
-    '1 cache call failed: LOADING',
+    '1 cache call failed at bundles/shop/products.ts:12: LOADING',
   ],
   [
     { queries: { queries: [createQuery({ system: 'redis', error: 'LOADING' })] }, http: { calls: [call(503)] } },
-    '1 cache call failed: LOADING; HTTP call 1 answered 503',
+    '1 cache call failed at bundles/shop/products.ts:12: LOADING; HTTP call 1 answered 503',
   ],
   [{ queries: { queries: [createQuery({ error: 'x', code: '23505' })] } }, ''],
   [{ queries: { queries: [createQuery({ error: 'x' }), createQuery({ start: 30, end: 31 })] } }, ''],

@@ -501,7 +501,7 @@ t.test('requests are alike, slow and counted by their operation, and a sentence 
       earlier: Array.from({ length: 4 }, () => 'query Books'),
       slow: ['000009'],
       sentence:
-        'POST /somewhere · query Books took 60 ms; the operation failed at books.7: No author, and 1 more error.',
+        'POST /somewhere · query Books took 60 ms; the operation failed in books.7: No author, and 1 more error.',
     },
   )
 })

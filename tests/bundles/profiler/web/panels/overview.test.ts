@@ -282,6 +282,6 @@ t.test('what has caused the work stands before its times, what it has caused beh
   const findLinked = () => ({ attempts: [], caused: [linked('mail')], causes: [linked('order')] })
   t.match(
     textOf(await show('overview', { profile, findLinked })),
-    /Caused by.*\/order.*Where the time went.*Has caused.*\/mail/s,
+    /Started by.*\/order.*Where the time went.*Started.*\/mail/s,
   )
 })
