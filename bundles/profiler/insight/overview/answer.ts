@@ -300,8 +300,9 @@ function describeFailedOperation(profile: Profile): Sentence | undefined {
 }
 
 /** The place and the error of something that has failed, or of the first of several. */
-function describeFirst(count: number, caller: CallerPlace, error: string): Sentence {
-  return [count === 1 ? '' : ', the first', ...describeAt(caller), ': ', toValue(error, messageLimit)]
+function describeFirst(count: number, caller: CallerPlace | undefined, error: string): Sentence {
+  const first = count === 1 ? [] : [', the first']
+  return [...first, ...describeAt(caller), ': ', toValue(error, messageLimit)]
 }
 
 function describeFailedQuery(profile: Profile): Sentence | undefined {
