@@ -13,6 +13,7 @@ import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts
 import { toPlainText } from '#bundles/profiler/insight/overview/sentence.ts'
 import { formatDuration } from '#bundles/profiler/profile/format.ts'
 import { coveredWorkTime, formatWorkTime, readReceived, readStops, workTime } from '#bundles/profiler/profile/work.ts'
+import { watchMoreCallbacks } from '#bundles/profiler/record/loop-activity.ts'
 import { readCalls } from '#bundles/profiler/subjects/http/read.ts'
 import { readQueries, readWaits } from '#bundles/profiler/subjects/queries/read.ts'
 import { Response } from '#lib/http/response.ts'
@@ -365,6 +366,8 @@ t.test('the block of a handler is recorded before its profile is stored, as its 
     reply.end(await call)
   })
   const { port, profileOf } = await recordServer(t, server)
+  // Other tests of this process have used most of the callbacks that are followed.
+  watchMoreCallbacks()
   for (const place of Object.keys(places)) {
     for (const time of ['first', 'second']) {
       const path = `/${encodeURI(place)}/${time}`
