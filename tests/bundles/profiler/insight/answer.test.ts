@@ -344,7 +344,10 @@ const problems: [data: Profile['data'], text: string, init?: ProfileInit][] = [
     'HTTP call 1 answered 503',
     { errors: 1 },
   ],
-  [{ queries: { queries: [createQuery({ error: 'no such table: x' })] } }, '1 query failed at bundles/shop/products.ts:12: no such table: x'],
+  [
+    { queries: { queries: [createQuery({ error: 'no such table: x' })] } },
+    '1 query failed at bundles/shop/products.ts:12: no such table: x',
+  ],
   [
     { queries: { queries: [createQuery({ error: 'a' }), createQuery({ error: 'b', text: 'B' })] } },
     '2 queries failed, the first at bundles/shop/products.ts:12: a',
