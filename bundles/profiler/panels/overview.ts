@@ -54,6 +54,10 @@ export const overviewView: SubjectView = {
     const { parts, reason, sentence, usual } = summarizeProfile(shown)
     const exception = viewException(profile, toPlainText(sentence), reason, editor)
     const shownParts = viewParts(parts, profile)
+    const trail = exception !== false && viewTrailBefore(profile, editor, { limit: listLimit, table: 'before' })
+    const refusal = viewRefusal(reason, token)
+    const errors = viewErrors(profile, editor)
+    const hasProblem = findings.some(({ severity }) => severity !== 'info') || errors.logs.length > 0
     return {
       sentence: sentence.map(part => ({
         ...part,
@@ -61,11 +65,11 @@ export const overviewView: SubjectView = {
       })),
       exception,
       exceptionLink: profileLink(token, 'exception'),
-      trail: exception !== false && viewTrailBefore(profile, editor, { limit: listLimit, table: 'before' }),
+      trail,
       files: viewFiles(profile.collectors.request?.body),
       prompt: exception !== false && writeErrorPrompt(profile, token),
       verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
-      refusal: viewRefusal(reason, token),
+      refusal,
       sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
       previous: viewPrevious(await findPrevious(profile), shown),
       parts: shownParts,
@@ -74,7 +78,8 @@ export const overviewView: SubjectView = {
       noun: unitOf(profile.summary).noun,
       nouns: unitOf(profile.summary).nouns,
       isExchange: unitOf(profile.summary).isExchange,
-      errors: viewErrors(profile, editor),
+      errors,
+      isWrong: trail !== false || refusal !== false || hasProblem,
       findings: await viewFindings(findings.slice(0, listLimit), shown, app),
       more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
       findingsLink: profileLink(token, 'findings'),
@@ -253,7 +258,7 @@ function toUnits(time: number, whole: number): string {
 /** Characters. The log has the whole message. */
 const messageLimit = 300
 
-function viewErrors(profile: Profile, editor: EditorLinks): PanelModel {
+function viewErrors(profile: Profile, editor: EditorLinks) {
   const link = profileLink(profile.summary.token, 'logger')
   const all = readLogs(profile).logs.filter(({ level }) => severityOf(level) === 'error')
   // The exception is shown above.
