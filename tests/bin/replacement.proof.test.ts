@@ -64,10 +64,19 @@ const answers = (version: string) => until(async () => (await ask())[0] === vers
 async function findWaiting(): Promise<number> {
   const [, serving] = await ask()
   const others = () => childrenOf(site.child.pid).filter(pid => pid !== serving)
-  // A compiler may still run.
-  const isWaiting = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('next-process.js')
-  await until(() => others().some(pid => isRunning(pid) && isWaiting(pid)))
+  // A compiler may still run, or end meanwhile.
+  const isWaiting = (pid: number) => isRunning(pid) && commandOf(pid).includes('next-process.js')
+  await until(() => others().some(isWaiting))
   return others().find(isWaiting) ?? 0
+}
+
+function commandOf(pid: number): string {
+  const file = `/proc/${pid}/cmdline`
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
 }
 
 function isRunning(pid: number): boolean {

@@ -295,8 +295,13 @@ function viewUsual(usual: UsualTime, { summary }: Profile): PanelModel {
 
 function viewDurations(name: string, durations: Durations | undefined): PanelModel[] {
   if (durations === undefined) return []
-  const { count, median, p95 } = durations
-  return [{ name: `${formatNumber(count)} ${name}`, median: formatDuration(median), p95: formatDuration(p95) }]
+  const { count, median } = durations
+  return [{ name: `${formatNumber(count)} ${name}`, median: formatDuration(median), most: writeMost(durations) }]
+}
+
+/** Of fewer than 20, the 95th percentile is the longest. Of one, the median is all. */
+function writeMost({ count, p95 }: Durations): string {
+  return count === 1 ? '' : `, ${count < 20 ? 'all' : '95 %'} within ${formatDuration(p95)}`
 }
 
 const fileLimit = 5
@@ -365,6 +370,7 @@ function writeSinceEdit({ sinceEdit }: ShownProfile): string[] {
   return ['### Since your edit', lines.map(line => `- ${line}`).join('\n')]
 }
 
-function describe({ count, median, p95 }: Durations, { summary }: Profile): string {
-  return `median ${formatDuration(median)}, 95 % within ${formatDuration(p95)}, ${formatCount(count, `earlier ${unitOf(summary).noun}`)}`
+function describe(durations: Durations, { summary }: Profile): string {
+  const { count, median } = durations
+  return `median ${formatDuration(median)}${writeMost(durations)}, ${formatCount(count, `earlier ${unitOf(summary).noun}`)}`
 }

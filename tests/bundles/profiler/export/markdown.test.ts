@@ -363,12 +363,12 @@ t.test('the overview has the parts of the time, and the usual time before and si
   const { summary } = profile
   const earlier = [1, 60_000_000].map(age => ({ ...summary, duration: 4, time: summary.time - age }))
   const shown = createShown({}, { profile, earlier })
-  const times = 'median 4.0 ms, 95 % within 4.0 ms'
+  const times = 'median 4.0 ms'
   t.match(
     toMarkdown(shown, 'overview'),
     [
       '## Overview\n\n- `Not recorded` 5.0 ms, 100 %\n',
-      `- Usual: ${times}, 2 earlier requests`,
+      `- Usual: ${times}, all within 4.0 ms, 2 earlier requests`,
       '- The process started at 2026-11-20T23:00:00.000Z',
       `- Before the start: ${times}, 1 earlier request`,
       `- Since the start: ${times}, 1 earlier request`,
