@@ -9,6 +9,7 @@ import type { SinceEdit } from '#bundles/profiler/insight/since-edit.ts'
 import { formatDuration } from '#bundles/profiler/profile/format.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { coveredWorkTime } from '#bundles/profiler/profile/work.ts'
+import { findBlocker, readBlocks } from '#bundles/profiler/subjects/memory/read.ts'
 import { workKinds } from '#bundles/profiler/subjects/work.ts'
 import { createProfile, createSummary, type ProfileInit } from '#tests/support/create-profile.ts'
 import { anyCharacter } from '#tests/support/sample.ts'
@@ -293,6 +294,30 @@ t.test('a block of a function is its work, also while the event loop had no paus
   const init = { duration: 570, token: 'abc123', controller: null }
   const sentence = sentenceOf({ events: { spans, dropped: 0, waits }, memory }, init)
   t.match(sentence, /middleware audit worked|middleware worked [\d.]+ ms, most of it in audit/)
+})
+
+t.test('the function of a block is recorded, or began within it, or is not known', async t => {
+  const blockerOf = (begin: number, span?: number) => {
+    const spans = [
+      ['phase', 'middleware', 0, 570_000],
+      ['function', 'audit', 0, 570_000, 0],
+      ['function', 'show', begin, 560_000 - begin, 0],
+    ]
+    const block = {
+      start: 50,
+      duration: 500,
+      cpu: 220,
+      by: 'abc123',
+      isOwn: true,
+      isAlone: true,
+      ...(span !== undefined && { span }),
+    }
+    const memory = { ...usage, wall: 570, cpu: { user: 230, system: 0 }, blocks: [block] }
+    const profile = createProfile({ events: { spans, dropped: 0 }, memory }, { duration: 570, token: 'abc123' })
+    const blocker = readBlocks(profile).map(each => findBlocker(each, profile))[0]
+    return typeof blocker === 'object' ? blocker.name : blocker
+  }
+  t.strictSame([blockerOf(10_000), blockerOf(60_000), blockerOf(10_000, 1)], ['unknown', 'show', 'audit'])
 })
 
 t.test('the functions of a mounted framework have their time beside listeners and the controller', async t => {
