@@ -225,14 +225,15 @@ function logFailures(logger: Logger, failures: readonly Error[]): void {
 function forBundle(app: Application, { isCore, name }: Bundle): Application {
   const dispatcher = new OwnedEventDispatcher(app.dispatcher, name)
   const own = { ...app, dispatcher, signals: ownSignals(app.signals, name) }
-  if (isCore) return Object.preventExtensions(own)
-  Object.defineProperty(own, 'logger', {
-    enumerable: true,
-    get() {
-      app.context.enable()
-      return app.logger
-    },
-  })
+  if (!isCore) {
+    Object.defineProperty(own, 'logger', {
+      enumerable: true,
+      get() {
+        app.context.enable()
+        return app.logger
+      },
+    })
+  }
   return Object.preventExtensions(own)
 }
 

@@ -1,7 +1,7 @@
 import { get } from 'node:http'
 import { t } from 'tap'
 import { provenSample } from '#tests/support/sample.ts'
-import { createProject, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
+import { createDependent, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 
 /** Each page has a function that is at work, or waits, for this time, in milliseconds. */
 const long = 120
@@ -95,7 +95,7 @@ for (const [name, [source, pages]] of provenSample(Object.entries(applications),
       process.stdin.on('end', () => process.exit()).resume()
       ${source}`,
       {},
-      createProject(t, 'express', 'koa', '@nestjs/core'),
+      createDependent(t, 'express', 'koa', '@nestjs/core'),
     )
     const wrong: string[] = []
     for (const [page, expected] of Object.entries(pages)) {
@@ -229,7 +229,7 @@ for (const [name, [source, pages]] of provenSample(Object.entries(blockers), 2))
       process.stdin.on('end', () => process.exit()).resume()
       ${source}`,
       {},
-      createProject(t, ...Object.keys(blockers)),
+      createDependent(t, ...Object.keys(blockers)),
     )
     const wrong: string[] = []
     for (const [page, expected] of Object.entries(pages)) {
@@ -270,7 +270,7 @@ t.test('a wait for the client, for a thread and between the parts of a stream is
     const server = app.listen(0, '127.0.0.1', () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n'))
     process.stdin.on('end', () => process.exit()).resume()`,
     {},
-    createProject(t, 'express'),
+    createDependent(t, 'express'),
   )
   const overviewOf = async (page: string) => {
     const { summary } = await findProfile(viewer, `/${page}`)

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { t } from 'tap'
 import { runProcess } from '#tests/support/start-process.ts'
 import {
-  createProject,
+  createDependent,
   listProfiles,
   type ProfileData,
   readProfile,
@@ -241,7 +241,7 @@ t.test('lines of libraries for logs are those of their requests', async t => {
   const app = `${source}${serve}
 process.stdout.write(JSON.stringify([server.address().port]) + '\\n')
 process.stdin.on('end', () => process.exit()).resume()`
-  const { stop, url, viewer } = await startProfiled(t, app, {}, createProject(t, 'consola', '@nestjs/common'))
+  const { stop, url, viewer } = await startProfiled(t, app, {}, createDependent(t, 'consola', '@nestjs/common'))
   const numbers = Array.from({ length: 120 }, (_, index) => `${index}`)
   await Promise.all(numbers.map(async number => (await fetch(`${url}/${number}`)).text()))
   let stored: readonly ProfileData['summary'][] = []

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import { type Test, t } from 'tap'
 import {
-  createProject,
+  createDependent,
   findProfile,
   listProfiles,
   type ProfileData,
@@ -113,12 +113,12 @@ function mailsOf({ data }: ProfileData): readonly MailView[] {
 
 /** A folder with another version of nodemailer. */
 function install(t: Test, name: string): string {
-  const folder = createProject(t, 'nodemailer')
+  const folder = createDependent(t, 'nodemailer')
   cpSync(`node_modules/${name}`, path.join(folder, 'node_modules/nodemailer'), { recursive: true })
   return folder
 }
 
-async function start(t: Test, env: Readonly<Record<string, string>> = {}, cwd = createProject(t, 'nodemailer')) {
+async function start(t: Test, env: Readonly<Record<string, string>> = {}, cwd = createDependent(t, 'nodemailer')) {
   const { messages, port } = await startMailServer(t)
   const started = await startProfiled(t, source, { SMTP: String(port), ...env }, cwd)
   const read = async (target: string) => {

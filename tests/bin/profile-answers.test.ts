@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { createProject, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
+import { createDependent, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 
 /** Pages that fail, or in which something fails: what the client sends, the code, and what the sentence says of it. */
 const pages: readonly (readonly [name: string, code: string, said: string | RegExp])[] = [
@@ -79,7 +79,7 @@ for (const [name, source] of Object.entries(servers)) {
       const ready = () => console.log(JSON.stringify([server.address().port]))
       process.stdin.on('end', () => server.close().closeAllConnections()).resume()
       ${source.replace(/import .*/, '')}`
-    const { stop, url, viewer } = await startProfiled(t, program, {}, createProject(t, name))
+    const { stop, url, viewer } = await startProfiled(t, program, {}, createDependent(t, name))
     for (const [path, , said] of pages.filter(([path]) => path !== 'ok' && path !== 'status/503')) {
       await (await fetch(`${url}/${path}`)).text()
       const { overview, summary } = (await findProfile(viewer, `/${path}`)) as ProfileData & {
@@ -129,7 +129,7 @@ for (const [name, source] of Object.entries(routed)) {
       const ready = ({ port }) => console.log(JSON.stringify([port]))
       process.stdin.on('end', () => process.exit()).resume()
       ${source}`
-    const { stop, url, viewer } = await startProfiled(t, program, {}, createProject(t, name, '@koa/router'))
+    const { stop, url, viewer } = await startProfiled(t, program, {}, createDependent(t, name, '@koa/router'))
     const say = async (path: string, method = 'GET') => {
       await (await fetch(url + path, { method })).text()
       return ((await findProfile(viewer, path)) as ProfileData & { readonly overview: { readonly sentence: string } })

@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
-import { createProject, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
+import { createDependent, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
 
 const crashes = `
@@ -19,7 +19,7 @@ process.stdin.on('end', () => process.exit()).resume()
 `
 
 function startExpress(t: Test, program: string, flags = '') {
-  const folder = createProject(t, 'express')
+  const folder = createDependent(t, 'express')
   return startProfiled(t, program, { PROFILER_TOOLBAR: '1', NODE_OPTIONS: flags }, folder)
 }
 

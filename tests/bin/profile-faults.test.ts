@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { t } from 'tap'
 import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
-import { createProject, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
+import { createDependent, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -191,7 +191,7 @@ const server = app.listen(0, '127.0.0.1', async () => {
 })
 process.stdin.on('end', () => process.exit()).resume()
 `
-    const { output, stop, url, viewer } = await startProfiled(t, program, {}, createProject(t, 'express'))
+    const { output, stop, url, viewer } = await startProfiled(t, program, {}, createDependent(t, 'express'))
     await until(() => output.stdout.includes('\n'))
     const lines = program.split('\n')
     // Rules about time depend on the machine.

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { createProject, findProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { createDependent, findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
 /** Pages by the package that connects to a port without a server. */
 const pages: Readonly<Record<string, string>> = {
@@ -45,7 +45,7 @@ process.stdin.on('end', () => process.exit()).resume()
 `
 
 t.test('a connection refused before there is a query is a failed query of its library, at its line', async t => {
-  const { stop, url, viewer } = await startProfiled(t, program, {}, createProject(t, 'postgres'))
+  const { stop, url, viewer } = await startProfiled(t, program, {}, createDependent(t, 'postgres'))
   const lines = program.split('\n')
   const seen: unknown[] = []
   for (const name of Object.keys(pages)) {

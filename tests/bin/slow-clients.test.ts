@@ -5,7 +5,7 @@ import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
-import { createProject, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
+import { createDependent, findProfile, type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 /** What a client sends, by its type. The second half comes later. */
@@ -74,7 +74,7 @@ process.stdin.on('end', () => server.close(() => process.exit())).resume()
 `
 
 t.test('the time in which an application waits for the body of a request is that of the client', async t => {
-  const cwd = createProject(t, 'express', 'fastify', 'hono', 'koa')
+  const cwd = createDependent(t, 'express', 'fastify', 'hono', 'koa')
   const { stop, url, viewer } = await startProfiled(t, source, {}, cwd)
   const json = 'application/json'
   const form = 'application/x-www-form-urlencoded'

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import {
-  createProject,
+  createDependent,
   listProfiles,
   type ProfileData,
   readProfile,
@@ -38,7 +38,7 @@ process.stdin.on('end', () => process.exit()).resume()
 `
 
 t.test('each run of a schedule is a task', async t => {
-  const { stop, viewer } = await startProfiled(t, source, {}, createProject(t, 'node-cron', 'croner'))
+  const { stop, viewer } = await startProfiled(t, source, {}, createDependent(t, 'node-cron', 'croner'))
   const names = ['named', '*/1 * * * * *', 'of croner', '0 0 1 1 *', '0 0 2 1 *', 'failing cron', 'failing croner']
   let found: readonly ProfileData['summary'][] = []
   await until(async () => {

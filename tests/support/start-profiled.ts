@@ -27,7 +27,7 @@ export interface Output {
 }
 
 /** The folder of a test, as a project that depends on some packages. */
-export function createProject(t: Test, ...packages: readonly string[]): string {
+export function createDependent(t: Test, ...packages: readonly string[]): string {
   const dependencies = Object.fromEntries(packages.map(name => [name, '*']))
   return t.testdir({ node_modules: {}, 'package.json': JSON.stringify({ dependencies }) })
 }
