@@ -105,10 +105,12 @@ function cutMessage(stack: string, message: string): string {
 }
 
 /**
- * Vite appends a sentence to a message after the stack was made. Then what stands before the first
- * call is its beginning.
+ * A message may be changed after the stack was made. Vite appends a sentence to it: then what stands before the
+ * first call is its beginning. Sequelize writes its message to an error that had none: then a name stands there.
  */
 function cutBeginning(stack: string, message: string): string {
+  const name = /^[\w$.]+(?: \[\w+\])?\n(?= {4}at )/.exec(stack)?.[0]
+  if (name !== undefined) return stack.slice(name.length)
   const end = stack.indexOf(`\n${indent}`)
   const [, old = ''] = /^\S+?(?: \[\w+\])?: (.+)/s.exec(stack.slice(0, Math.max(end, 0))) ?? []
   const isKnown = old !== '' && message.startsWith(old) && !message.includes(`\n${indent}`)

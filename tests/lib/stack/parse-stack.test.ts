@@ -120,7 +120,7 @@ t.test('a message to which a text was appended has the frames of its error', asy
   t.ok(append('The shelf is empty.', ' (It was rewritten.)'))
   t.ok(append('Two\nlines', '\nand a third one'))
   t.notOk(append('A line\n    at a.js:1:1', ' more'), 'a message with a line like a frame')
-  t.notOk(append('', ' more'))
+  t.ok(append('', 'It came after the stack.'), 'a name alone is no message')
 })
 
 t.test('an error without a message has its frames', async t => {
