@@ -2,6 +2,7 @@ import { statusText } from '../../../../lib/http/response.ts'
 import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import type { CallerPlace } from '../../../../lib/stack/callers.ts'
+import type { RecordedException } from '../../profile/code.ts'
 import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatNumber, readHeader, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
@@ -20,7 +21,7 @@ import { findUnexpected } from '../findings/work-rules.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { isError } from '../summary-view.ts'
 import { readRefusingPage } from './refusing-page.ts'
-import { type Sentence, toForeign, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
+import { type Sentence, toForeign, toMessage, toParts, toPlaceValue, toPlainText, toValue } from './sentence.ts'
 
 /** Why a request has failed. */
 export interface Reason {
@@ -47,7 +48,7 @@ export function findReason(profile: Profile): Reason | undefined {
   const words = describeRouting(profile)
   if (hasThrown(profile)) return describeException(profile, words)
   const message = readOperation(profile)?.errors[0]?.message
-  const said = message === undefined ? readSaid(profile).detail : [toValue(message, messageLimit)]
+  const said = message === undefined ? readSaid(profile).detail : [toMessage(message)]
   const known = words ?? withGuard(profile, [...(said ?? []), ...describeSeen(profile, said !== undefined)])
   return known && { words: known, details: known, panel: words === undefined ? 'request' : 'router' }
 }
@@ -73,19 +74,37 @@ export function hasThrown(profile: Profile): boolean {
 
 const nameLimit = 40
 
-const messageLimit = 90
-
 /** What Node puts before the reason of a rejection that is no error. */
 const rejectedPreamble = /^This error originated either .* not handled with \.catch\(\)\. /
 
 function describeException(profile: Profile, routing: Sentence | undefined): Reason {
-  const [first] = readExceptions(profile)
-  const name = toValue(first?.name ?? profile.summary.exception ?? 'Error', nameLimit)
+  const [first] = profile.collectors.exception?.exceptions ?? []
+  const name = toValue(first?.name || profile.summary.exception || 'Error', nameLimit)
   const place = describeAt(findThrowFrame(profile))
-  const message = (first?.message ?? '').replace(rejectedPreamble, '').replace(/\.$/, '')
-  const words = routing ?? withGuard(profile, message === '' ? [] : [toValue(message, messageLimit)]) ?? []
+  const words = routing ?? withGuard(profile, describeMessages(first)) ?? []
   const details = [name, ...place, ...(words.length === 0 ? [] : [': ', ...words])]
   return { words: words.length === 0 ? [name] : words, details, panel: 'exception' }
+}
+
+/** The message of an error, and that of the error from which it comes: `fetch failed` says less than its cause. */
+function describeMessages(error: RecordedException | undefined): Sentence {
+  const message = error?.message.replace(rejectedPreamble, '') ?? ''
+  const inner = [...listInner(error)].findLast(({ text }) => text !== '' && !message.includes(text))
+  if (message === '') return inner === undefined ? [] : [toMessage(inner.text)]
+  return [toMessage(message), ...(inner === undefined ? [] : [inner.relation, toMessage(inner.text)])]
+}
+
+/** Goes from an error to its cause, or to the first of those that it gathers, and on from there. */
+function* listInner(
+  { cause, errors = [] }: Pick<RecordedException, 'cause' | 'errors'> = {},
+  isCause = false,
+): Generator<{ relation: string; text: string }> {
+  const inner = cause ?? errors[0]
+  if (inner === undefined) return
+  const isCaused = isCause || cause !== undefined
+  const relation = isCaused ? ', caused by ' : errors.length === 1 ? ': ' : ', the first is '
+  yield { relation, text: inner.message.replace(/\.$/, '') }
+  yield* listInner(inner, isCaused)
 }
 
 /** Puts the guard that has refused the request before what it has said; `undefined` if nothing is known. */
@@ -104,16 +123,14 @@ function describeRouting(profile: Profile): Sentence | undefined {
   const { allow = [], routes: [nearest] = [] } = readRouteLog(profile) ?? {}
   const declared = profile.summary.status === 405 ? readHeader(profile.collectors.response, 'allow') : []
   const methods = (allow.length > 0 ? allow : declared).join(', ')
-  if (methods !== '') return ['the path takes ', toValue(methods, messageLimit)]
-  return nearest && ['no route matches, the nearest is ', toValue(nearest.path, messageLimit)]
+  if (methods !== '') return ['the path takes ', toMessage(methods)]
+  return nearest && ['no route matches, the nearest is ', toMessage(nearest.path)]
 }
 
 /** The nearest route of another framework, whose routes are known when a request has met them. */
 function describeSeen(profile: Profile, hasLead: boolean): Sentence {
   const nearest = readSeenRoute(profile)
-  return nearest === undefined
-    ? []
-    : [`${hasLead ? '; ' : ''}the nearest route seen so far is `, toValue(nearest, messageLimit)]
+  return nearest === undefined ? [] : [`${hasLead ? '; ' : ''}the nearest route seen so far is `, toMessage(nearest)]
 }
 
 /** The last input that a schema has refused. The statuses are those with which refused inputs are answered. */
@@ -141,7 +158,7 @@ function describeRefused(all: readonly RefusedField[], input: string, omitted = 
     .split(/[^\p{L}\p{N}_.-]+/u)
     .includes(first.field.toLowerCase())
   const joined = isWhole ? [] : [name, /^\p{Ll}/u.test(text) ? ' ' : ': ']
-  const words = text === '' || text === mask ? [name, ' is refused'] : [...joined, toValue(text, messageLimit)]
+  const words = text === '' || text === mask ? [name, ' is refused'] : [...joined, toMessage(text)]
   const fields = new Set(all.map(({ field }) => field)).size - 1
   if (omitted > 0) return [...words, `, and ${formatCount(all.length + omitted - 1, 'more issue')}`]
   return fields === 0 ? words : [...words, `, and ${fields} more`]
@@ -174,14 +191,14 @@ function readSaid(profile: Profile): { readonly refusal?: Omit<Reason, 'details'
   const text = texts.find(isNew)
   return {
     ...(words && { refusal: { words: quote(words), panel: 'request', refused } }),
-    ...(text !== undefined && { detail: quote([toValue(String(text).replace(/\.$/, ''), messageLimit)]) }),
+    ...(text !== undefined && { detail: quote([toMessage(String(text))]) }),
   }
 }
 
 /** A body that is a short text, or the text of Express' own page; empty if it is another page, or data. */
 function findPlain(page: string): string {
   const [, own] = /<pre>([^<]+)<\/pre>\s*<\/body>/.exec(page) ?? []
-  return (own ?? (/^\s*[[{]|</.test(page) || page.length > messageLimit ? '' : page)).trim()
+  return (own ?? (/^\s*[[{]|</.test(page) || page.length > 90 ? '' : page)).trim()
 }
 
 /** The lists of issues in JSON that is no problem: those of zod, joi, ajv and others. */
@@ -289,20 +306,13 @@ function describeFailedOperation(profile: Profile): Sentence | undefined {
   const frame = thrown?.message === first.message ? findThrowFrame(profile) : undefined
   const at = first.path === '' ? [] : [' in ', toValue(first.path, nameLimit)]
   const more = others.length === 0 ? [] : [`, and ${formatCount(others.length, 'more error')}`]
-  return [
-    { text, link },
-    ...at,
-    ...describeAt(frame),
-    ': ',
-    toValue(first.message.replace(/\.$/, ''), messageLimit),
-    ...more,
-  ]
+  return [{ text, link }, ...at, ...describeAt(frame), ': ', toMessage(first.message), ...more]
 }
 
 /** The place and the error of something that has failed, or of the first of several. */
 function describeFirst(count: number, caller: CallerPlace | undefined, error: string): Sentence {
   const first = count === 1 ? [] : [', the first']
-  return [...first, ...describeAt(caller), ': ', toValue(error, messageLimit)]
+  return [...first, ...describeAt(caller), ': ', toMessage(error)]
 }
 
 function describeFailedQuery(profile: Profile): Sentence | undefined {
@@ -339,7 +349,7 @@ function describeFailedCall(profile: Profile, least: number): Sentence | undefin
   // Of a sample, the numbers are not those of all calls.
   const ending = error === '' ? `answered ${status}` : isAborted ? 'was aborted' : 'failed'
   const text = `${omitted === 0 ? `HTTP call ${index + 1}` : 'an HTTP call'} ${ending}`
-  const why = error === '' ? [] : [...describeAt(caller), ': ', toValue(error, messageLimit)]
+  const why = error === '' ? [] : [...describeAt(caller), ': ', toMessage(error)]
   return [{ text, link }, ...why, ...more]
 }
 
@@ -350,7 +360,7 @@ function describeFailedMail(profile: Profile): Sentence | undefined {
   if (count === 0 || error === '') return undefined
   const link = `${profileLink(profile.summary.token, 'mails')}#mail-${index}`
   const text = `${formatCount(count, 'mail')} failed`
-  return [{ text, link }, ...describeFirst(count, caller, error.replace(/\.$/, ''))]
+  return [{ text, link }, ...describeFirst(count, caller, error)]
 }
 
 /** The program that has answered a call, and why it has failed there; empty if its profile is not stored. */
@@ -450,9 +460,9 @@ function describeLogged(profile: Profile, level: 'error' | 'warning'): Sentence 
   const printed = count > 1 ? `${formatNumber(count)} calls of ${call}` : call
   const text = panel === 'console' ? printed : `${formatCount(count, level)} logged`
   const link = message === '' ? profileLink(token, panel) : `${profileLink(token, panel)}#${anchor}`
-  const said = toOneLine(message).replace(/\.$/, '')
+  const said = toOneLine(message)
   const at = describeAt(panel === 'console' ? entries[entry]?.site : log?.caller)
-  const quoted = said === '' ? [] : [': ', toValue(said, messageLimit)]
+  const quoted = said === '' ? [] : [': ', toMessage(said)]
   return [
     { text, link },
     ...(count > 1 && said !== '' ? [', the first'] : []),

@@ -1,4 +1,4 @@
-import { formatPlace, shorten } from '../../profile/format.ts'
+import { formatPlace, shorten, toOneLine } from '../../profile/format.ts'
 import type { SentencePart } from '../findings/finding.ts'
 
 /** A sentence: its own texts, links, and the recorded values in it. */
@@ -22,6 +22,17 @@ interface RecordedText {
 /** Creates a recorded value of a sentence: on one line, not empty, and not longer than the limit. */
 export function toValue(text: string, limit: number): RecordedText {
   return { value: shorten(text.replace(/[\s\p{Cc}]+/gu, ' ').trim() || '…', limit - 1) }
+}
+
+const messageLimit = 120
+
+/** Creates the value for a message. A long one keeps both ends: libraries put the reason behind a statement. */
+export function toMessage(text: string): RecordedText {
+  const line = toOneLine(text).replace(/\.$/, '')
+  if (line.length <= messageLimit) return toValue(line, messageLimit + 1)
+  const start = line.slice(0, messageLimit / 2).replace(/\s\S{0,20}$/, '')
+  const end = line.slice(-messageLimit / 2).replace(/^\S{0,20}\s/, '')
+  return { value: `${start} … ${end}`.toWellFormed() }
 }
 
 const placeLimit = 40

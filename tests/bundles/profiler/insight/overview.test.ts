@@ -649,6 +649,33 @@ t.test('the sentence of a failed request leads with the exception, and has no ot
   )
 })
 
+t.test('a failed request names the innermost reason of its exception, and both ends of a long message', async t => {
+  const reasonOf = (exception: object) => {
+    const exceptions = [{ name: 'Error', message: '', frames: [], ...exception }]
+    const init = { duration: 4, status: 500, exception: 'Error', url: '/blog' }
+    return sentenceOf({ exception: { exceptions, excerpts: [] } }, init).replace(/^.*?ms: /, '')
+  }
+  const refused = { name: 'Error', message: 'connect ECONNREFUSED ::1:1.', frames: [] }
+  const both = { name: 'AggregateError', message: '', frames: [], errors: [refused, { ...refused, message: 'later' }] }
+  const expected: [object, string][] = [
+    [{ message: 'fetch failed', cause: refused }, 'Error: fetch failed, caused by connect ECONNREFUSED ::1:1.'],
+    [{ message: 'fetch failed', cause: both }, 'Error: fetch failed, caused by connect ECONNREFUSED ::1:1.'],
+    [{ message: 'fetch failed', cause: { ...both, errors: [] } }, 'Error: fetch failed.'],
+    [both, 'AggregateError: connect ECONNREFUSED ::1:1.'],
+    [{ message: 'Not valid', errors: [refused] }, 'Error: Not valid: connect ECONNREFUSED ::1:1.'],
+    [{ message: 'It was: connect ECONNREFUSED ::1:1!', cause: refused }, 'Error: It was: connect ECONNREFUSED ::1:1!.'],
+    [
+      { message: `insert ${'a '.repeat(90)}\n- users.email is not unique` },
+      `Error: insert ${'a '.repeat(25)}a … ${'a '.repeat(16)}- users.email is not unique.`,
+    ],
+    [{ message: 'x'.repeat(200) }, `Error: ${'x'.repeat(60)} … ${'x'.repeat(60)}.`],
+  ]
+  t.strictSame(
+    expected.map(([exception]) => reasonOf(exception)),
+    expected.map(([, text]) => text),
+  )
+})
+
 t.test('without a route, the sentence names the nearest one, or the methods of the path', async t => {
   const exception = { exceptions: [{ name: 'KERNEL_NO_ROUTE', message: 'No route found for "GET /blgo"', frames: [] }] }
   const nearest = [{ name: 'blog', path: '/blog', position: 1, reason: 'path', text: 'Path does not match' }]
