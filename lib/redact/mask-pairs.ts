@@ -129,6 +129,9 @@ const emptyGroup = /[{[]\s{0,9}[}\]]/y
 const nextLiteral = /\s{0,40}\+\s{0,40}(?=["'`])/y
 /** Prefixes of literals in Python, SQL, C# and other languages; their types in TypeScript, GraphQL and dumps of PHP. */
 const prefix = /(?:[bBrRuUfNE@$]{1,2}|[Ss]tring!?\s{0,3}=\s{0,3}|string\(\d{1,9}\) )(?=["'])/y
+/** The type of a variable of GraphQL before its default, and a type without one. */
+const typeBefore = /\[{0,3}[A-Za-z_]\w{0,100}[!\]]{0,6}\s{0,9}=\s{0,9}/y
+const typeAlone = /\[{0,3}(?:Boolean|Float|ID|Int|String)[!\]]{0,6}(?![\w-]|\s{0,9}=)/y
 const operator = /(?:await|async|new|function|typeof|yield)\s|[A-Za-z_$][\w$.:]{0,100}\(/y
 const member = /[A-Za-z_$][\w$]{0,99}[.?[]|[({!]/y
 const lineBreak = /[ \t]*([|>][-+]?\d?[ \t]*)?(?:\r\n?|\n)/y
@@ -144,10 +147,11 @@ class PairReader {
   readonly #at: number
 
   constructor(pair: Pair) {
-    const { from, quote, separator, text } = pair
+    const { from, name, quote, separator, text } = pair
     const isBreaking = quote !== '' || separator === ':' || separator.startsWith('=')
     this.#pair = pair
-    this.#at = skip(prefix, text, skip(isBreaking ? /\s{0,100}/y : /[ \t]{0,100}/y, text, from))
+    const at = skip(isBreaking ? /\s{0,100}/y : /[ \t]{0,100}/y, text, from)
+    this.#at = skip(prefix, text, name.startsWith('$') ? skip(typeBefore, text, at) : at)
   }
 
   /** Finds the value; `undefined` if there is none, or no secret. */
@@ -173,7 +177,8 @@ class PairReader {
     const variable = text.startsWith('= ', at - 2) && text.startsWith(name, at) ? name : `$${name}`
     const isVariable = text.startsWith(variable, at) && !/[\w$(-]/.test(text.charAt(at + variable.length))
     const begin = skip(className, text, at)
-    return isVariable || skip(harmless, text, at) > at || skip(emptyGroup, text, begin) > begin
+    const isTyped = name.startsWith('$') && skip(typeAlone, text, at) > at
+    return isVariable || isTyped || skip(harmless, text, at) > at || skip(emptyGroup, text, begin) > begin
   }
 
   #quoted(start: number, quote: string): FoundValue {

@@ -49,7 +49,7 @@ function maskOnce(given: string, isSecret: NameTest, depth: number): string {
   const hasName = (found & 1) !== 0
   let masked = maskLiterals(maskColumns(text, isSecret, places), isSecret, depth)
   masked = maskForms(masked, isSecret, found & firstBits)
-  const variables = new Set(hasName ? secretVariables(text, isSecret) : [])
+  const variables = new Set(hasName ? secretVariables(text, isSecret).flatMap(name => [name, `$${name}`]) : [])
   const isNamed = variables.size > 0 ? (name: string) => variables.has(name) || isSecret(name) : isSecret
   if (hasName) {
     if (masked.includes('<')) masked = maskElements(masked, isSecret)

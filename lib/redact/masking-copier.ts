@@ -310,12 +310,14 @@ function maskSpawnArguments(object: object, value: unknown, masker: TextMasker):
 
 /** The names of columns: `{ columns: ['user', 'password'], rows: [['ada', 'x']] }`, `fields: [{ name: 'user' }]`. */
 function maskRows(object: object, rows: unknown, isSecret: NameTest): unknown {
-  const columns = readData(object, 'columns') ?? readData(object, 'fields')
+  const columns = ['columns', 'fields', 'headers'].map(name => readData(object, name)).find(Array.isArray)
   if (!Array.isArray(columns) || !Array.isArray(rows)) return rows
   const names = columns.map(column =>
     String(typeof column === 'object' && column !== null ? readData(column, 'name') : column),
   )
   const secrets = Object.keys(names).filter(at => isSecret(names[Number(at)] ?? ''))
+  // One row may be the whole list.
+  if (!rows.some(Array.isArray) && rows.length === names.length) return hide(rows, secrets)
   return rows.map((row: unknown) => (Array.isArray(row) ? hide(row, secrets) : row))
 }
 

@@ -192,6 +192,17 @@ const otherForms: Forms = {
     'card §4111 1111 1111 1111§ ¦ {"card":"§378282246310005§"} ¦ §5500-0055-5555-5559§': form`(?<before>(?<![\w.-]))
       (?<card>(?=3[04-9]|4|5[1-5]|6[02-5]|2[2-7])(?:\d{14,19}|\d{4}(?<mark>[ -])(?:\d{4}\k<mark>\d{4}\k<mark>\d{2,7}|\d{6}\k<mark>\d{4,5})))(?![\w-]|\.\d)`,
   },
+  // JSON that base64 hides, such as a cursor or a state.
+  'eyI¦eyJ¦eyK¦eyL¦eyA¦ewo¦ew0¦W3s¦WyI¦WyJ': {
+    'state=§eyJwYXNzd29yZCI6ImFCM2RFNSJ9§&page=2 ¦ data:application/json;base64,§W3sidG9rZW4iOiJhQjNkRTUifV0=§':
+      /(?<before>(?<![\w+-]))(?<json>(?:ey[AI-L]|ew[o0]|W3s|Wy[IJ])(?:[\w+/-]|%2[bf]){8,}(?:=|%3d){0,2})/gi,
+  },
+  // The value is in the variables, or in the document.
+  'got invalid value ¦cannot represent ': {
+    'Variable "$i" got invalid value §{ p: "aB3 dE5" }§ at "i.p" ¦ String cannot represent a non string value: §482913§': form`
+      (?<before>\b(?:got invalid value |cannot represent (?:[\w -]{1,60} )?value: ))
+      (?:(?<mark>\\*["'])(?:(?!\k<mark>)(?:\\.|[^\r\n]))+\k<mark>?|[{[][^\r\n]{0,4000}[}\]]|[^\s"'\\;]+)`,
+  },
   'machine ¦:1234:¦:12345:¦:*:¦vault login ': {
     'vault login §aB3dE5§': /(?<before>\bvault login )(?![-\s])[\w.-]*\d[\w.-]*/g,
     'machine h login u password §aB3dE5§': /(?<before>\bmachine \S{1,200} login \S{1,200} password )\S+/g,
@@ -271,12 +282,23 @@ export function maskForms(text: string, isSecret: NameTest, found = findWords(te
 
   function replace(...found: unknown[]): string {
     // The last argument has the groups of the match.
-    const { base64, before, card, name } = found.at(-1) as { readonly [part: string]: string | undefined }
+    const { base64, before, card, json, name } = found.at(-1) as { readonly [part: string]: string | undefined }
     const isOther = base64 !== undefined && !Buffer.from(base64.slice(0, 400), 'base64').includes(':')
+    const isOrdinary = json !== undefined && !hidesName(json, isSecret)
     const isPublic = name !== undefined && !name.match(/[\w.-]+/g)?.some(isSecret)
     const isId = card !== undefined && !hasCheckDigit(card.replace(/\D/g, ''))
-    return isOther || isPublic || isId ? String(found[0]) : `${before}${mask}`
+    return isOther || isOrdinary || isPublic || isId ? String(found[0]) : `${before}${mask}`
   }
+}
+
+/** Whether base64 hides JSON with a secret name. */
+function hidesName(base64: string, isSecret: NameTest): boolean {
+  const marks: Readonly<Record<string, string>> = { '%2b': '+', '%2f': '/' }
+  const text = Buffer.from(
+    base64.replace(/%2[bf]/gi, mark => marks[mark.toLowerCase()] ?? ''),
+    'base64',
+  ).toString()
+  return Array.from(text.matchAll(/"([^"\\]{1,100})"\s{0,9}:/g), ([, name = '']) => name).some(isSecret)
 }
 
 /** Whether the sum of the digits, of which every second one from the right is doubled, ends with 0. */

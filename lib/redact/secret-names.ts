@@ -132,10 +132,14 @@ const privateParts = 'd p q dp dq qi oth k'.split(' ')
 
 /**
  * The keys that hold secrets because another key says so: `value` of
- * `{ name: 'password', value: 'x' }` and of a JSON Patch (RFC 6902), `d` of a JSON Web Key.
+ * `{ name: 'password', value: 'x' }` and of a JSON Patch (RFC 6902), `d` of a JSON Web Key, and the list `params` of
+ * `{ method: 'setPassword', params: ['x'] }`.
  */
 export function secretsUnder(object: object, isSecret: NameTest): readonly string[] {
   if (Object.hasOwn(object, 'kty')) return privateParts
+  // The parameters of JSON-RPC by their positions: nothing else says what they are.
+  const method = readData(object, 'method')
+  if (typeof method === 'string' && Array.isArray(readData(object, 'params')) && isSecret(method)) return ['params']
   const keys = valueKeys.filter(key => Object.hasOwn(object, key))
   if (keys.length === 0) return keys
   // An event has a type and an id, too, but its content is `data`.

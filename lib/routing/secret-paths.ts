@@ -83,15 +83,18 @@ export class SecretPaths {
   }
 
   /**
-   * Runs a function in which the values of secret parameters of a path are masked wherever they
-   * are: a mounted router sees only its part of the path, such as `/<token>`.
+   * Runs a function in which the secret values of a path are masked wherever they are: a mounted router sees only its
+   * part of the path, such as `/<token>`, and others have its parts as a list. These are the values of secret
+   * parameters, and the segments that `masked`, which is the path, does not have.
    */
-  hide<result>(path: string, parameters: object, run: () => result): result {
-    const secrets: string[] = []
+  hide<result>(path: string, masked: string, parameters: object, run: () => result): result {
+    const shown = masked.split('/')
+    const segments = path.split('/')
+    const secrets = segments.flatMap((segment, at) => (shown[at] === mask ? decode(segment) : []))
     // The application may have replaced the functions of `Object`.
     for (const name in parameters) if (this.#isSecret(name)) secrets.push(String(Reflect.get(parameters, name)))
     if (secrets.length === 0) return run()
-    const sent = path.split('/').filter(segment => secrets.includes(decode(segment)))
+    const sent = segments.filter(segment => secrets.includes(decode(segment)))
     this.#values = [...secrets, ...sent].filter(value => unusual.test(value))
     try {
       return run()

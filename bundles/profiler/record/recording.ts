@@ -89,8 +89,12 @@ export class Recording {
         return collectData(trace, chooseFor(trace, collectors), redactor)
       },
       collectLate: trace => collectLate(trace, chooseFor(trace, this.collectors)),
-      serialize: (trace, run) =>
-        trace.type === 'request' ? secretPaths.hide(trace.request.rawPath, readParameters(trace), run) : run(),
+      serialize: (trace, run) => {
+        const { rawPath } = trace.request
+        return trace.type === 'request'
+          ? secretPaths.hide(rawPath, redactor.text(rawPath), readParameters(trace), run)
+          : run()
+      },
       settle: trace => settleSummary(trace, chooseFor(trace, this.collectors)),
       origin: {
         program: redactor.text(program),

@@ -87,13 +87,14 @@ t.test('a long text without a path takes no longer than others', async t => {
 
 t.test('values of secret parameters are masked wherever they are, while the profile of a request is made', async t => {
   const paths = new SecretPaths(new Set(), isSecretName)
-  const hide = (value: string, text: string, name = 'token', sent = value) =>
-    paths.hide(`/api/reset/${sent}`, { [name]: value, page: 'page77' }, () => paths.mask(text))
+  const hide = (value: string, text: string, name = 'token', sent = value, masked = '') =>
+    paths.hide(`/api/reset/${sent}`, masked, { [name]: value, page: 'page77' }, () => paths.mask(text))
   t.strictSame(
     [
       hide('S3cretKq', '/S3cretKq, reset S3cretKq?a=1'),
       hide('S3cretKq', '{"text":"S3cr%65tKq"}', 'token', 'S3cr%65tKq'),
       hide('S3cretKq', 'S3cretKq', 'name'),
+      hide('S3cretKq', '{"x":["reset","S3cretKq"]}', 'x', 'S3cr%65tKq', '/api/reset/******'),
       // Numbers, and names of fields and kinds, are parts of JSON.
       hide('123456', '{"time":1234567}'),
       hide('duration', '{"duration":1}'),
@@ -105,6 +106,7 @@ t.test('values of secret parameters are masked wherever they are, while the prof
       '/******, reset ******?a=1',
       '{"text":"******"}',
       'S3cretKq',
+      '{"x":["reset","******"]}',
       '{"time":1234567}',
       '{"duration":1}',
       'a1',
