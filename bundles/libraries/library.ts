@@ -101,13 +101,26 @@ export function publishCallback(to: OutcomeChannel, message: OperationOutcome, c
   })
 }
 
-/** Like `tracePromise` of Node: Node still reports a rejection without a handler. */
-export function publishPromise(to: OutcomeChannel, message: OperationOutcome, promise: unknown): unknown {
-  return follow(promise, outcome => {
-    Object.assign(message, outcome)
-    to.asyncStart.publish(message)
-    to.asyncEnd.publish(message)
-  })
+/**
+ * Publishes the start of an operation, and the end of its synchronous part; of a promise, also its outcome, like
+ * `tracePromise` of Node.
+ */
+export function publishOperation(to: OutcomeChannel, message: OperationOutcome, hasCallback = false) {
+  if (!to.start.hasSubscribers) return undefined
+  to.start.publish(message)
+  return {
+    after(result: unknown) {
+      to.end.publish(message)
+      return hasCallback ? result : follow(result, outcome => publishOutcome(to, message, outcome))
+    },
+  }
+}
+
+/** Publishes that an operation has ended. */
+export function publishOutcome(to: OutcomeChannel, message: OperationOutcome, outcome: OperationOutcome): void {
+  Object.assign(message, outcome)
+  to.asyncStart.publish(message)
+  to.asyncEnd.publish(message)
 }
 
 /**
@@ -248,17 +261,30 @@ export function watchCommands<Message extends object>(
   describe: (message: Message) => Pick<QueryStart, 'system' | 'text' | 'parameters' | 'server' | 'library'>,
   count: (result: unknown, message: Message) => number | undefined,
 ): () => void {
-  const requests = new WeakMap<object, Request>()
   const findCaller = createCallerSearch(callers, `tracing:${channel}:start`)
-  const begin = (message: Message) => {
-    if (context.current !== undefined) requests.set(message, context.current)
-    return queries.begin({ ...describe(message), source: 'channel', findCaller })
-  }
-  const find = guard('the request of a query', (message: unknown) => requests.get(Object(message)))
+  const begin = (message: Message) => queries.begin({ ...describe(message), source: 'channel', findCaller })
   return endAll([
     subscribeChannels(listenToOperations<Message>(channel, begin, count)),
-    context.carry(`tracing:${channel}`, find),
+    carryRequests(context, [channel]),
   ])
+}
+
+/**
+ * Callbacks of tracing channels run for the request that was current when their operation began, until the returned
+ * function is called. A message may begin on one of them, and call back on another one.
+ */
+export function carryRequests(context: RequestContext, channels: readonly string[]): () => void {
+  const requests = new WeakMap<object, Request>()
+  const note = listenTo<object>(message => {
+    if (context.current !== undefined) requests.set(message, context.current)
+  })
+  const find = (message: unknown) => requests.get(Object(message))
+  return endAll(
+    channels.flatMap(name => [
+      subscribeChannels({ [`tracing:${name}:start`]: note }),
+      context.carry(`tracing:${name}`, find),
+    ]),
+  )
 }
 
 /** Writes the place of a server; a socket has no port. */

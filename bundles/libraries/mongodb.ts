@@ -6,7 +6,7 @@ import type { Request } from '../../lib/http/request.ts'
 import { type BeforeCall, observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import { type Caller, createCallerSearch } from '../../lib/stack/callers.ts'
-import { type Library, type OperationOutcome, publishPromise, type WatchServices } from './library.ts'
+import { type Library, type OperationOutcome, publishOperation, type WatchServices } from './library.ts'
 
 /** Commands of mongodb, whose functions are asynchronous; it is CommonJS also for ES modules. */
 export const mongodb: Library = {
@@ -24,13 +24,7 @@ export const mongodb: Library = {
       observeAsync(exports, 'executeOperation', (_, [, operation]) => {
         const { commandName, ns } = Object(operation)
         const message: MongodbOperation = { command: { [commandName]: Object(ns).collection }, database: Object(ns).db }
-        operations.start.publish(message)
-        return {
-          after(result) {
-            operations.end.publish(message)
-            return operations.start.hasSubscribers ? publishPromise(operations, message, result) : result
-          },
-        }
+        return publishOperation(operations, message)
       }),
     'mongodb/lib/cmap/connection.js': exports =>
       observeAsync(Object(Object(exports).Connection).prototype, 'command', beginCommand),
@@ -95,8 +89,7 @@ function beginCommand(connection: unknown, [place, command, options]: readonly u
     server: (connection as { readonly address: string }).address,
     session: Object(options).session,
   }
-  commands.start.publish(message)
-  return { after: (result: unknown) => publishPromise(commands, message, result) }
+  return publishOperation(commands, message)
 }
 
 function beginWait(given: unknown) {
@@ -105,8 +98,7 @@ function beginWait(given: unknown) {
   const pool: PoolState = { idle, total, limit: options.maxPoolSize, waiting }
   if (!(countFree(pool) <= 0)) return undefined
   const message: OperationOutcome & PoolWait = { pool }
-  waits.start.publish(message)
-  return { after: (result: unknown) => publishPromise(waits, message, result) }
+  return publishOperation(waits, message)
 }
 
 /** The reply of a server: a document, or an object that reads it when it is asked. */

@@ -12,12 +12,9 @@ import {
   type MailRun,
 } from '../../kernel/contracts/mails.ts'
 import { endWith, type UnitEnd } from '../../kernel/contracts/units.ts'
-import { guard } from '../../lib/guard.ts'
-import type { Request } from '../../lib/http/request.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
-import { endAll } from '../../lib/share.ts'
 import { loadPrototype } from './framework-calls.ts'
-import type { Library, WatchServices } from './library.ts'
+import { carryRequests, type Library } from './library.ts'
 
 /** Mails of all transports. Plugins may complete a mail while it is compiled, so it is read again behind them. */
 export const nodemailer: Library = {
@@ -34,7 +31,8 @@ export const nodemailer: Library = {
   opens: {
     nodemailer: async folder => watchMailer(await loadPrototype(path.join(folder, 'dist/esm/mailer/index.js'))),
   },
-  watch: carryRequests,
+  // A pool calls back in the context of its connection, which another request may have opened.
+  watch: ({ context }) => carryRequests(context, [channelName]),
 }
 
 interface Transport {
@@ -112,24 +110,12 @@ function endPromise(run: MailRun, { result, ...failed }: UnitEnd): void {
   run.end('error' in failed ? failed : toEnd(result))
 }
 
-/** A pool calls back in the context of its connection, which another request may have opened. */
 function followCallback(callback: AnyFunction, sending: Sending): AnyFunction {
   return observeCalls(callback, (_, [error, info]) => {
     sending.run.end(error ? { error } : toEnd(info))
     channel.asyncStart.publish(sending)
     return { after: () => void channel.asyncEnd.publish(sending) }
   })
-}
-
-function carryRequests({ context }: WatchServices): () => void {
-  const requests = new WeakMap<object, Request>()
-  const note = guard('the request of a mail', (sending: unknown) => {
-    if (context.current !== undefined) requests.set(Object(sending), context.current)
-  })
-  channel.start.subscribe(note)
-  const find = guard('the request of a mail', (sending: unknown) => requests.get(Object(sending)))
-  const stop = context.carry(`tracing:${channelName}`, find)
-  return endAll([() => channel.start.unsubscribe(note), stop])
 }
 
 /** The results of mails that were not sent. */

@@ -1,8 +1,8 @@
-import { channel, type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
+import { channel, tracingChannel } from 'node:diagnostics_channel'
 import type { PoolState } from '../../kernel/contracts/queries.ts'
 import { type AnyFunction, observeMethod } from '../../lib/observe-calls.ts'
-import { type Library, type OperationOutcome, publishCallback, publishPromise } from './library.ts'
-import { watchPools } from './pools.ts'
+import { type Library, type OperationOutcome, publishCallback, publishOperation, publishOutcome } from './library.ts'
+import { type SqlQuery, watchPools } from './pools.ts'
 
 /** Queries of clients, pools, cursors and streams. pg is CommonJS also for ES modules. */
 export const pg: Library = {
@@ -21,13 +21,13 @@ export const pg: Library = {
     'pg-pool/index.js'(Pool) {
       const { prototype } = Object(Pool)
       observeMethod(prototype, 'query', (_, args) =>
-        typeof args.at(-1) === 'function' ? undefined : beginOperation(pgPoolQueries, {}),
+        typeof args.at(-1) === 'function' ? undefined : publishOperation(pgPoolQueries, {}),
       )
       observeMethod(prototype, 'connect', (pool, args) => {
         const { idleCount: idle, options, totalCount: total, waitingCount: waiting } = pool as PgPool
         const message: OperationOutcome & PoolState = { idle, total, limit: options.max, waiting }
         const [callback] = args
-        const following = beginOperation(pgWaits, message, typeof callback === 'function')
+        const following = publishOperation(pgWaits, message, typeof callback === 'function')
         if (following !== undefined && typeof callback === 'function')
           args[0] = publishCallback(pgWaits, message, callback as AnyFunction)
         return following
@@ -42,15 +42,6 @@ export const pg: Library = {
       { query: ({ values }) => values },
       message => message,
     ),
-}
-
-/** A message of the channels of pg. */
-interface PgQuery {
-  readonly query: string
-  readonly values: readonly unknown[] | undefined
-  readonly database: string
-  readonly serverAddress: string
-  readonly serverPort: number | undefined
 }
 
 const pgQueries = tracingChannel<object, OperationOutcome>('sinfonietta:pg:query')
@@ -87,24 +78,12 @@ interface Submittable {
   readonly _result?: unknown
 }
 
-/** Publishes the start of an operation, and the end of its synchronous part; of a promise, also its outcome. */
-function beginOperation(to: TracingChannel<object, OperationOutcome>, message: OperationOutcome, hasCallback = false) {
-  if (!to.start.hasSubscribers) return undefined
-  to.start.publish(message)
-  return {
-    after(result: unknown) {
-      to.end.publish(message)
-      return hasCallback ? result : publishPromise(to, message, result)
-    },
-  }
-}
-
 function beginQuery(client: PgClient, args: unknown[]) {
   const [given, values, callback] = args
   if (!pgQueries.start.hasSubscribers || given === null || given === undefined) return undefined
   const { database, host = '', port } = client
   const config: Submittable = typeof given === 'string' ? { text: given } : Object(given)
-  const message: PgQuery & OperationOutcome = {
+  const message: SqlQuery & OperationOutcome = {
     query: config.text ?? config.cursor?.text ?? config.name ?? '',
     values: Array.isArray(values) ? values : (config.values ?? config.cursor?.values ?? undefined),
     database: database ?? '',
@@ -114,7 +93,7 @@ function beginQuery(client: PgClient, args: unknown[]) {
   }
   const settle = [callback, values, config.callback].find(each => typeof each === 'function') as AnyFunction | undefined
   const isSubmitted = typeof config.submit === 'function'
-  const following = beginOperation(pgQueries, message, isSubmitted || settle !== undefined)
+  const following = publishOperation(pgQueries, message, isSubmitted || settle !== undefined)
   if (isSubmitted) watchSubmittable(config, message)
   else if (settle !== undefined) {
     // pg writes a callback into the object, which belongs to the application.
@@ -128,14 +107,12 @@ function beginQuery(client: PgClient, args: unknown[]) {
 /**
  * Publishes the end of a query whose object the client calls: it has ended when the server is ready for the next one.
  */
-function watchSubmittable(submitted: Submittable, message: PgQuery & OperationOutcome): void {
+function watchSubmittable(submitted: Submittable, message: OperationOutcome): void {
   let isEnded = false
   const end = (outcome: OperationOutcome) => {
     if (isEnded) return
     isEnded = true
-    Object.assign(message, outcome)
-    pgQueries.asyncStart.publish(message)
-    pgQueries.asyncEnd.publish(message)
+    publishOutcome(pgQueries, message, outcome)
   }
   const cursor = submitted.cursor ?? submitted
   observeMethod(submitted, 'handleReadyForQuery', () => void end({ result: cursor._result }))

@@ -1,17 +1,16 @@
 import { countFree, countRows, type PoolReport, type PoolState, type QueryEnd } from '../../kernel/contracts/queries.ts'
-import { guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
-import type { Request } from '../../lib/http/request.ts'
+import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { endAll } from '../../lib/share.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { createCallerSearch } from '../../lib/stack/callers.ts'
-import { listenToOperations, toServer, type WatchServices } from './library.ts'
+import { carryRequests, listenToOperations, toServer, type WatchServices } from './library.ts'
 
 /** A message of `mysql2:query` and `mysql2:execute`, which mysql2 3.20 and later publish, and of the channels of pg. */
 export interface SqlQuery {
   /** The statement; for `mysql2:query` with its values. */
   readonly query: string
   /** The values of `mysql2:execute` and of pg. Those of `mysql2:query` are in the statement. */
-  readonly values?: readonly unknown[]
+  readonly values?: readonly unknown[] | undefined
   /** Empty without a database. */
   readonly database: string
   readonly serverAddress: string
@@ -48,7 +47,6 @@ export function watchPools(
   stateOf: (message: PoolReport) => PoolReport,
 ): () => void {
   const connecting = `${prefix}:pool:connect`
-  const requests = new WeakMap<object, Request>()
   const places = new WeakMap<object, Caller>()
   /** Where the connection was asked for: `pool.query` runs its query before the end of its callback. */
   let connected: Caller | undefined
@@ -63,10 +61,6 @@ export function watchPools(
   let pooled: LatePlace | undefined
   /** The call of `query` for which the pool has got a connection. */
   let late: LatePlace | undefined
-  const keep = (message: object) => {
-    const { current } = context
-    if (current !== undefined) requests.set(message, current)
-  }
   const search = createCallerSearch(callers, `tracing:${connecting}:start`)
   const findCaller = () => {
     const caller = search()
@@ -77,7 +71,6 @@ export function watchPools(
   }
   const begin = (message: SqlQuery, values: SqlQuery['values']): QueryEnd | undefined => {
     const { database, query, serverAddress, serverPort } = message
-    keep(message)
     const place = late ?? {}
     const end = queries.begin({
       system,
@@ -106,7 +99,6 @@ export function watchPools(
     [`tracing:${connecting}:start`]: listenTo<PoolReport>(message => {
       asked = message
       if (context.current === undefined) return
-      keep(message)
       const caller = search()
       if (caller !== undefined) places.set(message, caller)
       else if (pooled !== undefined) latePlaces.set(message, pooled)
@@ -149,11 +141,8 @@ export function watchPools(
       ),
     ),
   })
-  const findRequest = guard('the request of a connection', (message: unknown) => requests.get(Object(message)))
-  const stops = ['pool:connect', 'callback', ...Object.keys(operations)].map(name =>
-    context.carry(`tracing:${prefix}:${name}`, findRequest),
-  )
-  return endAll([stop, ...stops])
+  const carrying = ['pool:connect', 'callback', ...Object.keys(operations)].map(name => `${prefix}:${name}`)
+  return endAll([stop, carryRequests(context, carrying)])
 }
 
 function isSamePlace(one: Caller, other: Caller | undefined): boolean {
