@@ -456,12 +456,11 @@ function overwrite(fields: string[], others: readonly string[]): void {
   fields.length = others.length
 }
 
-/** Most changes append fields: these are not compared with all others. */
+/** Most changes append fields: those before the first difference are not compared with all others. */
 function compareFields(before: readonly string[], after: readonly string[], oldHeaders: OldHeader[]): string[] {
   let same = 0
   while (same < before.length && before[same] === after[same]) same++
   const start = same - (same % 2)
-  if (start === before.length) return compareAppended(after, start, oldHeaders)
   const changes: string[] = []
   for (const name of new Set([...namesFrom(after, start), ...namesFrom(before, start)])) {
     const old = valuesOf(before, name)
@@ -473,28 +472,6 @@ function compareFields(before: readonly string[], after: readonly string[], oldH
     }
   }
   return changes
-}
-
-/** The changes by the fields from `start`, which follow those from before. */
-function compareAppended(fields: readonly string[], start: number, oldHeaders: OldHeader[]): string[] {
-  const changes: string[] = []
-  for (let at = start; at < fields.length; at += 2) {
-    const name = (fields[at] ?? '').toLowerCase()
-    const first = indexOfField(fields, name)
-    if (first === at) changes.push(`set header ${name}`)
-    if (first >= start) continue
-    const change = `changed header ${name}`
-    if (changes.includes(change)) continue
-    changes.push(change)
-    oldHeaders.push([name, valuesOf(fields.slice(0, start), name) ?? ''])
-  }
-  return changes
-}
-
-function indexOfField(fields: readonly string[], name: string): number {
-  let at = 0
-  while (fields[at]?.length !== name.length || fields[at]?.toLowerCase() !== name) at += 2
-  return at
 }
 
 function namesFrom(fields: readonly string[], start: number): string[] {
