@@ -68,12 +68,7 @@ const meantInWords = new RegExp(
  * names that they miss. In doubt a name is secret.
  */
 export function isSecretName(name: string): boolean {
-  let isSecret = known.get(name)
-  if (isSecret === undefined) {
-    isSecret = judge(name)
-    known.set(name, isSecret)
-  }
-  return isSecret
+  return known.of(name, judge)
 }
 
 /** The same few names come with every request. */

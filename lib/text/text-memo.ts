@@ -16,6 +16,15 @@ export class TextMemo<value> {
     return text.length > this.#longest ? undefined : this.#values.get(text)
   }
 
+  /** The result of a text, which is made if it is not known. */
+  of(text: string, create: (text: string) => value): value {
+    const known = this.get(text)
+    if (known !== undefined) return known
+    const value = create(text)
+    this.set(text, value)
+    return value
+  }
+
   set(text: string, value: value): void {
     if (text.length > this.#longest) return
     if (this.#values.size === this.#limit) this.#values.clear()

@@ -143,29 +143,16 @@ function findListener({ name, parent, priority }: EventNode, { process }: Profil
 }
 
 /** A line of the outline of a request. Times are microseconds since it began. */
-export interface OutlineNode {
+export interface OutlineNode
+  extends Pick<EventNode, 'duration' | 'hasThrown' | 'isStopped' | 'name' | 'place' | 'start'> {
   readonly kind: EventNode['kind'] | 'controller'
   /** The id of its row in the events panel. */
   readonly anchor: string
-  /** The event; the listener; the token of a sub-request; the controller. */
-  readonly name: string
-  readonly start: number
-  /** `undefined` if the event or the call had not ended. */
-  readonly duration: number | undefined
   /** The priority of a listener; the function of a framework has none. */
   readonly priority: number | undefined
-  /** Where the function of a framework was registered. */
-  readonly place: string | undefined
-  readonly isStopped: boolean
-  readonly hasThrown: boolean
   /** The listeners that were not called: this one has stopped the event or thrown. */
   readonly skipped: readonly string[]
   /** What it has changed; of a dispatch, what the kernel has changed just before. */
-  readonly changes: readonly ListenerChange[]
-  readonly children: readonly OutlineNode[]
-}
-
-interface Draft extends OutlineNode {
   readonly changes: ListenerChange[]
   readonly children: OutlineNode[]
 }
@@ -175,23 +162,22 @@ interface Draft extends OutlineNode {
  * for the gap between the kernel's events, with what it has dispatched itself.
  */
 export function outlineEvents({ nodes, roots }: EventTree, controller: string): OutlineNode[] {
-  const drafts = new Map<EventNode, Draft>()
+  const lines = new Map<EventNode, OutlineNode>()
   // Parents come before their children; trees from the disk may be of any depth, so nothing here is recursive.
   for (const node of nodes) {
-    const draft = toDraft(node)
-    drafts.set(node, draft)
-    if (node.parent !== undefined) drafts.get(node.parent)?.children.push(draft)
+    const line = toLine(node)
+    lines.set(node, line)
+    if (node.parent !== undefined) lines.get(node.parent)?.children.push(line)
   }
   const controllers = findKernelGaps(roots).filter(({ name }) => name === 'controller')
   const outline: OutlineNode[] = []
-  let current: Draft | undefined
+  let current: OutlineNode | undefined
   for (const root of roots) {
-    const draft = drafts.get(root) as Draft
-    const isStep = isKernelDispatch(root)
-    if (current !== undefined) current.changes.push(...draft.changes.splice(0))
-    if (isStep) current = undefined
+    const line = lines.get(root) as OutlineNode
+    current?.changes.push(...line.changes.splice(0))
+    if (isKernelDispatch(root)) current = undefined
     const place = current === undefined ? outline : current.children
-    place.push(draft)
+    place.push(line)
     const gap = controllers.find(({ after }) => after === root)
     if (gap === undefined) continue
     current = createController(gap, controller)
@@ -209,33 +195,16 @@ export function* walkOutline(nodes: readonly OutlineNode[]): Generator<OutlineNo
   }
 }
 
-function toDraft(node: EventNode): Draft {
-  const {
-    before,
-    details,
-    duration,
-    hasThrown,
-    index,
-    isOfFramework,
-    isStopped,
-    kind,
-    name,
-    oldHeaders,
-    place,
-    start,
-  } = node
-  const isCall = kind === 'call'
+function toLine(node: EventNode): OutlineNode {
+  const { before, details, index, isOfFramework, oldHeaders, priority } = node
+  const isCall = node.kind === 'call'
   return {
-    kind,
+    ...node,
     anchor: `span-${index}`,
-    name,
-    start,
-    duration,
-    priority: isCall && !isOfFramework ? node.priority : undefined,
-    place,
+    priority: isCall && !isOfFramework ? priority : undefined,
     // The call that stopped the event or threw shows this, and not its dispatch.
-    isStopped: isCall && isStopped,
-    hasThrown: isCall && hasThrown,
+    isStopped: isCall && node.isStopped,
+    hasThrown: isCall && node.hasThrown,
     skipped: skippedBy(node),
     changes: parseChanges(isCall ? details : before, oldHeaders),
     children: [],
@@ -252,8 +221,7 @@ function skippedBy({ children, details, hasThrown, isStopped, kind, parent }: Ev
 }
 
 /** Creates the line of a controller: from the end of the kernel's event before it to the start of the one after it. */
-function createController(gap: KernelGap, name: string): Draft {
-  const { before, duration, start } = gap
+function createController({ before, duration, start }: KernelGap, name: string): OutlineNode {
   return {
     kind: 'controller',
     anchor: 'controller',

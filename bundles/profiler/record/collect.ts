@@ -182,13 +182,7 @@ export function routeNameOf(trace: Trace, redactor: Redactor): string | null {
 const repeated = new TextMemo<string>(500, 500)
 
 function kept(text: string | null): string | null {
-  if (text === null) return null
-  let copy = repeated.get(text)
-  if (copy === undefined) {
-    copy = copyText(text)
-    repeated.set(text, copy)
-  }
-  return copy
+  return text === null ? null : repeated.of(text, copyText)
 }
 
 /** Clients send many requests, and a hash costs as much as the rest of a summary. */
@@ -199,11 +193,7 @@ export function clientOf({ clientIp, headers }: Request): string {
   const userAgent = headers.get('user-agent')
   // Neither of them has a line break.
   const client = userAgent === null ? clientIp : `${clientIp}\n${userAgent}`
-  const known = clients.get(client)
-  if (known !== undefined) return known
-  const fingerprint = hash(JSON.stringify([clientIp, userAgent]))
-  clients.set(client, fingerprint)
-  return fingerprint
+  return clients.of(client, () => hash(JSON.stringify([clientIp, userAgent])))
 }
 
 /** The first eight hexadecimal digits of a hash. */

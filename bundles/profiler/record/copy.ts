@@ -278,7 +278,8 @@ function readText({ body, encoding, type }: SentContent): string | undefined {
   try {
     // A character has at most four bytes.
     const bytes = decompress(body, encoding).subarray(0, 4 * (readLimit + 1))
-    return decoderOf(charsetOf(type) ?? 'utf-8')
+    return decoders
+      .of(charsetOf(type) ?? 'utf-8', charset => new TextDecoder(charset))
       .decode(bytes)
       .slice(0, readLimit + 1)
   } catch {
@@ -288,14 +289,6 @@ function readText({ body, encoding, type }: SentContent): string | undefined {
 
 /** To create a decoder takes longer than to decode a short text. */
 const decoders = new TextMemo<InstanceType<typeof TextDecoder>>(20, 40)
-
-function decoderOf(charset: string): InstanceType<typeof TextDecoder> {
-  const known = decoders.get(charset)
-  if (known !== undefined) return known
-  const decoder = new TextDecoder(charset)
-  decoders.set(charset, decoder)
-  return decoder
-}
 
 /** The beginning of compressed content is decompressed as far as it goes. */
 function decompress(body: Uint8Array, encoding: string): Uint8Array {

@@ -15,6 +15,18 @@ t.test('a memo caches short texts exactly', async t => {
   t.equal(memo.get('x'.repeat(257)), undefined)
 })
 
+t.test('a memo makes the result of a text once', async t => {
+  const memo = new TextMemo<number>(1000, 256)
+  t.equal(
+    memo.of('four', text => text.length),
+    4,
+  )
+  t.equal(
+    memo.of('four', () => 0),
+    4,
+  )
+})
+
 t.test('a full memo starts again from empty', async t => {
   const memo = new TextMemo<number>(1000, 256)
   for (let index = 0; index <= 1000; index++) memo.set(String(index), index)

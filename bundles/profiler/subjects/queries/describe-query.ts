@@ -104,7 +104,7 @@ export class QueryDescriber {
   }
 
   #read(text: string, system: string): ReadStatement {
-    const statements = this.#statementsOf(system)
+    const statements = this.#statements.of(system, () => new TextMemo(500, 2000))
     const seen = statements.get(text)
     if (seen?.hasLiterals === false) return { known: seen, literals: [] }
     const emptied = emptyLiterals(text)
@@ -119,15 +119,6 @@ export class QueryDescriber {
       if (empty.literals.every(value => value === '' || value === 0)) statements.set(emptied.text, empty.known)
     }
     return read
-  }
-
-  #statementsOf(system: string): TextMemo<KnownStatement> {
-    let statements = this.#statements.get(system)
-    if (statements === undefined) {
-      statements = new TextMemo(500, 2000)
-      this.#statements.set(system, statements)
-    }
-    return statements
   }
 
   #mask(
