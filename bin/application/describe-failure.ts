@@ -6,6 +6,7 @@ import type { SourceProblem } from '../../kernel/bundle.ts'
 import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 import { KERNEL_BUNDLE_FAILED } from '../../kernel/errors.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
+import { findSource, noteLoad } from '../../lib/stack/source-maps.ts'
 import { findOwnFrame, parseStack, type StackFrame, toPath } from '../../lib/stack/stack-frames.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
 import { nearestNames, suggestNames } from '../../lib/text/mistakes.ts'
@@ -44,8 +45,8 @@ function describeMissingFile(error: unknown): string | undefined {
   if (file === undefined || importer === undefined) return undefined
   const write = (wanted: string) => `"./${path.relative(path.dirname(importer), wanted)}"`.replace('./..', '..')
   const isFolder = readProperty(error, 'code') === 'ERR_UNSUPPORTED_DIR_IMPORT'
-  const line = placeOfImport(error)?.line ?? 1
-  const mistake = `${importer}:${line}: the import of ${write(file)} finds ${isFolder ? 'a folder' : 'no file'}.`
+  const place = placeOfImport(error) ?? { file: importer, line: 1 }
+  const mistake = `${place.file}:${place.line}: the import of ${write(file)} finds ${isFolder ? 'a folder' : 'no file'}.`
   return `${mistake}\n${adviseOnFile(file, isFolder, write)}`
 }
 
@@ -157,13 +158,15 @@ function placeOfSetting(message: string, directory: string): Place | undefined {
   return file === undefined ? undefined : { file: path.resolve(directory, file), line: Number(line), column: 1 }
 }
 
-/** The line of the import that finds no file. */
+/** The line of the import that finds no file, in the source of a compiled file. */
 function placeOfImport(error: unknown): Place | undefined {
   const { file, importer } = readImport(error)
   if (file === undefined || importer === undefined || !existsSync(importer)) return undefined
   const lines = readFileSync(importer, 'utf8').split('\n')
   const line = lines.findIndex(text => /\b(?:from|import)\b/.test(text) && text.includes(path.basename(file))) + 1
-  return { file: importer, line: Math.max(1, line), column: 1 }
+  const place = { file: importer, line: Math.max(1, line), column: 1 }
+  noteLoad(importer)
+  return findSource(place) ?? place
 }
 
 /** The place of a syntax error, or the innermost call of the application in the stacks of an error and its causes. */

@@ -266,11 +266,16 @@ function untilSignal(): Promise<NodeJS.Signals> {
 function untilCrash(log: (error: unknown, cause: string) => void): Promise<void> {
   return new Promise(resolve => {
     process.on('uncaughtException', (error, origin) => {
-      log(error, origin === 'unhandledRejection' ? ': a promise was rejected, which nothing awaits or catches' : '')
+      log(error, origin === 'unhandledRejection' ? rejected : thrown)
       resolve()
     })
   })
 }
+
+const rejected = ': a promise was rejected, which nothing awaits or catches'
+
+/** The callers of such functions are Node's own. */
+const thrown = ': catch it in the function that has thrown, which is that of a timer, an event or a callback'
 
 /** Says where the application has ended the process: the calls of `process.exit()` are in the stack of this event. */
 function reportExit(directory: string): void {

@@ -132,7 +132,7 @@ function addListeners(
     new GuardListener(routes, guards, debugGate.isDebug ? logger : undefined),
     new BodyListener(),
     new ErrorListener({ logger, isDebug: debugGate.isDebug, thrown, rules: exceptions }),
-    new ResponseListener(protection.headers, debugGate.isDebug ? { logger, routes } : undefined),
+    new ResponseListener(protection.headers, debugGate.isDebug ? { logger, routes, thrown } : undefined),
     new RequestIdListener(),
     ...(without.has('compression') ? [] : [new CompressionListener()]),
     ...(without.has('conditional') ? [] : [new ConditionalListener()]),

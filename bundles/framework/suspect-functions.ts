@@ -18,6 +18,7 @@ import {
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { isRetrieval } from '../../lib/http/conditions.ts'
 import type { Route } from '../../lib/routing/route.ts'
+import { showPlace } from '../../lib/stack/declaration-sites.ts'
 import { describeSplitName, explainSplitName, listSplitNames, suggestNames } from '../../lib/text/mistakes.ts'
 import { handlePriority } from './listeners/error-listener.ts'
 import { routingPriority } from './listeners/router-listener.ts'
@@ -71,10 +72,6 @@ export function reportSuspectFunctions({
       }
     }
   })
-}
-
-function showPlace(place: { readonly file: string; readonly line: number } | undefined): string {
-  return place === undefined ? '' : ` (${place.file}:${place.line})`
 }
 
 function findSuspicion(route: Route, variables: Variables): string | undefined {

@@ -147,13 +147,13 @@ export const HTTP_COOKIE_TOO_LARGE: CodedErrorClass<[name: string, size: number,
 )
 
 /**
- * `Response.json()` receives `undefined`, a function, a symbol, a BigInt or a cycle. Pass `null`, or use
+ * `Response.json()` or an event receives `undefined`, a function, a symbol, a BigInt or a cycle. Pass `null`, or use
  * `Response.empty()`; a BigInt as text.
  */
-export const HTTP_JSON_INVALID: CodedErrorClass<[reason: string]> = defineError(
+export const HTTP_JSON_INVALID: CodedErrorClass<[call: string, reason: string]> = defineError(
   'HTTP_JSON_INVALID',
   500,
-  'Response.json() got a value that JSON cannot represent: %s.',
+  '%s got a value that JSON cannot represent: %s.',
 )
 
 /**

@@ -5,7 +5,7 @@ import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_EVENT_INVALID, HTTP_EVENTS_UNREAD } from './errors.ts'
 import type { Headers } from './headers.ts'
 import { checkRequest, type Request } from './request.ts'
-import { Response } from './response.ts'
+import { Response, stringify } from './response.ts'
 
 /** An event for the client of an {@link EventStream}; each part may be absent. */
 export interface ServerEvent {
@@ -247,8 +247,7 @@ function check(part: string, text: string | number): string {
 }
 
 function toText(data: unknown): string {
-  // The type of JSON.stringify leaves out that it may return `undefined`.
-  const text = typeof data === 'string' ? data : (JSON.stringify(data) as string | undefined)
+  const text = typeof data === 'string' ? data : stringify(data, 'An event')
   if (text === undefined) throw new HTTP_EVENT_INVALID([`JSON cannot represent its data, a ${typeof data}`])
   return text
 }

@@ -162,14 +162,14 @@ function toJson(data: unknown): string {
   }
   const text = stringify(data)
   if (text === undefined)
-    throw new HTTP_JSON_INVALID([`${typeof data}; pass null, or use Response.empty() for no body`])
+    throw new HTTP_JSON_INVALID(['Response.json()', `${typeof data}; pass null, or use Response.empty() for no body`])
   // The search takes 3 % of the time of JSON.stringify, a replacer would double it.
   if (text.includes('{}')) refuseEmptied(data)
   return text
 }
 
-/** @throws HTTP_JSON_INVALID for a BigInt or a cycle, and the error of a method `toJSON` */
-function stringify(data: unknown): string | undefined {
+/** Writes JSON. @throws HTTP_JSON_INVALID for a BigInt or a cycle, and the error of a method `toJSON` */
+export function stringify(data: unknown, call = 'Response.json()'): string | undefined {
   try {
     return JSON.stringify(data)
   } catch (error) {
@@ -177,9 +177,11 @@ function stringify(data: unknown): string | undefined {
     const [, key] = /^Converting circular.*property '(.+)' closes/s.exec(message) ?? []
     const isCycle = message.startsWith('Converting circular')
     if (isCycle)
-      throw new HTTP_JSON_INVALID([`an object that contains itself${key ? `, at "${key}"` : ''}`], { cause: error })
+      throw new HTTP_JSON_INVALID([call, `an object that contains itself${key ? `, at "${key}"` : ''}`], {
+        cause: error,
+      })
     if (message.includes('serialize a BigInt'))
-      throw new HTTP_JSON_INVALID(['a BigInt; use String(value)'], { cause: error })
+      throw new HTTP_JSON_INVALID([call, 'a BigInt; use String(value)'], { cause: error })
     throw error
   }
 }

@@ -38,6 +38,11 @@ export function throwAt(declared: object, error: Error): never {
   throw error
 }
 
+/** A place in a message, behind the name of what is there; empty for an unknown one. */
+export function showPlace(place: DeclarationSite | undefined): string {
+  return place === undefined ? '' : ` (${place.file}:${place.line})`
+}
+
 /** Finds the places where routes and controllers of an application were declared. */
 export class Declarations {
   readonly #listAll: () => Iterable<unknown>

@@ -38,6 +38,22 @@ const age = {
   },
 } as const
 
+/** A schema that lists its fields. Only the name is required. */
+const named = {
+  entries: { name: {}, email: {} },
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate: (value: unknown) =>
+      (value as { name?: unknown }).name ? { value } : { issues: [{ message: 'Missing.', path: ['name'] }] },
+  },
+} as const
+
+/** A response as Express has it. */
+interface Chained {
+  status(code: number): unknown
+}
+
 const pages = createPageCache()
 const cached = { _cache: { sMaxAge: 60 } }
 
@@ -373,6 +389,64 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       get,
     ],
   ],
+  'a redirect to a host without a scheme': [
+    [
+      ({ routes }) => routes.get('a', '/a', () => Response.redirect('example.org/books')),
+      get,
+      'redirects to "example.org/books", which is a path beside its own: a host begins with https://',
+    ],
+    [
+      ({ routes }) => {
+        for (const target of ['index.html', 'v1.2/notes', '../net/', '?host=a.org', '//example.org/a', 'a.org.html'])
+          routes.get(`to ${target}`, `/${encodeURIComponent(target)}`, () => Response.redirect(target))
+      },
+      async client => {
+        for (const target of ['index.html', 'v1.2/notes', '../net/', '?host=a.org', '//example.org/a', 'a.org.html'])
+          await client.get(`/${encodeURIComponent(target)}`)
+      },
+    ],
+  ],
+  'a field whose name differs from that of the schema': [
+    [
+      ({ routes }) => routes.post('a', '/a', { form: checkedForm(named) }, ok),
+      client => client.post('/a', { form: { nmae: 'Ada' } }),
+      'sends "nmae", which its schema does not have: it has "name", which is not sent.',
+    ],
+    [
+      ({ routes }) => routes.post('a', '/a', { form: formBody(named) }, ok),
+      client => client.post('/a', { form: { emial: 'a@example.org', name: 'Ada' } }),
+      'sends "emial", which its schema does not have: it has "email", which is not sent.',
+    ],
+    [
+      ({ routes }) => routes.post('a', '/a', { form: checkedForm(named) }, ok),
+      async client => {
+        for (const form of [{}, { name: '' }, { name: 'Ada', submit: '1' }, { name: 'Ada', names: '1', email: '' }])
+          await client.post('/a', { form })
+      },
+    ],
+  ],
+  'a value or a body that its route does not accept': [
+    [
+      ({ routes }) => routes.get('a', '/a', { page: queryValue(asInteger) }, ok),
+      get,
+      'a value that may be missing has a fallback, as in queryValue(asInteger, 1)',
+    ],
+    [
+      ({ routes }) => routes.post('a', '/a', ok),
+      client => client.post('/a', { body: Buffer.alloc(2_000_000), headers: { 'content-type': 'text/plain' } }),
+      'a larger body needs "_body_limit" in the defaults of the route',
+    ],
+    [({ routes }) => routes.get('a', '/a', { page: queryValue(asInteger) }, ok), client => client.get('/a?page=x')],
+  ],
+  'a property of a response that is called': [
+    [
+      // The compiler refuses it.
+      ({ routes }) => routes.get('a', '/a', () => (Response.json({}) as unknown as Chained).status(404)),
+      get,
+      'A response has "status" as a property: use the options of its function',
+    ],
+    [({ routes }) => routes.get('a', '/a', () => Object({ results: 1 }).results()), get],
+  ],
   'a redirect to the name of a route': [
     [
       ({ routes }) => {
@@ -455,7 +529,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     [
       ({ routes }) => routes.post('a', '/a', { form: formBody(age) }, ok),
       client => client.post('/a', { form: { age: '3' } }),
-      'The schema wants a number for "age", but fields of forms and queries are texts',
+      'its schema wants a number for "age", but fields of forms and queries are texts',
     ],
     [
       ({ routes }) => routes.get('a', '/a', { query: queryValues(age) }, ok),

@@ -975,6 +975,10 @@ const inController = [
     },
     HTTP_JSON_INVALID: {
       'a BigInt for JSON': [() => Response.json({ id: 1n }), 'a BigInt; use String(value)'],
+      'a BigInt in an event': [
+        request => new EventStream(request, stream => stream.send({ data: { id: 1n } })),
+        'An event got a value that JSON cannot represent: a BigInt',
+      ],
       'a cycle for JSON': [
         () => {
           const book: Record<string, unknown> = {}

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { bootApplication } from 'sinfonietta/server'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { toSourceProblems } from '#bin/application/describe-failure.ts'
+import { describeFailure, toSourceProblems } from '#bin/application/describe-failure.ts'
 import { parseCompilerOutput } from '#bin/application/sources.ts'
 import { serveProblems } from '#bin/serving/holding-application.ts'
 import { holdingPage } from '#bin/serving/holding-page.ts'
@@ -116,6 +116,24 @@ t.test('an import that finds no file has its own line, and the right path', asyn
       column: 1,
     },
   ])
+})
+
+t.test('an import in a compiled file has the line of its source', async t => {
+  const map = { version: 3, sources: ['../index.ts'], names: [], mappings: ';AAEA' }
+  const folder = realpathSync(
+    t.testdir({
+      'index.ts': "\n\nimport './shop'\n",
+      'shop.ts': '',
+      dist: {
+        'index.mjs': "\nimport './shop'\n//# sourceMappingURL=index.mjs.map\n",
+        'index.mjs.map': JSON.stringify(map),
+        'shop.js': '',
+      },
+    }),
+  )
+  const failed = await failureOf(import(pathToFileURL(path.join(folder, 'dist/index.mjs')).href))
+  t.match(toSourceProblems(failed, folder), [{ file: path.join(folder, 'index.ts'), line: 3 }])
+  t.match(describeFailure(failed), `${path.join(folder, 'index.ts')}:3: the import of "./shop" finds no file.`)
 })
 
 t.test('the page of the mistakes masks the source, and other sites cannot load it', async t => {

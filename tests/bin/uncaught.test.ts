@@ -40,7 +40,7 @@ t.test('rt-throw-late: in development the log names the request of an uncaught e
     t.equal(await (await slow).text(), 'slow, and whole')
     t.equal(await site.end(), 1)
     const [, named] =
-      /The process ends because of an uncaught exception in the work for GET (\S+?)(?:: a promise was rejected, which nothing awaits or catches)?\.\s/.exec(
+      /The process ends because of an uncaught exception in the work for GET (\S+?)(?:: (?:a promise was rejected, which nothing awaits or catches|catch it in [^.]+))\.\s/.exec(
         site.stdout,
       ) ?? []
     t.equal(named, `${url}${target.replace('hunter2', '******')}`)

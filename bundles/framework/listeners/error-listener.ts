@@ -1,9 +1,10 @@
 import path from 'node:path'
 import { nameOfController } from '../../../kernel/controller.ts'
 import type { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
-import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
+import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE, KERNEL_QUERY_VALUE_MISSING } from '../../../kernel/errors.ts'
 import { ExceptionEvent } from '../../../kernel/events.ts'
 import { after, type Eventual } from '../../../kernel/steps.ts'
+import { BODY_TOO_LARGE } from '../../../lib/body/errors.ts'
 import { flattenError, messageOfError } from '../../../lib/errors/flat-error.ts'
 import { HttpError, isClientError } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
@@ -11,6 +12,7 @@ import { HTTP_CROSS_ORIGIN } from '../../../lib/http/errors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { LogContext, Logger, LogLevel } from '../../../lib/log/logger.ts'
+import { showPlace } from '../../../lib/stack/declaration-sites.ts'
 import type { StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
 import { applyStatus, type ExceptionRule, findRule } from '../exception-rules.ts'
@@ -27,7 +29,7 @@ export const handlePriority = -128
 interface ErrorListenerServices {
   readonly logger: Logger
   readonly isDebug: boolean
-  readonly thrown: Pick<ThrownFrames, 'find'>
+  readonly thrown: Pick<ThrownFrames, 'find' | 'findDefinition'>
   /** What errors of libraries mean. */
   readonly rules?: readonly ExceptionRule[]
 }
@@ -36,7 +38,7 @@ interface ErrorListenerServices {
 export class ErrorListener {
   readonly #logger: Logger
   readonly #isDebug: boolean
-  readonly #thrown: Pick<ThrownFrames, 'find'>
+  readonly #thrown: Pick<ThrownFrames, 'find' | 'findDefinition'>
   readonly #rules: readonly ExceptionRule[]
 
   constructor({ isDebug, logger, rules = [], thrown }: ErrorListenerServices) {
@@ -68,8 +70,13 @@ export class ErrorListener {
       // The stack of such an error is always the same, so no place is logged.
       const log = this.#logger.withRequestId(request.id)
       log[level]('Uncaught {name}: "{message}"', { name, message, exception: error })
-      const field = this.#isDebug ? findNumber(error, request) : undefined
-      if (field !== undefined) log.warning(numberAdvice, { field })
+      const advice = this.#isDebug ? adviseOnInput(error, request) : undefined
+      if (advice === undefined) return
+      log.warning(`The route "{route}"{where}: ${advice[0]}`, {
+        route: request.attributes.get('_route'),
+        where: showPlace(this.#thrown.findDefinition(request)),
+        ...advice[1],
+      })
       return
     }
     this.#logWithPlace(error, request, 'critical')
@@ -115,6 +122,12 @@ function adviseOnError(error: unknown): [message: string, context?: LogContext] 
   const status = readStatus(error)
   if (status !== undefined)
     return ['The status {status} of this error has no effect: use throw new HttpError({status}, message).', { status }]
+  const [, called] = /\bres(?:ponse)?\b.*\.(status|headers|body) is not a function$/i.exec(messageOfError(error)) ?? []
+  if (called !== undefined)
+    return [
+      'A response has {called} as a property: use the options of its function, as in Response.json(data, { status: 404 }).',
+      { called: `"${called}"` },
+    ]
   if (typeof error !== 'object') return ['The thrown value has no stack: use throw new Error(message).']
   const file = readProperty(error, 'path')
   switch (readProperty(error, 'code')) {
@@ -127,6 +140,17 @@ function adviseOnError(error: unknown): [message: string, context?: LogContext] 
     default:
       return undefined
   }
+}
+
+/** What a route may declare instead, if it is meant to accept a refused input, and the values of this message. */
+function adviseOnInput(error: HttpError, request: Request): [message: string, context?: LogContext] | undefined {
+  const field = findNumber(error, request)
+  if (field !== undefined) return [numberAdvice, { field }]
+  if (error.code === BODY_TOO_LARGE.code)
+    return ['a larger body needs "_body_limit" in the defaults of the route, such as { _body_limit: 10_000_000 }.']
+  if (error.code === KERNEL_QUERY_VALUE_MISSING.code)
+    return ['a value that may be missing has a fallback, as in queryValue(asInteger, 1).']
+  return undefined
 }
 
 /** A field that is the text of a number, and that a schema refuses because it is a text. */
@@ -145,7 +169,7 @@ const wantsNumber =
   /expected (?:number|integer|bigint)\b.* received (?:string|")|must be (?:a number|an integer) \(was (?:a string|")/i
 
 const numberAdvice =
-  'The schema wants a number for "{field}", but fields of forms and queries are texts: convert it, as v.pipe(v.string(), v.transform(Number), v.number()) and z.coerce.number() do.'
+  'its schema wants a number for "{field}", but fields of forms and queries are texts: convert it, as v.pipe(v.string(), v.transform(Number), v.number()) and z.coerce.number() do.'
 
 function respond(event: ExceptionEvent, response: Response): void {
   // The RemoveCspListener reads this attribute.

@@ -1,7 +1,9 @@
 import { realpathSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
+import { inputsOf } from '../../../kernel/argument-sources.ts'
 import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
+import type { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
 import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { isNotModified, isRetrieval, toNotModified } from '../../../lib/http/conditions.ts'
@@ -17,7 +19,11 @@ import {
 import type { Request } from '../../../lib/http/request.ts'
 import { type Body, contentTypeOf, discard, isBodiless, type Response, weakenEtag } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import type { Route } from '../../../lib/routing/route.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
+import { toDescribedSchema } from '../../../lib/schema/describe-schema.ts'
+import { showPlace } from '../../../lib/stack/declaration-sites.ts'
+import { nearestNames } from '../../../lib/text/mistakes.ts'
 
 /** The default, as that of the ResponseListener. */
 const requestIdPriority = 0
@@ -59,7 +65,8 @@ export class ResponseListener {
 
   /**
    * The headers of all responses with a body that do not have them. By default there are none. In development, it warns
-   * of cookies whose time is probably in milliseconds, of etags without quotes, and of redirects to names of routes.
+   * of cookies whose time is probably in milliseconds, of etags without quotes, of redirects to names of routes and of
+   * hosts, and of forms whose fields differ from the schema.
    */
   constructor(defaults: Headers = new Headers(), development?: Development) {
     this.#defaults = defaults
@@ -75,12 +82,23 @@ export class ResponseListener {
     if (this.#development === undefined) return
     const { headers } = event.response
     for (const cookie of headers.getAll('set-cookie')) this.#check(cookie)
-    const route = event.request.attributes.get('_route')
-    const log = this.#development.logger.withRequestId(event.request.id)
+    const { request } = event
+    const route = request.attributes.get('_route')
+    const { logger, routes, thrown } = this.#development
+    const log = logger.withRequestId(request.id)
+    const found = routes.find(route ?? '')
+    const [sent, wanted] = (found && findMisnamed(found, request)) ?? []
+    const key = `form of ${route}`
+    if (sent !== undefined && !this.#warned.has(key) && this.#warned.size <= 100) {
+      this.#warned.add(key)
+      log.warning(misnamedField, { route, where: showPlace(thrown.findDefinition(request)), sent, wanted })
+    }
     const etag = headers.get('etag')
     if (etag !== null && !/^(?:W\/)?"[^"]*"$/.test(etag)) log.warning(bareEtag, { etag, route })
     const location = headers.get('location') ?? ''
-    if (!/^[\w.-]+$/.test(location) || this.#development.routes.find(location) === undefined) return
+    if (/^(?:www\.|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|app)(?:\/|$)|localhost:\d)/.test(location))
+      log.warning(hostRedirect, { location, route })
+    if (!/^[\w.-]+$/.test(location) || routes.find(location) === undefined) return
     log.warning(namedRedirect, { location, route })
   }
 
@@ -101,7 +119,32 @@ export class ResponseListener {
 interface Development {
   readonly logger: Pick<Logger, 'warning' | 'withRequestId'>
   readonly routes: Pick<RouteCollection, 'find'>
+  readonly thrown: Pick<ThrownFrames, 'findDefinition'>
 }
+
+/**
+ * A field of a sent form that the schema of its route does not have, and a field with nearly the same name that the
+ * schema has and the form does not.
+ */
+function findMisnamed(route: Route, { body }: Request): [sent: string, wanted: string] | undefined {
+  const { form } = body.peek()
+  const schema = inputsOf(route).find(({ source }) => source === 'form')?.schema
+  const wanted = schema && toDescribedSchema(schema).fields
+  if (form === undefined || wanted === undefined) return undefined
+  const sent = new Set(Array.from(form, ([name]) => name))
+  const missing = wanted.filter(name => !sent.has(name))
+  for (const name of sent) {
+    const [nearest] = wanted.includes(name) ? [] : nearestNames(name, missing, name.length / 3)
+    if (nearest !== undefined) return [name, nearest]
+  }
+  return undefined
+}
+
+const misnamedField =
+  'The form of the route "{route}"{where} sends "{sent}", which its schema does not have: it has "{wanted}", which is not sent.'
+
+const hostRedirect =
+  'The route "{route}" redirects to "{location}", which is a path beside its own: a host begins with https://.'
 
 /** RFC 9110, section 8.8.3. */
 const bareEtag = `The etag {etag} of the route "{route}" is not in double quotes, so clients and proxies ignore it: write headers.set("etag", '"v7"').`
