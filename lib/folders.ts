@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { constants, type Dirent, readdirSync } from 'node:fs'
+import { constants, type Dirent, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { lstat, open, rm, stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import path from 'node:path'
@@ -94,6 +94,22 @@ export async function readRegularFile(file: string): Promise<Buffer | undefined>
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT' && error.code !== 'ELOOP') throw error
+}
+
+/**
+ * Replaces a file, and creates its folder for its owner alone. Readers see the whole file or the one before. A link in
+ * its place is replaced, too: another user may have made it where the folder lets them. Throws the errors of node:fs.
+ */
+export function replaceFileNow(file: string, text: string, mode = 0o600): void {
+  const draft = `${file}.${randomUUID()}`
+  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  try {
+    writeFileSync(draft, text, { flag: 'wx', mode })
+    renameSync(draft, file)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
 }
 
 /** The entries of a folder; none if it was removed, or belongs to another user. */

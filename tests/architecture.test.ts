@@ -428,6 +428,24 @@ t.test('tests start their processes in one place', async t => {
   t.strictSame(starting.toSorted(), [...others, 'support/start-process.ts'])
 })
 
+t.test(
+  'a file of a running application is written by replaceFileNow, or is a new one: no link is followed',
+  async t => {
+    const writes =
+      /(?<![\w.#])(?:writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream)\((?![^)]*\b(?:flag: 'wx'|flag: creationFlags))/
+    // Output of the compiler and of its plan, in dist/; the mark in a folder that a command has made for it.
+    const others = ['bin/application/sources.ts', 'bin/profiling/profile-process.ts']
+    const wrong = sources.filter(
+      file =>
+        !others.includes(file) &&
+        !file.startsWith('bin/testing/') &&
+        !file.startsWith('bundles/maker/') &&
+        writes.test(readFileSync(file, 'utf8')),
+    )
+    t.strictSame(wrong, [])
+  },
+)
+
 t.test('a name is exported by one file only, unless it is right in each', async t => {
   const files = new Map<string, string[]>()
   for (const file of sources.filter(file => !/\/client\/|^bin\//.test(file))) {

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { parseJsonObject } from '../../bundles/profiler/profile/json.ts'
 import { readProgram } from '../../bundles/profiler/settings.ts'
 import { type ReportProblem, warnBy } from '../../bundles/profiler/store/base-profile-storage.ts'
 import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
-import { directoryMode, fileMode, isOwn, readFileNow } from '../../bundles/profiler/store/file-system.ts'
+import { directoryMode, isOwn, readFileNow } from '../../bundles/profiler/store/file-system.ts'
 import type { ProgramStore } from '../../bundles/profiler/store/united-storage.ts'
 import type { Application } from '../../kernel/bundle.ts'
 import { isForOwnUser } from '../../kernel/debug/debug-gate.ts'
 import { nameProgram } from '../../lib/find-package.ts'
-import { listEntries } from '../../lib/folders.ts'
+import { listEntries, replaceFileNow } from '../../lib/folders.ts'
 import { findUserFolder } from './user-folder.ts'
 
 /** Where a program is, and where the profiler keeps its files. */
@@ -44,11 +44,9 @@ export function addProgram(program: Program, name: string): void {
     mkdirSync(folder, { recursive: true, mode: directoryMode })
   }
   const names = [...readNames(program).filter(other => other !== name), name].slice(-nameLimit)
-  writeFileSync(path.join(program.files, namesFile), JSON.stringify({ names }), { mode: fileMode })
+  replaceFileNow(path.join(program.files, namesFile), JSON.stringify({ names }))
   // A new file of the list is noticed, and so the name is.
-  const file = path.join(list, nameFile(program.files))
-  writeFileSync(`${file}.${process.pid}`, JSON.stringify(program), { mode: fileMode })
-  renameSync(`${file}.${process.pid}`, file)
+  replaceFileNow(path.join(list, nameFile(program.files)), JSON.stringify(program))
 }
 
 /** The file with the names that a program has had, the last one at the end: its profiles have them. */

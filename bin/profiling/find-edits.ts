@@ -1,8 +1,8 @@
-import { mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import path from 'node:path'
 import { isAmount, isObject, isTexts, parseJsonObject } from '../../bundles/profiler/profile/json.ts'
-import { directoryMode, fileMode, readFileNow } from '../../bundles/profiler/store/file-system.ts'
-import { listEntries } from '../../lib/folders.ts'
+import { readFileNow } from '../../bundles/profiler/store/file-system.ts'
+import { listEntries, replaceFileNow } from '../../lib/folders.ts'
 import { appendEdit, type Edit } from '../application/edits.ts'
 
 /** What one process of an application leaves to the next one. */
@@ -27,8 +27,7 @@ export function findEdits(directory: string, file: string, started: number): rea
   const files = kept.started === 0 ? [] : listSources(directory).filter(({ time }) => isWritten(time))
   const all = appendEdit(edits, new Set(files.map(({ name }) => name)), Math.floor(started))
   try {
-    mkdirSync(path.dirname(file), { recursive: true, mode: directoryMode })
-    writeFileSync(file, JSON.stringify({ started, edits: all } satisfies KeptEdits), { mode: fileMode })
+    replaceFileNow(file, JSON.stringify({ started, edits: all } satisfies KeptEdits))
   } catch {
     // The folder cannot be written, so that no profile is stored either.
   }

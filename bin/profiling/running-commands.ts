@@ -1,11 +1,11 @@
-import { mkdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { unlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { isObject, parseJsonObject, sizeLimit } from '../../bundles/profiler/profile/json.ts'
-import { directoryMode, fileMode, isRunning, readFileNow } from '../../bundles/profiler/store/file-system.ts'
+import { isRunning, readFileNow } from '../../bundles/profiler/store/file-system.ts'
 import type { ProfileStorage } from '../../bundles/profiler/store/profile-storage.ts'
 import type { StoredText } from '../../kernel/contracts/units.ts'
-import { listEntries } from '../../lib/folders.ts'
+import { listEntries, replaceFileNow } from '../../lib/folders.ts'
 import { guard } from '../../lib/guard.ts'
 
 /*
@@ -25,9 +25,7 @@ const folderName = 'commands'
 
 /** Writes the profile of the command that this process runs. */
 export function writeCommand(file: string, stored: StoredText): void {
-  mkdirSync(path.dirname(file), { recursive: true, mode: directoryMode })
-  writeFileSync(`${file}.new`, JSON.stringify(stored), { mode: fileMode })
-  renameSync(`${file}.new`, file)
+  replaceFileNow(file, JSON.stringify(stored))
 }
 
 /** False if the file is gone. */
@@ -49,7 +47,7 @@ export const storeEndedCommands = guard(
   async (files: string, storage: ProfileStorage, signals: ReadonlyMap<number, string> = new Map()): Promise<void> => {
     const folder = path.join(files, folderName)
     for (const { name } of listEntries(folder)) {
-      const [, host, digits, unwritten] = /^(.+)-(\d+)\.json(\.new)?$/.exec(name) ?? []
+      const [, host, digits, unwritten] = /^(.+)-(\d+)\.json(\.[\w-]+)?$/.exec(name) ?? []
       const pid = Number(digits)
       if (host !== hostname() || isRunning(pid)) continue
       const file = path.join(folder, name)

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Application } from '../../kernel/bundle.ts'
+import { readRegularFile, replaceFileNow } from '../../lib/folders.ts'
 import { packageName } from '../../lib/package.ts'
 import type { Pattern } from '../../lib/routing/pattern.ts'
 import type { Route } from '../../lib/routing/route.ts'
@@ -15,9 +15,8 @@ export async function writeRouteTypes({ directory, logger, routes }: Application
   const file = path.join(directory, 'var/routes.d.ts')
   const text = toRouteTypes(routes)
   try {
-    if (existsSync(file) && (await readFile(file, 'utf8')) === text) return
-    await mkdir(path.dirname(file), { recursive: true })
-    await writeFile(file, text)
+    // Another user may run the editor.
+    if ((await readRegularFile(file))?.toString() !== text) replaceFileNow(file, text, 0o644)
   } catch (exception) {
     logger.warning('The types of the routes could not be written into {file}.', { file, exception })
   }

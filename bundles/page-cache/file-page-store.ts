@@ -84,7 +84,7 @@ export class FilePageStore implements PageStore {
   async #write(file: string, bytes: Uint8Array): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 })
     const temporary = `${file}.${randomUUID()}`
-    await writeFile(temporary, bytes, { mode: 0o600 })
+    await writeFile(temporary, bytes, { flag: 'wx', mode: 0o600 })
     await rename(temporary, file)
   }
 

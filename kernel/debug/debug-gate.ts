@@ -298,8 +298,9 @@ export class DebugKey {
   }
 }
 
-function toProof(key: string): Buffer {
-  return createHmac('sha256', key).update('debug output').digest()
+/** The text is no key of HMAC, which is the same with zeros behind it. */
+function toProof(text: string): Buffer {
+  return createHmac('sha256', 'debug output').update(text).digest()
 }
 
 /**

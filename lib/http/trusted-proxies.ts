@@ -291,7 +291,9 @@ const proxyHeader = toPattern([
   'x-original-.*',
   'x-rewrite-url',
   '(?:.*-)?real-port',
-  'x-proxied-for',
+  'x-(?:proxied|coming)-(?:for|from)',
+  'x-(?:request|queue)-start',
+  'x-bluecoat-.*',
   'x-(?:url-)?scheme',
   'front-end-https',
   'x-proxy(?:user)?-.*',
@@ -328,8 +330,9 @@ const proxyHeader = toPattern([
 
 const addressHeader = toPattern(addressHeaders)
 
+/** CGI and WSGI write names with `_`, and so do proxies of their world. */
 function toPattern(names: readonly string[]): RegExp {
-  return new RegExp(`^(?:${names.join('|')})$`, 'i')
+  return new RegExp(`^(?:${names.join('|').replaceAll('-', '[-_]')})$`, 'i')
 }
 
 /** Finds the name of a field with the address of a client that is none of these, in lower case. */

@@ -396,6 +396,7 @@ t.test('the link opens with the right key, for a client that all else allows', a
   t.ok(gate.allows(request), 'the key is shown')
   t.notOk(gate.isOpenedBy('', request))
   t.notOk(gate.isOpenedBy(`${key}x`, request))
+  t.notOk(gate.isOpenedBy(`${key}\0`, request))
   t.notOk(gate.isOpenedBy(key, over(socket, { host: 'evil.test' })))
   t.notMatch(JSON.stringify(records), key)
   const open = createGate()

@@ -1,7 +1,18 @@
-import { chmodSync, chownSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { checkFolder } from '#lib/folders.ts'
+import { checkFolder, replaceFileNow } from '#lib/folders.ts'
 
 const isRoot = process.geteuid?.() === 0
 
@@ -100,4 +111,20 @@ t.test('a folder of another user is named with its owner and the user of the pro
 
 t.test('a folder that nothing creates must exist', async t => {
   t.match(await check(path.join(t.testdir(), 'tmp'), { isCreated: false }), /ENOENT/)
+})
+
+t.test('a file is replaced as a whole, with a link in its place; the target of the link stays', async t => {
+  const folder = t.testdir({ precious: 'precious', taken: {} })
+  const file = path.join(folder, 'var/names.json')
+  replaceFileNow(file, 'one')
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.equal(statSync(path.dirname(file)).mode & 0o777, 0o700)
+  rmSync(file)
+  symlinkSync(path.join(folder, 'precious'), file)
+  replaceFileNow(file, 'two', 0o644)
+  t.equal(readFileSync(file, 'utf8'), 'two')
+  t.notOk(lstatSync(file).isSymbolicLink())
+  t.equal(readFileSync(path.join(folder, 'precious'), 'utf8'), 'precious')
+  t.throws(() => replaceFileNow(path.join(folder, 'taken'), 'three'), { code: /EISDIR|EEXIST|EPERM/ })
+  t.strictSame(readdirSync(folder), ['precious', 'taken', 'var'], 'no draft is left')
 })

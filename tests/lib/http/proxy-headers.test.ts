@@ -19,7 +19,7 @@ const added = `
   X-Vercel-Forwarded-For X-Vercel-Id X-Varnish Tailscale-User-Login Ngrok-Trace-Id X-Heroku-Queue-Wait-Time
   X-Real-Port Ali-Cdn-Real-Ip X-Originating-IP X-Origin-IP X-Source-IP X-Proxied-For X-Scheme X-Url-Scheme Front-End-Https
   X-Forward-For X-Forward-Proto X-Acme-Forwarded-For X-Google-Real-Host X-Nginx-Proxy X-Ngrok-Host X-Render-Origin-Server
-  X-Railway-Edge X-Sucuri-Country Incap-Proxy X-Tailscale-User
+  X-Railway-Edge X-Sucuri-Country Incap-Proxy X-Tailscale-User X-Request-Start X-Coming-From X-BlueCoat-Via X_Forwarded_For X_Real_IP
 `
 
 /** What Chromium, Firefox, Safari, curl, fetch and XMLHttpRequest of pages, and coding agents send. */

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
-import { mkdirSync, renameSync, unlinkSync, watch, writeFileSync } from 'node:fs'
+import { mkdirSync, unlinkSync, watch } from 'node:fs'
 import path from 'node:path'
 import { namedFunctionOf } from '../../../../kernel/controller.ts'
 import { messageOfError } from '../../../../lib/errors/flat-error.ts'
+import { replaceFileNow } from '../../../../lib/folders.ts'
 import { guard } from '../../../../lib/guard.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { knownMethods } from '../../../../lib/http/request-target.ts'
@@ -17,7 +17,7 @@ import type { CollectorOf } from '../../record/collect.ts'
 import type { Profiler, SampleStart } from '../../record/profiler.ts'
 import type { RecordedApplication, RecordedSubject } from '../../record/recorded-subject.ts'
 import { TracePart } from '../../record/trace.ts'
-import { directoryMode, fileMode, readFileNow } from '../../store/file-system.ts'
+import { directoryMode, readFileNow } from '../../store/file-system.ts'
 import { CpuRecording, type CpuSampler } from './cpu-sampler.ts'
 import { summarizeSamples } from './summarize-samples.ts'
 
@@ -226,11 +226,7 @@ export class ArmFile {
 
   /** Replaces the order. @throws when the disk does not allow it */
   write(arming: Arming): void {
-    const draft = `${this.#file}.${randomUUID()}`
-    mkdirSync(path.dirname(this.#file), { recursive: true, mode: directoryMode })
-    writeFileSync(draft, JSON.stringify(arming), { flag: 'wx', mode: fileMode })
-    // Readers see the whole file or none.
-    renameSync(draft, this.#file)
+    replaceFileNow(this.#file, JSON.stringify(arming))
   }
 
   /** Removes the order; false when another process did so first: only one process samples the request. */
