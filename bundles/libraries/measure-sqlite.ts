@@ -32,72 +32,91 @@ export function measureSqlite<Database extends SqliteDatabase>(database: Databas
   checkFunction(call, 'the method prepare() of the database', database?.prepare)
   checkFunction(call, 'the method begin() of the queries', queries?.begin)
   if (noteMeasured(database)) return database
-  const reports = new SqliteReports(database, queries)
-  observeMethod(database, 'exec', (_, [text]) => reports.follow('exec', String(text), undefined))
-  observeMethod(database, 'prepare', (_, [text]) => ({
-    after: statement => reports.watch(String(text), statement as SqliteStatement),
-    failed: error => void (typeof text === 'string' && reports.begin(text, undefined)?.({ error })),
-  }))
-  reports.watchTransactions()
+  const transactions = new SqliteTransactions(database)
+  const server = serverOf(database)
+  const begin: BeginCall = ({ text, values }) =>
+    queries.begin({
+      system: 'sqlite',
+      text,
+      parameters: values && toParameters(values),
+      server,
+      source: 'measure',
+      transaction: transactions.find(text),
+    })
+  observeDatabase(database, begin, (statement, text) => {
+    noteMeasured(statement)
+    observeStatements(statement, call => begin({ ...call, text }))
+  })
+  watchTransactions(database, transactions)
   return database
 }
 
-class SqliteReports {
-  readonly #database: SqliteDatabase
-  readonly #queries: Queries
-  readonly #server: string | undefined
-  readonly #transactions: SqliteTransactions
-
-  constructor(database: SqliteDatabase, queries: Queries) {
-    this.#database = database
-    this.#queries = queries
-    this.#server = serverOf(database)
-    this.#transactions = new SqliteTransactions(database)
-  }
-
-  watch(text: string, statement: SqliteStatement): SqliteStatement {
-    noteMeasured(statement)
-    for (const name of ['run', 'get', 'all', 'iterate']) {
-      observeMethod(statement, name, (_, values) => this.follow(name, text, toParameters(values)))
-    }
-    return statement
-  }
-
-  /** `transaction` of better-sqlite3 begins and ends a transaction without a statement that is seen here. */
-  watchTransactions(): void {
-    let depth = 0
-    observeMethod(this.#database, 'transaction', (_, args) => {
-      const [work] = args
-      if (typeof work !== 'function') return
-      args[0] = observeCalls(work as AnyFunction, () => {
-        // A transaction in another one is a part of it.
-        if (depth === 0) this.#transactions.begin()
-        depth++
-        const leave = () => void depth--
-        return {
-          after() {
-            leave()
-          },
-          failed: leave,
-        }
-      })
+/** `transaction` of better-sqlite3 begins and ends a transaction without a statement that is seen here. */
+function watchTransactions(database: SqliteDatabase, transactions: SqliteTransactions): void {
+  let depth = 0
+  observeMethod(database, 'transaction', (_, args) => {
+    const [work] = args
+    if (typeof work !== 'function') return
+    args[0] = observeCalls(work as AnyFunction, () => {
+      // A transaction in another one is a part of it.
+      if (depth === 0) transactions.begin()
+      depth++
+      const leave = () => void depth--
+      return {
+        after() {
+          leave()
+        },
+        failed: leave,
+      }
     })
-  }
+  })
+}
 
-  begin(text: string, parameters: QueryParameters | undefined): QueryEnd | undefined {
-    return this.#queries.begin({
-      system: 'sqlite',
-      text,
-      parameters,
-      server: this.#server,
-      source: 'measure',
-      transaction: this.#transactions.find(text),
+/** A call of a statement, or of `exec`. */
+export interface SqliteCall {
+  readonly text: string
+  /** Of a statement. */
+  readonly values?: readonly unknown[]
+  /** `undefined` for a statement that was prepared before the classes were changed. */
+  readonly database: object | undefined
+  /** Absent for `exec`. */
+  readonly statement?: object
+}
+
+/** Begins the report of a call; `undefined` if nothing takes it. */
+export type BeginCall = (call: SqliteCall) => QueryEnd | undefined
+
+/** The databases of statements. */
+const databases = new WeakMap<object, object>()
+
+/** Observes the calls of a database, or of the prototype of databases. `onPrepared` gets each new statement. */
+export function observeDatabase(
+  target: object,
+  begin: BeginCall,
+  onPrepared: (statement: object, text: string) => void,
+): void {
+  observeMethod(target, 'exec', (self, [text]) =>
+    followQuery('exec', begin({ text: String(text), database: Object(self) })),
+  )
+  observeMethod(target, 'prepare', (self, [text]) => ({
+    after(statement) {
+      databases.set(Object(statement), Object(self))
+      onPrepared(Object(statement), String(text))
+    },
+    // SQLite finds most mistakes here, such as a missing table: no call of a statement follows.
+    failed: error => void (typeof text === 'string' && begin({ text, database: Object(self) })?.({ error })),
+  }))
+}
+
+/** Observes the calls of a statement, or of the prototype of statements. */
+export function observeStatements(target: object, begin: BeginCall): void {
+  for (const name of ['run', 'get', 'all', 'iterate']) {
+    observeMethod(target, name, (self, values) => {
+      const statement = Object(self)
+      const { database, source, sourceSQL } = statement
+      const text = String(source ?? sourceSQL)
+      return followQuery(name, begin({ text, values, database: databases.get(statement) ?? database, statement }))
     })
-  }
-
-  follow(name: string, text: string, parameters: QueryParameters | undefined) {
-    const end = this.begin(text, parameters)
-    return end && followQuery(name, end)
   }
 }
 
@@ -181,8 +200,9 @@ export function isReporting(): boolean {
   return reported > 0
 }
 
-/** Follows a call of a statement, or of `exec`, whose query is reported, to its end. */
-export function followQuery(name: string, end: QueryEnd) {
+/** Follows a call of a statement, or of `exec`, to its end, if its query is reported. */
+function followQuery(name: string, end: QueryEnd | undefined) {
+  if (end === undefined) return undefined
   reported++
   return {
     after(result: unknown) {

@@ -1,11 +1,20 @@
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { createRequire } from 'node:module'
-import type { QueryEnd } from '../../kernel/contracts/queries.ts'
+import type { QueryEnd, QueryResult } from '../../kernel/contracts/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
-import { observeMethod } from '../../lib/observe-calls.ts'
 import { createCallerSearch } from '../../lib/stack/callers.ts'
 import type { Library, WatchServices } from './library.ts'
-import { followQuery, isMeasured, isReporting, SqliteTransactions, serverOf, toParameters } from './measure-sqlite.ts'
+import {
+  type BeginCall,
+  isMeasured,
+  isReporting,
+  observeDatabase,
+  observeStatements,
+  type SqliteCall,
+  SqliteTransactions,
+  serverOf,
+  toParameters,
+} from './measure-sqlite.ts'
 
 export const betterSqlite3: Library = {
   name: 'better-sqlite3',
@@ -33,21 +42,12 @@ export const nodeSqlite: Library = {
   opens: { 'node:sqlite': openNodeSqlite },
 }
 
-/** A message of the channels of better-sqlite3 and node:sqlite. */
-interface SqliteCall {
+/** A message of the channel of better-sqlite3 and node:sqlite; when the call has ended, with its result. */
+interface SqliteMessage extends SqliteCall, QueryResult {
   readonly library: 'better-sqlite3' | 'node:sqlite'
-  readonly text: string
-  readonly values: readonly unknown[] | undefined
-  /** `undefined` for a statement that was prepared before the classes were changed. */
-  readonly database: object | undefined
-  /** `undefined` for `exec`. */
-  readonly statement: object | undefined
-  /** When it has ended: the rows that it returned or changed, or its error. */
-  rows?: number | undefined
-  error?: unknown
 }
 
-const queries = tracingChannel<object, SqliteCall>('sinfonietta:sqlite:query')
+const queries = tracingChannel<object, SqliteMessage>('sinfonietta:sqlite:query')
 
 /** The channels on which servers of Node publish that a request begins. */
 const requestChannels = ['http.server.request.start', 'http2.server.stream.start']
@@ -77,71 +77,27 @@ export function openNodeSqlite(): void {
   openWhenLoaded = check
 }
 
-/** The databases of statements. */
-const databases = new WeakMap<object, object>()
-
-function changeDatabase(prototype: object, library: SqliteCall['library']): void {
-  observeQueries(prototype, 'exec', (database, [text]) => ({
-    library,
-    text: String(text),
-    values: undefined,
-    database,
-    statement: undefined,
-  }))
-  observeMethod(prototype, 'prepare', (target, [text]) => {
-    const database = Object(target)
-    return {
-      after(statement) {
-        databases.set(Object(statement), database)
-        changeStatements(Object.getPrototypeOf(statement), library)
-      },
-      // SQLite finds most mistakes here, such as a missing table: no call of a statement follows.
-      failed(error) {
-        if (typeof text !== 'string' || !queries.start.hasSubscribers) return
-        const message = { library, text, values: undefined, database, statement: undefined, error }
-        queries.start.publish(message)
-        queries.end.publish(message)
-      },
-    }
-  })
-}
-
 /** The prototypes of statements that were changed. */
 const changed = new WeakSet<object>()
 
-function changeStatements(prototype: object, library: SqliteCall['library']): void {
-  if (changed.has(prototype)) return
-  changed.add(prototype)
-  for (const name of ['run', 'get', 'all', 'iterate']) {
-    observeQueries(prototype, name, (statement, values) => {
-      const { database, source, sourceSQL } = statement as { readonly [name: string]: unknown }
-      return {
-        library,
-        text: String(source ?? sourceSQL),
-        values,
-        database: databases.get(statement) ?? (database as object | undefined),
-        statement,
-      }
-    })
-  }
+function changeDatabase(prototype: object, library: SqliteMessage['library']): void {
+  observeDatabase(prototype, publishCalls(library), statement =>
+    changeStatements(Object.getPrototypeOf(statement), library),
+  )
 }
 
-/** Publishes the calls of a method. */
-function observeQueries(
-  prototype: object,
-  name: string,
-  describe: (target: object, args: readonly unknown[]) => SqliteCall,
-): void {
-  observeMethod(prototype, name, (target, args) => {
+function changeStatements(prototype: object, library: SqliteMessage['library']): void {
+  if (!changed.has(prototype)) observeStatements(prototype, publishCalls(library))
+  changed.add(prototype)
+}
+
+function publishCalls(library: SqliteMessage['library']): BeginCall {
+  return call => {
     if (!queries.start.hasSubscribers) return undefined
-    const message = describe(Object(target), args)
+    const message: SqliteMessage = { ...call, library }
     queries.start.publish(message)
-    return followQuery(name, ({ error, rows }) => {
-      message.rows = rows
-      message.error = error
-      queries.end.publish(message)
-    })
-  })
+    return result => queries.end.publish(Object.assign(message, result))
+  }
 }
 
 /** A message of later versions of Node, when a statement has ended. */
@@ -169,7 +125,7 @@ function watchSqlite({ callers, queries }: WatchServices): () => void {
   }
   const findCaller = createCallerSearch(callers, 'tracing:sinfonietta:sqlite:query:start')
   return subscribeChannels({
-    'tracing:sinfonietta:sqlite:query:start': listenTo<SqliteCall>(message => {
+    'tracing:sinfonietta:sqlite:query:start': listenTo<SqliteMessage>(message => {
       const { database, library, statement, text, values } = message
       if ((statement !== undefined && isMeasured(statement)) || (database !== undefined && isMeasured(database))) return
       const end = queries.begin({
@@ -184,7 +140,7 @@ function watchSqlite({ callers, queries }: WatchServices): () => void {
       })
       if (end !== undefined) ends.set(message, end)
     }),
-    'tracing:sinfonietta:sqlite:query:end': listenTo<SqliteCall>(message => {
+    'tracing:sinfonietta:sqlite:query:end': listenTo<SqliteMessage>(message => {
       const { error, rows } = message
       ends.get(message)?.(error === undefined ? { rows } : { error })
     }),
