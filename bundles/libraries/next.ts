@@ -5,7 +5,7 @@ import { observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
 import type { Library } from './library.ts'
-import { type LibrarySpan, noSpan } from './spans.ts'
+import { createSpan, type LibrarySpan, noSpan } from './spans.ts'
 import { hasProvider } from './spans-api.ts'
 
 /** Next.js makes spans of what it does, but not of its compilations. */
@@ -129,14 +129,7 @@ const leastWork = 10
 function reportErrors(exports: unknown): void {
   const getTracer = readProperty(exports, 'getTracer')
   if (typeof getTracer !== 'function') return
-  const ignore = () => undefined
-  const span = {
-    isRecording: () => false,
-    spanContext: () => noSpan,
-    recordException: guard('an error', reportFailure),
-  }
-  for (const name of ['setAttribute', 'setAttributes', 'setStatus', 'updateName', 'addEvent', 'end'])
-    Object.assign(span, { [name]: ignore })
+  const span = { ...createSpan(noSpan), recordException: guard('an error', reportFailure) }
   observeMethod(Object.getPrototypeOf(getTracer()), 'getActiveScopeSpan', () => ({
     after: active => active ?? (hasProvider() ? active : span),
   }))

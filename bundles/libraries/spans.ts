@@ -156,6 +156,8 @@ class ObservedSpan implements LibrarySpan, DatabaseSpan {
 
 const observed = ['setAttribute', 'setAttributes', 'updateName', 'setStatus', 'recordException', 'end'] as const
 
+type ObservedMethod = (typeof observed)[number]
+
 /** A context of the API. */
 interface Context {
   getValue(key: symbol): unknown
@@ -189,7 +191,10 @@ class OwnProvider {
       tracer ??= api.trace?.getTracer(...scope)
       return tracer
     }
-    const start = (args: readonly unknown[]) => new OwnSpan(this.#begin(name, args), parentOf(api, args[2]))
+    const start = (args: readonly unknown[]) => {
+      const seen = this.#begin(name, args)
+      return createSpan(parentOf(api, args[2]), seen && ((method, args) => note(seen, method, args)))
+    }
     // Without a frame of this file: the function of an active span is that of the application.
     const method = (code: AnyFunction, instead: (args: unknown[]) => AnyFunction) =>
       observeCalls(code, (_, args) => {
@@ -199,7 +204,7 @@ class OwnProvider {
     return {
       startSpan: method(
         function startSpan() {
-          return new OwnSpan(undefined, noSpan)
+          return createSpan(noSpan)
         },
         args => {
           const span = start(args)
@@ -208,7 +213,7 @@ class OwnProvider {
       ),
       startActiveSpan: method(
         function startActiveSpan(...args: unknown[]) {
-          return Reflect.apply(args.at(-1) as AnyFunction, undefined, [new OwnSpan(undefined, noSpan)])
+          return Reflect.apply(args.at(-1) as AnyFunction, undefined, [createSpan(noSpan)])
         },
         args => {
           const [name, options, context] = args
@@ -242,72 +247,30 @@ function parentOf(api: ApiGlobal, given: unknown): object {
   return parent?.spanContext?.() ?? noSpan
 }
 
-/** A span of {@link OwnProvider}. */
-class OwnSpan {
-  readonly #observed: ObservedSpan | undefined
-  readonly #identity: object
-  #isEnded = false
-
-  constructor(span: ObservedSpan | undefined, identity: object) {
-    this.#observed = span
-    this.#identity = identity
+/** Creates a span of the API. `take` gets the calls of its methods until it has ended; without it, none is recorded. */
+export function createSpan(
+  identity: object,
+  take?: (method: ObservedMethod, args: readonly unknown[]) => void,
+): object {
+  let isEnded = false
+  const span: Record<string, unknown> = {
+    spanContext: () => identity,
+    isRecording: () => take !== undefined && !isEnded,
   }
-
-  spanContext(): object {
-    return this.#identity
+  for (const method of ['addEvent', 'addLink', 'addLinks']) span[method] = () => span
+  for (const method of observed) {
+    const result = method === 'end' || method === 'recordException' ? undefined : span
+    span[method] = (...args: readonly unknown[]) => {
+      if (!isEnded) take?.(method, args)
+      isEnded ||= method === 'end'
+      return result
+    }
   }
-
-  isRecording(): boolean {
-    return this.#observed !== undefined && !this.#isEnded
-  }
-
-  setAttribute(...args: readonly unknown[]): this {
-    return this.#note('setAttribute', args)
-  }
-
-  setAttributes(...args: readonly unknown[]): this {
-    return this.#note('setAttributes', args)
-  }
-
-  updateName(...args: readonly unknown[]): this {
-    return this.#note('updateName', args)
-  }
-
-  setStatus(...args: readonly unknown[]): this {
-    return this.#note('setStatus', args)
-  }
-
-  addEvent(): this {
-    return this
-  }
-
-  addLink(): this {
-    return this
-  }
-
-  addLinks(): this {
-    return this
-  }
-
-  recordException(...args: readonly unknown[]): void {
-    this.#note('recordException', args)
-  }
-
-  end(): void {
-    this.#note('end', [])
-    this.#isEnded = true
-  }
-
-  #note(method: (typeof observed)[number], args: readonly unknown[]): this {
-    if (!this.#isEnded) note(this.#observed, method, args)
-    return this
-  }
+  return span
 }
 
-const note = guard(
-  'a span',
-  (span: ObservedSpan | undefined, method: (typeof observed)[number], args: readonly unknown[]) =>
-    span?.[method](...(args as [unknown, unknown])),
+const note = guard('a span', (span: ObservedSpan | undefined, method: ObservedMethod, args: readonly unknown[]) =>
+  span?.[method](...(args as [unknown, unknown])),
 )
 
 /** Observes the classes of providers, tracers and spans of the application. */
