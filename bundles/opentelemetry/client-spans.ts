@@ -12,7 +12,8 @@ import { isInstrumented } from './instrumentations.ts'
 import type { Packages } from './load-packages.ts'
 import type { ClientEnd, RequestSpans } from './request-spans.ts'
 
-interface QuerySpanServices {
+interface ClientSpanServices {
+  readonly packages: Packages
   readonly spans: RequestSpans
   readonly context: Pick<RequestContext, 'current'>
   readonly redactor: Redactor
@@ -22,15 +23,8 @@ interface QuerySpanServices {
  * Makes a span of each query that the application measures itself, or that its library reports by
  * a diagnostics channel. A library with an instrumentation has the spans of that.
  */
-export class QuerySpans implements QueryObserver {
-  readonly #services: QuerySpanServices
-
-  constructor(services: QuerySpanServices) {
-    this.#services = services
-  }
-
-  begin(query: QueryStart): QueryEnd | undefined {
-    const { context, redactor, spans } = this.#services
+export function createQuerySpans({ context, redactor, spans }: ClientSpanServices): QueryObserver {
+  function begin(query: QueryStart): QueryEnd | undefined {
     const { batch, elapsed = 0, library, namespace, server, source, system, text } = query
     if (source === 'span' || (library !== undefined && isInstrumented(findInstrumentation(library)))) return undefined
     const request = query.request ?? context.current
@@ -58,6 +52,7 @@ export class QuerySpans implements QueryObserver {
         ))
     )
   }
+  return { begin }
 }
 
 /** `host:port`, or a path. */
@@ -113,12 +108,6 @@ function queryAttributes(system: string, { operation, summary, text }: QueryText
   }
 }
 
-interface CallSpanServices {
-  readonly packages: Packages
-  readonly spans: RequestSpans
-  readonly redactor: Redactor
-}
-
 /** The most characters of a URL in an attribute. */
 const urlLimit = 2048
 
@@ -126,15 +115,8 @@ const urlLimit = 2048
  * Makes a span of each HTTP client call, and sends its trace context to the server. The header
  * `traceparent` of the application is sent as it is. An instrumentation of the client does both.
  */
-export class CallSpans implements CallObserver {
-  readonly #services: CallSpanServices
-
-  constructor(services: CallSpanServices) {
-    this.#services = services
-  }
-
-  begin(call: CallStart): CallWork | undefined {
-    const { packages, redactor, spans } = this.#services
+export function createCallSpans({ packages, redactor, spans }: ClientSpanServices): CallObserver {
+  function begin(call: CallStart): CallWork | undefined {
     const { client, method } = call
     if (isInstrumented(findInstrumentation(client))) return undefined
     const end = spans.beginClient(
@@ -157,33 +139,24 @@ export class CallSpans implements CallObserver {
         },
       },
     )
-    return end && new SpanCall(end)
+    return end && endSpan(end)
   }
+  return { begin }
 }
 
-/** The span of a call that has not ended. */
-class SpanCall implements CallWork {
-  #end: ClientEnd | undefined
-  #status: number | undefined
-
-  constructor(end: ClientEnd) {
-    this.#end = end
+/** Ends the span of a call, once. */
+function endSpan(end: ClientEnd): CallWork {
+  let status: number | undefined
+  let isEnded = false
+  const close = (failure: string | undefined) => {
+    if (!isEnded) end(status === undefined ? {} : { 'http.response.status_code': status }, failure)
+    isEnded = true
   }
-
-  noteReceived(status: number): void {
-    this.#status = status
-  }
-
-  finish(): void {
-    this.#close(this.#status !== undefined && this.#status >= 400 ? String(this.#status) : undefined)
-  }
-
-  fail(error: unknown): void {
-    this.#close(errorType(error))
-  }
-
-  #close(failure: string | undefined): void {
-    this.#end?.(this.#status === undefined ? {} : { 'http.response.status_code': this.#status }, failure)
-    this.#end = undefined
+  return {
+    noteReceived(received) {
+      status = received
+    },
+    finish: () => close(status !== undefined && status >= 400 ? String(status) : undefined),
+    fail: error => close(errorType(error)),
   }
 }

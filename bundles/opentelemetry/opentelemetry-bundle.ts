@@ -6,7 +6,7 @@ import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-e
 import type { Request } from '../../lib/http/request.ts'
 import type { LogIds } from '../../lib/log/logger.ts'
 import { configureInstrumentation, watchLibraries } from '../libraries/libraries.ts'
-import { CallSpans, QuerySpans } from './client-spans.ts'
+import { createCallSpans, createQuerySpans } from './client-spans.ts'
 import { instrumentations, requestOf } from './instrumentations.ts'
 import { loadPackages, type Packages } from './load-packages.ts'
 import { ExportReports, type StartedProvider, startProvider } from './provider.ts'
@@ -64,8 +64,9 @@ export function createOpenTelemetryBundle(): Bundle {
       if (!isSent) return
       // Pools of libraries run the query of one request while another one returns its connection.
       context.enable()
-      app.queries.observe(new QuerySpans({ spans, context, redactor }))
-      stops.push(observeHttpCalls(new CallSpans({ packages, spans, redactor })))
+      const services = { packages, spans, context, redactor }
+      app.queries.observe(createQuerySpans(services))
+      stops.push(observeHttpCalls(createCallSpans(services)))
       app.signals.on('kernel.booted', () => void stops.push(watchLibraries(app)))
     },
 
