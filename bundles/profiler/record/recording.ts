@@ -121,7 +121,7 @@ export class Recording {
     this.findTrace = (request = context.current) => profiler.find(request)
     const onBegin = (listener: (trace: Trace) => void) => void begun.push(guard('the resources of requests', listener))
     const services = { profiler, findTrace: this.findTrace, onBegin }
-    this.#stops.push(...subjects.flatMap(subject => observeProcess(subject, process, services) ?? []))
+    this.#observe('the process', subject => subject.observeProcess?.(process, services))
     // In production the functions of the process stay as they are.
     if (process.debugGate.isDebug) this.#stops.push(patchProcess())
   }
@@ -138,8 +138,12 @@ export class Recording {
     const findRunning = createRunningSearch(new ThrownFrames(app), sites, app.directory)
     const services: RequestServices = { profiler, findTrace, findRunning }
     this.#stops.push(...this.#subjects.flatMap(subject => subject.observeRequests?.(app, services) ?? []))
-    return () =>
-      void this.#stops.push(...this.#subjects.flatMap(subject => observeLibraries(subject, app, services) ?? []))
+    return () => this.#observe('libraries', subject => subject.observeLibraries?.(app, services))
+  }
+
+  /** A subject that fails does not observe. */
+  #observe(name: string, observe: (subject: RecordedSubject) => readonly Stop[] | undefined): void {
+    this.#stops.push(...this.#subjects.flatMap(subject => guard(name, observe)(subject) ?? []))
   }
 
   /** The collectors of these names. */
@@ -157,18 +161,6 @@ export class Recording {
     await this.#storage.close()
   }
 }
-
-const observeProcess = guard(
-  'the process',
-  (subject: RecordedSubject, ...services: Parameters<NonNullable<RecordedSubject['observeProcess']>>) =>
-    subject.observeProcess?.(...services),
-)
-
-const observeLibraries = guard(
-  'libraries',
-  (subject: RecordedSubject, ...services: Parameters<NonNullable<RecordedSubject['observeLibraries']>>) =>
-    subject.observeLibraries?.(...services),
-)
 
 /** Work that is no request has no exchange. */
 function chooseFor<Each extends { readonly name: string }>(trace: Trace, collectors: readonly Each[]): readonly Each[] {
