@@ -1,4 +1,4 @@
-import type { Queries } from '../../kernel/contracts/queries.ts'
+import type { Queries, QueryStart } from '../../kernel/contracts/queries.ts'
 import {
   type DatabaseSpan,
   findAttribute,
@@ -19,52 +19,40 @@ interface LateQueryServices {
   readonly callers: Pick<Callers, 'find'>
 }
 
+/** Begins the report of a span. The returned function is called at its end; `undefined` if it is none of a query. */
+export type BeginSpanQuery = (span: DatabaseSpan) => (() => void) | undefined
+
 /**
  * Reports the spans of databases as queries when they end: the library below an ORM may have
  * reported the same query by itself, which is known only then.
  */
-export class LateQueries {
-  readonly #services: LateQueryServices
+export function createLateQueries({ callers, context, queries }: LateQueryServices): BeginSpanQuery {
   /** The queries that were reported by themselves, by their request and their system. */
-  readonly #counts = new WeakMap<Request, Map<string, number>>()
-  #isCounting = false
-
-  constructor(services: LateQueryServices) {
-    this.#services = services
+  const counts = new WeakMap<Request, Map<string, number>>()
+  const count = ({ request = context.current, source, system }: QueryStart) => {
+    if (request === undefined || source === 'span') return undefined
+    const own = counts.get(request) ?? new Map<string, number>()
+    own.set(system, (own.get(system) ?? 0) + 1)
+    counts.set(request, own)
+    return undefined
   }
-
-  /** The returned function is called at the end of the span; `undefined` if it is none of a query. */
-  begin(span: DatabaseSpan): (() => void) | undefined {
-    const { callers, context, queries } = this.#services
+  let isCounting = false
+  return span => {
     const request = context.current
     const system = readText(findAttribute(span, ...systemAttributes))
     if (request === undefined || system === undefined) return undefined
-    this.#count()
+    // Without a span of a database, queries are not counted.
+    if (!isCounting) queries.observe({ begin: count })
+    isCounting = true
     const caller = callers.find()
     const start = readClock()
-    const before = this.#counts.get(request)?.get(system)
+    const before = counts.get(request)?.get(system)
     return () => {
       const elapsed = readClock() - start
-      if (this.#counts.get(request)?.get(system) !== before) return
+      if (counts.get(request)?.get(system) !== before) return
       const query = new SpanQuery(span, { system, request, findCaller: () => caller }, elapsed)
       const rows = toCount(findAttribute(span, 'db.response.returned_rows'))
       queries.begin(query)?.({ rows, error: findError(span) })
     }
-  }
-
-  /** Without a span of a database, queries are not counted. */
-  #count(): void {
-    if (this.#isCounting) return
-    this.#isCounting = true
-    const { context, queries } = this.#services
-    queries.observe({
-      begin: ({ request = context.current, source, system }) => {
-        if (request === undefined || source === 'span') return undefined
-        const counts = this.#counts.get(request) ?? new Map<string, number>()
-        counts.set(system, (counts.get(system) ?? 0) + 1)
-        this.#counts.set(request, counts)
-        return undefined
-      },
-    })
   }
 }

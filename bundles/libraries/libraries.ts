@@ -18,7 +18,7 @@ import { nodeFetch } from './fetch.ts'
 import { graphql } from './graphql.ts'
 import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
-import { LateQueries } from './late-queries.ts'
+import { createLateQueries } from './late-queries.ts'
 import { changeFiles, changeLoaded, type Library, missingWorkOf } from './library.ts'
 import { memjs } from './memjs.ts'
 import { mongodb } from './mongodb.ts'
@@ -322,7 +322,7 @@ export function watchLibrarySpans({
   const reported = [...rows.map(instrumentationOf), 'instrumentation-http', 'instrumentation-undici']
   return watchSpans({
     readers,
-    queries: new LateQueries({ context, queries, callers: new Callers(directory) }),
+    beginQuery: createLateQueries({ context, queries, callers: new Callers(directory) }),
     isReported: tracer => reported.some(name => tracer.endsWith(`/${name}`)),
   })
 }

@@ -83,7 +83,7 @@ function watchNodeHttp(): () => void {
   /** The requests whose headers were reported: they do not change after the first chunk. */
   const noted = new WeakSet<object>()
   const begin = (request: SentRequest, options?: ConnectionOptions): CallWork | undefined => {
-    if (!calls.has(request)) calls.set(request, beginHttpCall(new HttpStart(request, options), started.publish))
+    if (!calls.has(request)) calls.set(request, beginHttpCall(toStart(request, options), started.publish))
     return calls.get(request)
   }
   const noteSent = (call: CallWork, request: SentRequest) => {
@@ -164,40 +164,34 @@ function isUnlimited(request: SentRequest): boolean {
   return request.timeout === undefined && request.listenerCount('timeout') + request.listenerCount('close') === 0
 }
 
-/** It reads the request only if the call is recorded. */
-class HttpStart implements CallStart {
-  readonly client = 'node:http'
-  readonly #request: SentRequest
-  readonly #options: ConnectionOptions | undefined
-
-  constructor(request: SentRequest, options: ConnectionOptions | undefined) {
-    this.#request = request
-    this.#options = options
+/** The request is read only if the call is recorded. */
+function toStart(request: SentRequest, options: ConnectionOptions = {}): CallStart {
+  return {
+    client: 'node:http',
+    get method() {
+      return request.method
+    },
+    get url() {
+      return urlOf(request, options)
+    },
+    addHeaders(added) {
+      // A list of headers is written at once.
+      if (request.headersSent || request.getHeader(added[0]?.[0] ?? '') !== undefined) return
+      for (const [name, value] of added) request.setHeader(name, value)
+    },
   }
+}
 
-  get method(): string {
-    return this.#request.method
-  }
-
-  /**
-   * Its server is that of the connection, where it is known: a reverse proxy keeps the Host of its
-   * client. With a proxy the path is the whole URL.
-   */
-  get url(): string {
-    const { host, path, protocol } = this.#request
-    if (/^https?:/.test(path)) return path
-    const { port, socketPath } = this.#options ?? {}
-    if (port === undefined || socketPath) return `${protocol}//${this.#request.getHeader('host') ?? host}${path}`
-    const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
-    return `${protocol}//${name}${Number(port) === (protocol === 'https:' ? 443 : 80) ? '' : `:${port}`}${path}`
-  }
-
-  addHeaders(added: Parameters<CallStart['addHeaders']>[0]): void {
-    const request = this.#request
-    // A list of headers is written at once.
-    if (request.headersSent || request.getHeader(added[0]?.[0] ?? '') !== undefined) return
-    for (const [name, value] of added) request.setHeader(name, value)
-  }
+/**
+ * Its server is that of the connection, where it is known: a reverse proxy keeps the Host of its client. With a proxy
+ * the path is the whole URL.
+ */
+function urlOf(request: SentRequest, { port, socketPath }: ConnectionOptions): string {
+  const { host, path, protocol } = request
+  if (/^https?:/.test(path)) return path
+  if (port === undefined || socketPath) return `${protocol}//${request.getHeader('host') ?? host}${path}`
+  const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+  return `${protocol}//${name}${Number(port) === (protocol === 'https:' ? 443 : 80) ? '' : `:${port}`}${path}`
 }
 
 /** Headers as a list of names and values in turn. */

@@ -2,8 +2,9 @@ import { AsyncResource } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
-import { observeMethod } from '../../lib/observe-calls.ts'
+import { type BeforeCall, observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
+import { endAll } from '../../lib/share.ts'
 import { type Caller, createCallerSearch } from '../../lib/stack/callers.ts'
 import { type Library, listenToOperations, type WatchServices } from './library.ts'
 import { countValues, describeRedis, type RedisBatch, type RedisCommand, toValues } from './redis-commands.ts'
@@ -30,9 +31,9 @@ export const nodeRedis: Library = {
  */
 function watchNodeRedis(services: WatchServices): () => void {
   const { callers, context, queries } = services
-  const pools = new NodeRedisPools(services)
+  const waits = watchWaits(services)
   const search = createCallerSearch(callers, 'tracing:node-redis:command:start')
-  const findCaller = () => (pools.caller === undefined ? search() : (callers.list(1)[0] ?? pools.caller))
+  const findCaller = () => (waits.caller === undefined ? search() : (callers.list(1)[0] ?? waits.caller))
   const stop = subscribeChannels({
     'node-redis:pool:connection-wait': listenTo<object>(() => {
       if (context.current !== undefined && callers.isWithin('@redis/client')) context.enter(undefined)
@@ -61,10 +62,7 @@ function watchNodeRedis(services: WatchServices): () => void {
       () => undefined,
     ),
   })
-  return () => {
-    stop()
-    pools.stop()
-  }
+  return endAll([stop, waits.stop])
 }
 
 /** The part of the class of a pool that is used. */
@@ -83,68 +81,51 @@ const clientModule = path.join('node_modules', '@redis', 'client', 'dist', 'inde
  * Runs each command that waits for a client of a pool of node-redis in the context of its own request.
  * The pool would run it in that of the request that returns the client, and it publishes nothing when
  * the command begins to wait. So the method of the loaded classes is replaced, until `stop` is called.
+ * `caller` is the place of the code that has waited for the client, while it runs.
  */
-class NodeRedisPools {
-  readonly #services: WatchServices
-  readonly #restores = new Map<Pool, () => void>()
-  readonly #unsubscribe: () => void
-  #caller: Caller | undefined
-
-  constructor(services: WatchServices) {
-    this.#services = services
-    this.#replace()
-    // The package may be loaded later. A pool connects before it takes commands.
-    this.#unsubscribe = subscribeChannels({
-      'tracing:node-redis:connect:start': listenTo<object>(() => this.#replace()),
-    })
-  }
-
-  /** The place of the code that waited for the client; `undefined` for code that has not waited. */
-  get caller(): Caller | undefined {
-    return this.#caller
-  }
-
-  stop(): void {
-    this.#unsubscribe()
-    for (const restore of this.#restores.values()) restore()
-  }
-
-  #replace(): void {
+function watchWaits({ callers, context, queries }: WatchServices) {
+  const restores = new Map<Pool, () => void>()
+  const waits: { caller: Caller | undefined; readonly stop: () => void } = { caller: undefined, stop }
+  const replace = () => {
     for (const [file, loaded] of Object.entries(require.cache)) {
-      if (!file.endsWith(clientModule)) continue
-      const prototype: Pool | undefined = loaded?.exports.RedisClientPool?.prototype
-      if (prototype !== undefined && !this.#restores.has(prototype))
-        this.#restores.set(prototype, this.#bind(prototype))
+      const prototype: Pool | undefined = file.endsWith(clientModule)
+        ? loaded?.exports.RedisClientPool?.prototype
+        : undefined
+      if (prototype !== undefined && !restores.has(prototype))
+        restores.set(prototype, observeMethod(prototype, 'execute', beginWait))
     }
   }
-
-  #bind(prototype: Pool): () => void {
-    const { callers, context, queries } = this.#services
-    return observeMethod(prototype, 'execute', (given, args) => {
-      const pool = given as Pool
-      if (pool.idleClients > 0) return undefined
-      const caller = context.current && callers.find()
-      const { idleClients: idle, tasksQueueLength: waiting, totalClients: total } = pool
-      const [task] = args
-      const since = readClock()
-      let isFull = false
-      args[0] = AsyncResource.bind((client: unknown) => {
-        const duration = readClock() - since
-        if (isFull)
-          queries.noteWait({ system: 'redis', duration, caller, pool: { idle, total, limit: total, waiting } })
-        this.#caller = caller
-        try {
-          return (task as (client: unknown) => unknown)(client)
-        } finally {
-          this.#caller = undefined
-        }
-      })
-      return {
-        after() {
-          // Below its limit, the pool opens a connection at once.
-          isFull = pool.totalClients === total
-        },
+  const beginWait: BeforeCall = (given, args) => {
+    const pool = given as Pool
+    if (pool.idleClients > 0) return undefined
+    const caller = context.current && callers.find()
+    const { idleClients: idle, tasksQueueLength: waiting, totalClients: total } = pool
+    const [task] = args
+    const since = readClock()
+    let isFull = false
+    args[0] = AsyncResource.bind((client: unknown) => {
+      const duration = readClock() - since
+      if (isFull) queries.noteWait({ system: 'redis', duration, caller, pool: { idle, total, limit: total, waiting } })
+      waits.caller = caller
+      try {
+        return (task as (client: unknown) => unknown)(client)
+      } finally {
+        waits.caller = undefined
       }
     })
+    return {
+      after() {
+        // Below its limit, the pool opens a connection at once.
+        isFull = pool.totalClients === total
+      },
+    }
   }
+  replace()
+  // The package may be loaded later. A pool connects before it takes commands.
+  const unsubscribe = subscribeChannels({ 'tracing:node-redis:connect:start': replace })
+  function stop() {
+    unsubscribe()
+    for (const restore of restores.values()) restore()
+  }
+  return waits
 }

@@ -3,7 +3,7 @@ import type { DatabaseSpan } from '../../kernel/contracts/span-query.ts'
 import { guard } from '../../lib/guard.ts'
 import { type AnyFunction, type BeforeCall, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
-import type { LateQueries } from './late-queries.ts'
+import type { BeginSpanQuery } from './late-queries.ts'
 import { type ApiGlobal, shareApi } from './spans-api.ts'
 
 /** A span of a library, with what is known of it until now. */
@@ -29,7 +29,7 @@ export interface SpanReader {
 /** The services of {@link watchSpans}. */
 interface SpanServices {
   readonly readers: readonly SpanReader[]
-  readonly queries: Pick<LateQueries, 'begin'>
+  readonly beginQuery: BeginSpanQuery
   /** Whether the work of a tracer is reported without its spans. */
   readonly isReported: (tracer: string) => boolean
 }
@@ -41,7 +41,7 @@ interface SpanServices {
  * alone: a span belongs to the current request. It must be called before the application is loaded.
  */
 export function watchSpans(services: SpanServices): () => void {
-  const { isReported, queries, readers } = services
+  const { beginQuery, isReported, readers } = services
   const known = new Map<string, SpanReader | undefined>()
   const readerOf = (tracer: string) => {
     if (!known.has(tracer)) known.set(tracer, isReported(tracer) ? undefined : findReader(readers, tracer))
@@ -50,10 +50,9 @@ export function watchSpans(services: SpanServices): () => void {
   const begin = guard('a span', (tracer: string, [name, options]: readonly unknown[]) => {
     const reader = readerOf(tracer)
     const work = reader && report(currentMessage, work => work)
-    return work && new ObservedSpan({ work, reader, queries }, String(name), Object(options))
+    return work && new ObservedSpan({ work, reader, beginQuery }, String(name), Object(options))
   })
-  const watch = new ProviderWatch(begin)
-  return shareApi(api => new OwnProvider(api, begin), watch.addProvider)
+  return shareApi(api => createProvider(api, begin), createProviderWatch(begin))
 }
 
 /** Begins the report of a span, by the name of its tracer and the arguments of `startSpan`. */
@@ -95,7 +94,7 @@ interface SpanOptions {
 interface SpanReceivers {
   readonly work: FrameworkWork
   readonly reader: SpanReader
-  readonly queries: Pick<LateQueries, 'begin'>
+  readonly beginQuery: BeginSpanQuery
 }
 
 /** A span that is reported. Its methods have the arguments of those of the API. */
@@ -109,7 +108,7 @@ class ObservedSpan implements LibrarySpan, DatabaseSpan {
   status: DatabaseSpan['status'] = {}
   readonly events: DatabaseSpan['events'][number][] = []
 
-  constructor({ queries, reader, work }: SpanReceivers, name: string, { attributes, kind }: SpanOptions) {
+  constructor({ beginQuery, reader, work }: SpanReceivers, name: string, { attributes, kind }: SpanOptions) {
     this.name = name
     this.attributes = { ...attributes }
     this.kind = kinds[kind ?? 0] ?? 'internal'
@@ -117,7 +116,7 @@ class ObservedSpan implements LibrarySpan, DatabaseSpan {
     this.#reader = reader
     this.#noteRoute()
     const described = reader.describe(this)
-    this.#finish = described ? work.measure(described.phase, described.name) : queries.begin(this)
+    this.#finish = described ? work.measure(described.phase, described.name) : beginQuery(this)
   }
 
   setAttribute(name: unknown, value: unknown): void {
@@ -174,17 +173,8 @@ export const noSpan = { traceId: '0'.repeat(32), spanId: '0'.repeat(16), traceFl
  * The provider of an application that has none. Its tracers pass everything on to that of the
  * application as soon as there is one.
  */
-class OwnProvider {
-  readonly #api: ApiGlobal
-  readonly #begin: BeginSpan
-
-  constructor(api: ApiGlobal, begin: BeginSpan) {
-    this.#api = api
-    this.#begin = begin
-  }
-
-  getTracer(...scope: readonly unknown[]): object {
-    const api = this.#api
+function createProvider(api: ApiGlobal, begin: BeginSpan): NonNullable<ApiGlobal['trace']> {
+  function getTracer(...scope: readonly unknown[]): object {
     const name = String(scope[0])
     let tracer: object | undefined
     const findTracer = () => {
@@ -192,7 +182,7 @@ class OwnProvider {
       return tracer
     }
     const start = (args: readonly unknown[]) => {
-      const seen = this.#begin(name, args)
+      const seen = begin(name, args)
       return createSpan(parentOf(api, args[2]), seen && ((method, args) => note(seen, method, args)))
     }
     // Without a frame of this file: the function of an active span is that of the application.
@@ -232,6 +222,7 @@ class OwnProvider {
       ),
     }
   }
+  return { getTracer }
 }
 
 const { bind } = Function.prototype
@@ -273,54 +264,38 @@ const note = guard('a span', (span: ObservedSpan | undefined, method: ObservedMe
   span?.[method](...(args as [unknown, unknown])),
 )
 
-/** Observes the classes of providers, tracers and spans of the application. */
-class ProviderWatch {
-  readonly #begin: BeginSpan
-  readonly #spans = new WeakMap<object, ObservedSpan>()
+/** Creates what observes the classes of the providers, tracers and spans of the application. */
+function createProviderWatch(begin: BeginSpan): (provider: object) => void {
+  const spans = new WeakMap<object, ObservedSpan>()
   /** The names of the tracers. */
-  readonly #names = new WeakMap<object, string>()
-  readonly #watched = new WeakSet<object>()
-
-  constructor(begin: BeginSpan) {
-    this.#begin = begin
-  }
-
-  readonly addProvider = (provider: object): void => {
-    this.#observe(provider, 'getTracer', (_, [name]) => ({
-      after: tracer => void this.#addTracer(Object(tracer), String(name)),
-    }))
-  }
-
-  #addTracer(tracer: object, name: string): void {
-    this.#names.set(tracer, name)
-    this.#observe(tracer, 'startSpan', (self, args) => ({
-      after: span => void this.#addSpan(Object(span), this.#nameOf(Object(self)), args),
-    }))
-  }
-
-  #nameOf(tracer: object): string {
-    const { instrumentationLibrary, instrumentationScope = instrumentationLibrary } = tracer as Scoped
-    return this.#names.get(tracer) ?? String(instrumentationScope?.name)
-  }
-
-  #addSpan(span: object, tracer: string, args: readonly unknown[]): void {
-    if (this.#spans.has(span)) return
-    const seen = this.#begin(tracer, args)
-    if (seen === undefined) return
-    this.#spans.set(span, seen)
-    for (const method of observed)
-      this.#observe(span, method, (self, args) => void note(this.#spans.get(Object(self)), method, args))
-  }
-
+  const names = new WeakMap<object, string>()
+  const watched = new WeakSet<object>()
   /** Observes a method of the class of an object, once. */
-  #observe(object: object, name: string, before: BeforeCall): void {
+  const observe = (object: object, name: string, before: BeforeCall) => {
     let owner: object | null = object
     while (owner !== null && !Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner)
     const method: unknown = owner && Reflect.get(owner, name)
-    if (owner === null || typeof method !== 'function' || this.#watched.has(method)) return
+    if (owner === null || typeof method !== 'function' || watched.has(method)) return
     observeMethod(owner, name, before)
-    this.#watched.add(Reflect.get(owner, name))
+    watched.add(Reflect.get(owner, name))
   }
+  const nameOf = (tracer: object) => {
+    const { instrumentationLibrary, instrumentationScope = instrumentationLibrary } = tracer as Scoped
+    return names.get(tracer) ?? String(instrumentationScope?.name)
+  }
+  const addSpan = (span: object, tracer: object, args: readonly unknown[]) => {
+    const seen = spans.has(span) ? undefined : begin(nameOf(tracer), args)
+    if (seen === undefined) return
+    spans.set(span, seen)
+    for (const method of observed)
+      observe(span, method, (self, args) => void note(spans.get(Object(self)), method, args))
+  }
+  const addTracer = (tracer: object, name: string) => {
+    names.set(tracer, name)
+    observe(tracer, 'startSpan', (self, args) => ({ after: span => addSpan(Object(span), Object(self), args) }))
+  }
+  return provider =>
+    observe(provider, 'getTracer', (_, [name]) => ({ after: tracer => addTracer(Object(tracer), String(name)) }))
 }
 
 /** A tracer of the SDK, version 2 or 1. */

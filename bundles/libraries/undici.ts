@@ -42,7 +42,7 @@ function watchUndici(): () => void {
   return subscribeChannels({
     'undici:request:create': listenTo<UndiciMessage>(({ request }) => {
       // A call of the global fetch has many frames of Node between its caller and the message.
-      const call = beginHttpCall(new UndiciStart(request), findStartingFetch()?.below ?? created.publish)
+      const call = beginHttpCall(toStart(request), findStartingFetch()?.below ?? created.publish)
       if (call === undefined) return
       calls.set(request, call)
       observeChunks(request, 'onBodySent', call.takeSent && (chunk => call.takeSent?.(chunk)))
@@ -69,40 +69,32 @@ function watchUndici(): () => void {
   })
 }
 
-/** It reads the request only if the call is recorded. */
-class UndiciStart implements CallStart {
-  readonly client = 'fetch'
-  readonly #request: UndiciRequest
-
-  constructor(request: UndiciRequest) {
-    this.#request = request
-  }
-
-  get method(): string {
-    return this.#request.method
-  }
-
-  get url(): string {
-    return `${this.#request.origin}${this.#request.path}`
-  }
-
-  get isUnlimited(): true | undefined {
-    return findStartingFetch()?.isLimited === false || undefined
-  }
-
-  get signal(): AbortSignal | undefined {
-    return findStartingFetch()?.signal
-  }
-
-  addHeaders(added: Parameters<CallStart['addHeaders']>[0]): void {
-    const { headers } = this.#request
-    const [first = ''] = added[0] ?? []
-    const isSet =
-      typeof headers === 'string'
-        ? new RegExp(`^${first}:`, 'im').test(headers)
-        : headers.some((text, index) => index % 2 === 0 && String(text).toLowerCase() === first)
-    if (isSet) return
-    for (const [name, value] of added) this.#request.addHeader(name, value)
+/** The request is read only if the call is recorded. */
+function toStart(request: UndiciRequest): CallStart {
+  return {
+    client: 'fetch',
+    get method() {
+      return request.method
+    },
+    get url() {
+      return `${request.origin}${request.path}`
+    },
+    get isUnlimited() {
+      return findStartingFetch()?.isLimited === false || undefined
+    },
+    get signal() {
+      return findStartingFetch()?.signal
+    },
+    addHeaders(added) {
+      const { headers } = request
+      const [first = ''] = added[0] ?? []
+      const isSet =
+        typeof headers === 'string'
+          ? new RegExp(`^${first}:`, 'im').test(headers)
+          : headers.some((text, index) => index % 2 === 0 && String(text).toLowerCase() === first)
+      if (isSet) return
+      for (const [name, value] of added) request.addHeader(name, value)
+    },
   }
 }
 
