@@ -274,25 +274,6 @@ export class QueryTrace {
    * that have not ended do not count.
    */
   time(kind: 'database' | 'cache', stops: readonly Period[] = []): number {
-    const isOfCache = kind === 'cache'
-    if (stops.length > 0 || this.more[kind].latest > 0) return this.#timeInAnyOrder(kind, stops)
-    let total = 0
-    let start = 0
-    let duration = 0
-    for (const query of this.queries) {
-      if (query.end === undefined || query.isCache !== isOfCache) continue
-      // A source that reports a query at its end may report a later one before.
-      if (query.start < start) return this.#timeInAnyOrder(kind, stops)
-      if (query.start > start + duration) {
-        total += duration
-        start = query.start
-        duration = query.end - query.start
-      } else duration = Math.max(duration, query.end - start)
-    }
-    return roundTime(total + duration)
-  }
-
-  #timeInAnyOrder(kind: 'database' | 'cache', stops: readonly Period[]): number {
     return roundTime(coveredWorkTime(this.listWork(kind, 0), stops))
   }
 
@@ -385,13 +366,10 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
       const sum = (measured: (part: QueryTrace) => number) =>
         parts.reduce((total, { part }) => total + measured(part), 0)
       // Sub-requests may run at the same time.
-      const timeOf = (kind: 'database' | 'cache') =>
-        parts.length === 1
-          ? first.part.time(kind, stops)
-          : coveredWorkTime(
-              parts.flatMap(({ part, trace }) => part.listWork(kind, trace.start - first.trace.start)),
-              stops,
-            )
+      const timeOf = (kind: 'database' | 'cache') => {
+        const work = parts.flatMap(({ part, trace }) => part.listWork(kind, trace.start - first.trace.start))
+        return coveredWorkTime(work, stops)
+      }
       const queries = sum(({ databaseCount }) => databaseCount)
       const cacheCalls = sum(({ cacheCount }) => cacheCount)
       const metrics: Metric[] = []
