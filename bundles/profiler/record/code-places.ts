@@ -15,7 +15,8 @@ import {
 } from '../../../lib/stack/stack-frames.ts'
 import type { RecordedException, RecordedFrame } from '../profile/code.ts'
 import type { ListenerData } from '../profile/span-data.ts'
-import { findRegistration, middlewarePart } from './middleware-trace.ts'
+import { middlewarePart } from './middleware-trace.ts'
+import { findRegistration } from './registration-lines.ts'
 import type { Trace } from './trace.ts'
 
 /** `subscribe` calls `on`: the caller of `subscribe` is the place of interest. */

@@ -1,15 +1,8 @@
-import {
-  type FrameworkFunction,
-  type FrameworkRoute,
-  type FrameworkWork,
-  registrationOf,
-  takeRegistrations,
-} from '../../../kernel/contracts/functions.ts'
+import type { FrameworkFunction, FrameworkRoute, FrameworkWork } from '../../../kernel/contracts/functions.ts'
 import type { TextMasker } from '../../../lib/redact/masking-copier.ts'
-import type { CodePlace, StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
 import { enterFunction } from './loop-activity.ts'
-import { RegistrationLines } from './registration-lines.ts'
+import { findRegistration } from './registration-lines.ts'
 import { type Trace, TracePart } from './trace.ts'
 
 /**
@@ -36,21 +29,6 @@ function isWildcard(pattern: string): boolean {
     '',
   )
   return !/\w/.test(rest)
-}
-
-/** Whether a function is one that a compiler writes into each file with decorators. */
-function isHelper({ function: name = '' }: StackFrame): boolean {
-  return /^_\w*decorate/i.test(name)
-}
-
-const lines = new RegistrationLines(
-  takeRegistrations,
-  (frame, call) => frame.origin === 'application' && !isHelper(call),
-)
-
-/** The place of the application that has registered a function; `undefined` if it is not known. */
-export function findRegistration(code: object, directory: string): CodePlace | undefined {
-  return lines.find(registrationOf(code), directory)
 }
 
 /** Calls with less time after the functions behind them are not listed a second time. */
