@@ -1,5 +1,5 @@
 import { describeUnseen, type UnseenLibrary } from '../../../kernel/contracts/unseen-libraries.ts'
-import type { CallerPlace } from '../../../lib/stack/callers.ts'
+import { type CallerPlace, choosePlaces } from '../../../lib/stack/callers.ts'
 import { formatDuration, formatNumber } from './format.ts'
 import { oncePerProfile, type Profile, type ProfileSummary, summaryCounts } from './profile.ts'
 import type { MoreWorkData } from './schema.ts'
@@ -195,6 +195,23 @@ export function stopsOf(memory: Stopped | undefined): readonly Period[] {
 /** Milliseconds of awaited work in which the event loop ran no callback. */
 export function stoppedTime(work: WorkTimes, stops: readonly Period[]): number {
   return stops.length === 0 ? 0 : totalOf(overlapPeriods([periodOf(work)], stops))
+}
+
+/** Awaited work of a list with its place in the code; `stopped` are the milliseconds in which no callback ran. */
+export type LocatedWork<Data> = Omit<Data, 'caller'> & Pick<Work, 'caller' | 'stopped'> & { readonly index: number }
+
+/** Locates awaited work. `stops` are the times in which the event loop ran no callback. */
+export function locateWork<Data extends WorkTimes & { readonly caller?: CallerPlace | undefined }>(
+  works: readonly Data[],
+  stops: readonly Period[],
+): LocatedWork<Data>[] {
+  const places = choosePlaces(works, () => true)
+  return works.map((work, index) => ({
+    ...work,
+    index,
+    caller: places.get(work) ?? {},
+    stopped: stoppedTime(work, stops),
+  }))
 }
 
 /**

@@ -1,22 +1,24 @@
 import { isRetrieval } from '../../../../lib/http/conditions.ts'
-import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { formatNumber } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import { type BadWork, createWork, readMoreWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
+import {
+  type BadWork,
+  createWork,
+  type LocatedWork,
+  locateWork,
+  readMoreWork,
+  readStops,
+  type WorkKind,
+} from '../../profile/work.ts'
 import type { HttpCall } from './data.ts'
 
 /** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */
-export interface StoredCall extends HttpCall {
-  /** The index of the call among all calls of the request. */
-  readonly index: number
+export interface StoredCall extends LocatedWork<HttpCall> {
   /** 0 without a response. */
   readonly status: number
   /** Empty when it did not fail. */
   readonly error: string
-  readonly caller: CallerPlace
-  /** Milliseconds of it in which the event loop ran no callback. */
-  readonly stopped: number
   readonly outcome: { readonly text: string; readonly level: string }
   /** The index of the first call that asked for the same, before this one. */
   readonly twin: number | undefined
@@ -26,17 +28,15 @@ export interface StoredCall extends HttpCall {
 export const readCalls = oncePerProfile(collectors => {
   const { calls = [], more, omitted = 0 } = collectors.http ?? {}
   const firsts = new Map<string, number>()
-  const places = choosePlaces(calls, () => true)
   const stops = readStops({ collectors })
   return {
-    calls: calls.map((call, index): StoredCall => {
-      const { error = '', method, status = 0, url } = call
+    calls: locateWork(calls, stops).map((call): StoredCall => {
+      const { error = '', index, method, status = 0, url } = call
       const name = `${method} ${url}`
       const twin = firsts.get(name)
       // Two calls that write may differ in their bodies.
       if (isRetrieval(method)) firsts.set(name, twin ?? index)
-      const stopped = stoppedTime(call, stops)
-      return { index, outcome: outcomeOf(call), twin, ...call, status, error, stopped, caller: places.get(call) ?? {} }
+      return { outcome: outcomeOf(call), twin, ...call, status, error }
     }),
     omitted,
     more: readMoreWork(more, stops),
@@ -81,7 +81,7 @@ export const callWork: Required<WorkKind> = {
   },
 }
 
-function outcomeOf({ end, error = '', status = 0 }: HttpCall): StoredCall['outcome'] {
+function outcomeOf({ end, error = '', status = 0 }: LocatedWork<HttpCall>): StoredCall['outcome'] {
   if (error !== '') return { text: status === 0 ? 'failed' : `${status}, failed`, level: 'error' }
   if (end === undefined) return { text: status === 0 ? 'unfinished' : `${status}, unfinished`, level: 'plain' }
   return { text: String(status), level: status >= 500 ? 'error' : status >= 400 ? 'warning' : 'ok' }

@@ -1,42 +1,37 @@
-import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { formatNumber, shorten } from '../../profile/format.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import { type BadWork, createWork, readMoreWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
+import {
+  type BadWork,
+  createWork,
+  type LocatedWork,
+  locateWork,
+  readMoreWork,
+  readStops,
+  type WorkKind,
+} from '../../profile/work.ts'
 import type { MailData } from './data.ts'
 
 /** A mail of a profile. Times are in milliseconds from the start of the request. */
-export interface StoredMail extends Omit<MailData, 'caller'> {
-  readonly index: number
+export interface StoredMail extends LocatedWork<MailData> {
   /** Empty when it did not fail. */
   readonly error: string
-  readonly caller: CallerPlace
-  /** Milliseconds of it in which the event loop ran no callback. */
-  readonly stopped: number
   readonly outcome: { readonly text: string; readonly level: 'ok' | 'plain' | 'warning' | 'error' }
 }
 
 /** Reads the mails of a profile: empty lists if none was sent. */
 export const readMails = oncePerProfile(collectors => {
   const { mails = [], more, omitted = 0 } = collectors.mails ?? {}
-  const places = choosePlaces(mails, () => true)
   const stops = readStops({ collectors })
   return {
-    mails: mails.map(
-      (mail, index): StoredMail => ({
-        ...mail,
-        index,
-        error: mail.error ?? '',
-        caller: places.get(mail) ?? {},
-        stopped: stoppedTime(mail, stops),
-        outcome: outcomeOf(mail),
-      }),
+    mails: locateWork(mails, stops).map(
+      (mail): StoredMail => ({ ...mail, error: mail.error ?? '', outcome: outcomeOf(mail) }),
     ),
     omitted,
     more: readMoreWork(more, stops),
   }
 })
 
-function outcomeOf({ end, error, isKept, rejected = [] }: MailData): StoredMail['outcome'] {
+function outcomeOf({ end, error, isKept, rejected = [] }: LocatedWork<MailData>): StoredMail['outcome'] {
   if (error !== undefined) return { text: 'failed', level: 'error' }
   if (end === undefined) return { text: 'unfinished', level: 'plain' }
   if (isKept) return { text: 'not sent', level: 'plain' }

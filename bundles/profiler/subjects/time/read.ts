@@ -1,6 +1,5 @@
-import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import { createWork, readMoreWork, readStops, stoppedTime, type WorkKind } from '../../profile/work.ts'
+import { createWork, type LocatedWork, locateWork, readMoreWork, readStops, type WorkKind } from '../../profile/work.ts'
 import type { AsyncCallData } from './data.ts'
 
 /** Reads the measurements of the stopwatch of a profile: empty lists if nothing was recorded. */
@@ -10,29 +9,17 @@ export function readStopwatch({ collectors }: Profile) {
 }
 
 /** An asynchronous call of a profile. Times are in milliseconds since the request began. */
-export interface StoredAsyncCall extends Omit<AsyncCallData, 'caller'> {
-  readonly index: number
-  readonly caller: CallerPlace
-  /** Milliseconds of it in which the event loop ran no callback. */
-  readonly stopped: number
-}
+export type StoredAsyncCall = LocatedWork<AsyncCallData>
 
 /** Reads the asynchronous calls of a profile: empty lists if there were none. */
 export const readAsyncCalls = oncePerProfile(collectors => {
   const { asyncCalls = [], moreAsyncCalls } = collectors.time ?? {}
-  const places = choosePlaces(asyncCalls, () => true)
   const stops = readStops({ collectors })
   return {
-    calls: asyncCalls
-      .toSorted((one, other) => one.start - other.start)
-      .map(
-        (call, index): StoredAsyncCall => ({
-          ...call,
-          index,
-          caller: places.get(call) ?? {},
-          stopped: stoppedTime(call, stops),
-        }),
-      ),
+    calls: locateWork(
+      asyncCalls.toSorted((one, other) => one.start - other.start),
+      stops,
+    ),
     more: readMoreWork(moreAsyncCalls, stops),
   }
 })
