@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { createTestKernel, runCommand } from 'sinfonietta/testing'
 import { Database } from '../bundles/database/database.ts'
-import { migrations } from '../bundles/database/migrations.ts'
 import { createBundles } from '../bundles/index.ts'
 import type { Mail } from '../bundles/mails/outbox.ts'
 import { createTestDatabase } from './test-database.ts'
@@ -13,7 +12,7 @@ export async function boot() {
   const mails: Mail[] = []
   const bundles = createBundles(undefined, database, async mail => void mails.push(mail))
   const kernel = await createTestKernel({ bundles, variables: { DATABASE_URL: url } })
-  await database.migrate(migrations)
+  await database.migrate()
 
   /** A client of a new member. */
   const join = async (name: string) => {

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Pool, type PoolClient } from 'pg'
 import type { Application } from 'sinfonietta'
+import { runMigrations } from './migrations.ts'
 
 /** The connections to PostgreSQL. The bundle of the database opens and closes them. */
 export class Database {
@@ -50,19 +51,11 @@ export class Database {
   }
 
   /** Runs the migrations that have not run yet, all of them or none. Returns their number. */
-  migrate(migrations: readonly string[]): Promise<number> {
+  migrate(): Promise<number> {
     return this.transaction(async () => {
       // Of two deployments at the same time, the second one waits here.
       await this.query('SELECT pg_advisory_xact_lock(1)')
-      await this.query('CREATE TABLE IF NOT EXISTS migrations (number integer PRIMARY KEY)')
-      const rows = await this.query<{ number: number }>('SELECT number FROM migrations')
-      const done = new Set(rows.map(({ number }) => number))
-      const missing = [...migrations.entries()].filter(([number]) => !done.has(number))
-      for (const [number, statement] of missing) {
-        await this.query(statement)
-        await this.query('INSERT INTO migrations VALUES ($1)', [number])
-      }
-      return missing.length
+      return runMigrations(this, statement => this.query(statement))
     })
   }
 

@@ -7,7 +7,7 @@ import type { Outbox, SendMail } from './outbox.ts'
 const mailSettings = defineSettings({
   MAILER_URL: {
     help: 'the mail server, such as smtp://user:password@localhost:25; without it, mails are printed',
-    schema: asUrl,
+    schema: { ...asUrl, expected: 'a URL such as smtp://user:password@localhost:25' },
     secret: true,
     default: undefined,
   },
@@ -19,7 +19,12 @@ const print: SendMail = async ({ text, to }) => process.stdout.write(`A mail to 
 
 function createSender(url: string, from: string): SendMail {
   const transport = createTransport(url)
-  return mail => transport.sendMail({ from, ...mail })
+  return mail =>
+    transport.sendMail({ from, ...mail }).catch(cause => {
+      throw new Error('The mail server of MAILER_URL has not taken a mail, which waits for its next attempt.', {
+        cause,
+      })
+    })
 }
 
 /** Milliseconds between two looks into the outbox. */
@@ -43,7 +48,9 @@ export function createMailsBundle(outbox: Outbox, givenSender?: SendMail): Bundl
         description: 'Sends the mails that wait in the outbox',
         async run(_input, output) {
           const count = await outbox.send(sendMail)
-          output.print({ blocks: [{ kind: 'text', text: `Mails that were sent: ${count}.` }], json: { count } })
+          const waiting = await outbox.count()
+          const text = `Mails that were sent: ${count}; in the outbox: ${waiting}.`
+          output.print({ blocks: [{ kind: 'text', text }], json: { count, waiting } })
           return exitCodes.success
         },
       })

@@ -58,6 +58,11 @@ export class Outbox {
     }
   }
 
+  /** How many mails wait for an attempt, or have failed ten times. */
+  async count(): Promise<number> {
+    return Number((await this.#database.query<{ count: number }>('SELECT count(*) AS count FROM outbox'))[0]?.count)
+  }
+
   get #opened(): Application['secrets'] {
     if (this.#secrets === undefined) throw new Error('The outbox is not open: its bundle is not in the list.')
     return this.#secrets

@@ -98,6 +98,7 @@ test('commands fill the tables and give roles', async t => {
   const { app, close } = await boot()
   t.after(close)
   assert.match((await runCommand(app, 'database:migrate')).output, /have run: 0\./)
+  assert.match((await runCommand(app, 'mails:send')).output, /were sent: 0; in the outbox: 0\./)
   assert.equal((await runCommand(app, 'database:seed')).code, 0)
   assert.equal((await runCommand(app, 'database:seed')).code, 1, 'the tables are not empty')
   assert.equal((await runCommand(app, 'accounts:role', ['member@example.org', 'admin'])).code, 0)
@@ -108,4 +109,14 @@ test('the application is ready while its database is', async t => {
   const { client, close } = await boot()
   t.after(close)
   assert.match((await client.get('/_health')).text, /"status":"ready"/)
+})
+
+test('without a migration it is not; one that fails or was edited is named', async t => {
+  const { client, close, database } = await boot()
+  t.after(close)
+  await database.query('DELETE FROM migrations WHERE number = 2')
+  assert.equal((await client.get('/_health')).status, 503)
+  await assert.rejects(database.migrate(), /"CREATE TABLE outbox \(" in bundles\S+ has failed/)
+  await database.query("UPDATE migrations SET statement = '' WHERE number = 1")
+  await assert.rejects(database.migrate(), /"CREATE TABLE tools \(" in bundles\S+ was edited/)
 })
