@@ -160,9 +160,9 @@ export const KERNEL_TOO_DEEP: CodedErrorClass<[limit: number]> = defineError(
 
 /**
  * `{{render}}` has failed, or its answer is an error, a redirect, or not text. Correct the route that the message
- * names.
+ * names, and insert none with a guard that leads to a login.
  */
-export const KERNEL_FRAGMENT_FAILED: CodedErrorClass<[target: string, status: number]> = defineError(
+export const KERNEL_FRAGMENT_FAILED: CodedErrorClass<[target: string, status: string]> = defineError(
   'KERNEL_FRAGMENT_FAILED',
   500,
   'The fragment "%s" was answered with the status %s.',

@@ -94,7 +94,8 @@ function hintAtName(message: string): string {
   if (names.length > 0 && other !== undefined) return `\nImport "${name}" from ${other} instead.`
   const advice = name === 'default' ? ': import names, such as { Response }' : suggestNames(name, names)
   if (names.length > 0) return `\nThere is no "${name}" in ${module}${advice}.`
-  return `\nIf "${name}" is a type: import { type ${name} }. Otherwise export it from ${module}.`
+  const cure = /^\.{0,2}\//.test(module) ? 'export it from' : 'look at the exports of'
+  return `\nIf "${name}" is a type: import { type ${name} }. Otherwise ${cure} ${module}.`
 }
 
 /** Those in which a name is looked for. */

@@ -119,7 +119,7 @@ function addListeners(
     router.prepare()
     // Not earlier: then all bundles have added their routes.
     if ([...routes].some(({ defaults }) => defaults._cache)) {
-      new CachePolicyListener(logger, debugGate.isDebug).subscribe(dispatcher)
+      new CachePolicyListener(logger, debugGate.isDebug, sessions.placeOf).subscribe(dispatcher)
     }
   })
   // Listed in the order of a request; the priorities decide.

@@ -54,6 +54,8 @@ export function createDebugTranslation(
         const places = uses.computed.join(', ')
         output.note(`The keys of these calls are computed, so keys that only they use are listed as unused: ${places}.`)
       }
+      if (uses.keys.size + uses.computed.length === 0 && found.some(({ state }) => state === 'unused'))
+        output.note(`No template calls the helper "${helper}": if yours has another name, it is the option "helper".`)
       const missing = found.filter(({ state }) => state === 'missing').length
       if (missing === 0)
         output.note(`No language of ${chosen.map(each => each.language).join(', ')} lacks a key.`, 'ok')

@@ -31,6 +31,9 @@ const noTexts = 'it needs the texts of a language: { texts: { en: … } }'
 
 function findMistake([language, content]: readonly [string, unknown]): string | [] {
   if (!isKeyed(content)) return `the texts of "${language}" are an object with keys, not ${describeValue(content)}`
+  const [[key, inner] = [], ...others] = Object.entries(content)
+  if (key === 'translation' && others.length === 0 && isKeyed(inner))
+    return `the texts of "${language}" are in its "translation": this is the form of i18next, pass the object in it`
   try {
     Intl.getCanonicalLocales(language)
     return []

@@ -103,7 +103,8 @@ async function renderFragment(kernel: HttpKernel, request: Request, target: stri
     .handle(request.duplicate({ method: 'GET', target: path }), { catchErrors: false })
     .catch((error: unknown) => rejectFragment(target, error))
   if (response.status >= 300 || typeof response.body !== 'string') {
-    throw new KERNEL_FRAGMENT_FAILED([target, response.status])
+    const location = response.headers.get('location')
+    throw new KERNEL_FRAGMENT_FAILED([target, `${response.status}${location === null ? '' : `, to ${location}`}`])
   }
   return response.body
 }
@@ -112,7 +113,7 @@ async function renderFragment(kernel: HttpKernel, request: Request, target: stri
 function rejectFragment(target: string, error: unknown): never {
   // The errors of the ten fragments around the innermost one would only repeat it.
   if (error instanceof KERNEL_TOO_DEEP) throw error
-  throw new KERNEL_FRAGMENT_FAILED([target, error instanceof HttpError ? error.status : 500], { cause: error })
+  throw new KERNEL_FRAGMENT_FAILED([target, String(error instanceof HttpError ? error.status : 500)], { cause: error })
 }
 
 /**

@@ -33,6 +33,9 @@ const waitLimit = 30_000
 /** The most pages whose requests no longer wait for one another, because the last one could not be stored. */
 const passLimit = 1000
 
+/** The most tags that are known. */
+const tagLimit = 1000
+
 /** Headers of one response, not of a page. */
 const ownHeaders =
   /^(?:set-cookie|cache-tag|date|age|x-request-id|x-debug-.*|server-timing|connection|keep-alive|transfer-encoding)$/i
@@ -83,14 +86,19 @@ export class PageCacheListener {
   /** By main request: the stale pages that were sent, and have to be made again. */
   readonly #stale = new WeakMap<Request, [request: Request, making: Making][]>()
 
-  /** Whether a controller has set a tag that looks like a path. */
-  hasPathTags = false
+  /** Tags that controllers have set since the start, up to a limit. */
+  readonly tags: Set<string> = new Set()
   #isOut = false
 
   constructor({ logger, now = Date.now, store }: PageCacheServices) {
     this.#store = store
     this.#logger = logger.channel('page-cache')
     this.#now = now
+  }
+
+  /** The first tag that no page of this process has had; `undefined` also if there were too many tags. */
+  findUnknown(tags: readonly string[]): string | undefined {
+    return this.tags.size < tagLimit ? tags.find(tag => !this.tags.has(tag)) : undefined
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -119,7 +127,7 @@ export class PageCacheListener {
     const making = this.#making.get(request)
     if (making === undefined) return
     making.tags = readTags(response.headers)
-    this.hasPathTags ||= making.tags.some(tag => tag.startsWith('/'))
+    for (const tag of making.tags) if (this.tags.size < tagLimit) this.tags.add(tag)
     const { body, headers, status } = response
     if (body !== null && typeof body !== 'string' && !(body instanceof Uint8Array)) return
     // The controller may use its bytes again.

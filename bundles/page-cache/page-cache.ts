@@ -5,6 +5,7 @@ import { ARGUMENT_INVALID, checkOptions } from '../../lib/errors/arguments.ts'
 import { isShared } from '../../lib/http/cache-policy.ts'
 import { asRedisUrl, type Conversion } from '../../lib/text/conversion.ts'
 import { describeValue } from '../../lib/text/describe-value.ts'
+import { suggestNames } from '../../lib/text/mistakes.ts'
 import type { PageCacheListener } from './page-cache-listener.ts'
 import type { PageStore } from './page-store.ts'
 
@@ -69,9 +70,12 @@ export class PageCache implements Bundle {
       const mistake = `a tag is a text without commas, such as "event-7", not ${describeValue(wrong)}`
       throw new ARGUMENT_INVALID(['pages.purge(...tags)', mistake])
     }
-    const path = tags.find(tag => tag.startsWith('/'))
-    if (path !== undefined && this.#listener?.hasPathTags === false) this.#logger?.warning(pathAdvice, { path })
     await this.#purge(tags)
+    const tag = this.#logger && this.#listener?.findUnknown(tags)
+    if (tag === undefined) return
+    // A tag is right, too, if its page was not wanted yet. A path is not.
+    const log = tag.startsWith('/') ? 'warning' : 'info'
+    this.#logger?.[log](unknownTag, { tag, suggestion: suggestNames(tag, this.#listener?.tags ?? []) })
   }
 
   /** Removes all pages: each has the tag `*`. */
@@ -91,8 +95,8 @@ export class PageCache implements Bundle {
   }
 }
 
-const pathAdvice =
-  'pages.purge("{path}") takes tags, which controllers set as Cache-Tag, and not paths: since the start, none has set a tag that begins with a slash.'
+const unknownTag =
+  'pages.purge("{tag}") takes tags, and since the start no page of this process has had this one: controllers set tags as Cache-Tag{suggestion}.'
 
 const noPages =
   'The page cache stores nothing: no route or group has a public policy, such as defaults: { _cache: { sMaxAge: 60 } }.'

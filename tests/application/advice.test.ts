@@ -573,6 +573,25 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
 }
 
+t.test('a purge of a tag that no page has had is in the log, with the nearest tag', async t => {
+  const pages = createPageCache()
+  const purge = ({ routes }: Application) => {
+    const tagged = () => Response.text('a', { headers: { 'cache-tag': 'notes, front' } })
+    routes.add({ name: 'a', path: '/a', methods: ['GET'], defaults: cached, controller: tagged })
+    routes.post('b', '/b', async request => {
+      await pages.purge(await request.text())
+      return ok()
+    })
+  }
+  const bundles = [createFrameworkBundle(), pages, { name: 'shop', register: purge }]
+  const { client, close, records } = await createTestKernel({ bundles })
+  t.teardown(close)
+  await client.get('/a')
+  for (const body of ['note', 'notes', 'front']) await client.post('/b', { body })
+  const said = records.map(({ message }) => message).filter(message => message.startsWith('pages.purge'))
+  t.match(said, [/^pages\.purge\("note"\) .* as Cache-Tag; the nearest is "notes"\.$/])
+})
+
 for (const [name, rows] of Object.entries(cases)) {
   t.test(`${name} is explained in the log, right uses are not`, async t => {
     const offences: string[] = []

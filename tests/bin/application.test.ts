@@ -446,7 +446,7 @@ t.test('an import of a name that an entry point does not export is described by 
     await describe('default.mjs'),
     /\nThere is no "default" in sinfonietta: import names, such as \{ Response \}\.$/,
   )
-  t.match(await describe('other.mjs'), /\nIf "nothing" is a type: .* Otherwise export it from node:path\.$/)
+  t.match(await describe('other.mjs'), /\nIf "nothing" is a type: .* Otherwise look at the exports of node:path\.$/)
 })
 
 t.test('an import of an own file that does not exist is described by a hint with the right path', async t => {

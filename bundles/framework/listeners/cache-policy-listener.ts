@@ -24,11 +24,16 @@ const privacyPriority = -1001
 export class CachePolicyListener {
   readonly #logger: Logger
   readonly #isDebug: boolean
+  readonly #placeOf: (request: Request) => string
 
-  /** In debug mode, a public policy that does not apply to a response is logged. */
-  constructor(logger: Logger, isDebug: boolean) {
+  /**
+   * In debug mode, a public policy that does not apply to a response is logged. `placeOf` says where its request has
+   * used the session.
+   */
+  constructor(logger: Logger, isDebug: boolean, placeOf: (request: Request) => string) {
     this.#logger = logger
     this.#isDebug = isDebug
+    this.#placeOf = placeOf
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -48,7 +53,7 @@ export class CachePolicyListener {
 
   keepPrivate({ isMainRequest, request, response }: ResponseEvent): void {
     const policy = isMainRequest && isSuccess(response) ? findPolicy(request) : undefined
-    const reason = policy && isShared(policy) ? findOwner(request, response) : undefined
+    const reason = policy && isShared(policy) ? findOwner(request, response, this.#placeOf) : undefined
     if (policy === undefined || reason === undefined) return
     const { headers } = response
     const isUnchanged = headers.get('cache-control') === toCacheControl(policy)
@@ -78,8 +83,8 @@ function apply(policy: CachePolicy, response: Response): void {
 }
 
 /** Why a response is only for its client; `undefined` if it may be for all. */
-function findOwner({ headers, requestedSession }: Request, response: Response): string | undefined {
-  if ((requestedSession?.useCount ?? 0) > 0) return 'the session was used'
+function findOwner(request: Request, response: Response, placeOf: (request: Request) => string): string | undefined {
+  if ((request.requestedSession?.useCount ?? 0) > 0) return `the session was used${placeOf(request)}`
   if (response.headers.has('set-cookie')) return 'it sets a cookie'
-  return headers.has('authorization') ? 'its request has an Authorization header' : undefined
+  return request.headers.has('authorization') ? 'its request has an Authorization header' : undefined
 }

@@ -1,5 +1,6 @@
 import { RequestEvent, ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { isShared } from '../../../lib/http/cache-policy.ts'
 import { findRequestMistake, setCookie } from '../../../lib/http/cookies.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
 import { parseHttpDate } from '../../../lib/http/http-date.ts'
@@ -48,6 +49,8 @@ export class SessionListener {
   /** What reports late changes that may still be saved. */
   readonly #reports = new Set<() => void>()
   #isUsed = false
+  /** Where requests with a public cache policy have used the session first, in debug mode. */
+  readonly #places = new WeakMap<Request, string>()
   /** What the clients of saved sessions have to learn. */
   readonly #changes = new WeakMap<Session, SessionChange>()
 
@@ -60,6 +63,9 @@ export class SessionListener {
   get isUsed(): boolean {
     return this.#isUsed
   }
+
+  /** Where a request with a public cache policy has used the session first, as ` in bundles/shop/cart.ts:7`. */
+  readonly placeOf = (request: Request): string => this.#places.get(request) ?? ''
 
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(RequestEvent, this, 'onRequest', requestPriority)
@@ -119,6 +125,8 @@ export class SessionListener {
         if (isDebug) throw new SESSION_STATELESS([])
         logger.error('Session was used while the request was declared stateless.')
       }
+      if (isDebug && isShared(request.attributes.get('_cache') || {}) && !this.#places.has(request))
+        this.#places.set(request, this.#describePlace(use.captureCallSite()))
       if (!this.#answered.has(request) || readingMethods.has(use.method)) return
       this.#answered.delete(request)
       this.#reportLost(session, use)

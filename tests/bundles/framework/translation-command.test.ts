@@ -120,6 +120,13 @@ t.test('languages that lack nothing succeed', async t => {
   t.equal((await run(t, { texts: { ja: japanese } })).code, 0, 'a language alone')
 })
 
+t.test('another helper than that of the templates is named', async t => {
+  const advice = /No template calls the helper "trans": if yours has another name, it is the option "helper"\./
+  t.match((await run(t, { texts: { en }, helper: 'trans' })).stderr, advice)
+  t.notMatch((await run(t, { texts: { en } })).stderr, advice)
+  t.notMatch((await run(t, { texts: { en: { in_case: 'a' } }, helper: 'trans' })).stderr, advice, 'texts of sources')
+})
+
 t.test('wrong options and languages are refused', async t => {
   const { code, stderr } = await run(t, { texts: { en, de: en } }, 'debug:translation ed')
   t.equal(code, 1)
@@ -138,6 +145,7 @@ t.test('wrong options and languages are refused', async t => {
   const cases: [unknown, RegExp][] = [
     [{}, /it needs the texts of a language/],
     [{ texts: { en: 'hello' } }, /the texts of "en" are an object with keys/],
+    [{ texts: { en: { translation: en } } }, /the texts of "en" are in its "translation"/],
     [{ texts: { 'not a language': {} } }, /"not a language" is not a language, such as "de" or "pt-BR"/],
     [{ texts: { en }, helpers: 't' }, /there is no option "helpers"; the nearest is "helper"/],
   ]

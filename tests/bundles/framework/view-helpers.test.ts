@@ -41,6 +41,7 @@ async function render(
       routes.get('many', '/many{/:page}', () => Response.html('many'))
       routes.get('local', '/:_locale/:id', () => Response.html('local'))
       routes.add({ name: 'bytes', path: '/bytes', controller: () => new Response(Buffer.from('x')) })
+      routes.add({ name: 'leads', path: '/leads', controller: () => Response.redirect('/page', 303) })
       routes.add({
         name: 'fails',
         path: '/fails',
@@ -191,6 +192,10 @@ t.test('a fragment that fails, or is no text, fails the page', async t => {
   t.match(
     (await render(t, `{{render '/bytes'}}`)).text,
     'The fragment &quot;/bytes&quot; was answered with the status 200',
+  )
+  t.match(
+    (await render(t, `{{render '/leads'}}`)).text,
+    'The fragment &quot;/leads&quot; was answered with the status 303, to /page.',
   )
 })
 

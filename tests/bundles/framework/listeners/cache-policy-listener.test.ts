@@ -137,7 +137,7 @@ t.test('a response for one client never becomes public, and development says why
     records.filter(({ level }) => level === 'warning').map(({ message }) => message),
     [
       ['page', 'its request has an Authorization header'],
-      ['session', 'the session was used'],
+      ['session', 'the session was used in tests/bundles/framework/listeners/cache-policy-listener.test.ts:106'],
       ['cookie', 'it sets a cookie'],
       ['later', 'it sets a cookie'],
     ].map(
