@@ -8,7 +8,7 @@ import {
   type RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes, Request } from '../lib/http/request.ts'
-import { discard, Response } from '../lib/http/response.ts'
+import { discard, Response, wayOfBody } from '../lib/http/response.ts'
 import { describeValue } from '../lib/text/describe-value.ts'
 import { traceContextOf } from './contracts/trace-context.ts'
 import { type Controller, isController } from './controller.ts'
@@ -418,8 +418,13 @@ export function describeResult(result: unknown): string {
 export function adviseOnResult(result: unknown): string {
   if (result === undefined || result instanceof globalThis.Response) return ''
   if (result instanceof Error) return ' Throw it, and the answer is an error page.'
-  const way = typeof result === 'string' ? 'Response.text() or Response.html()' : 'Response.json()'
+  const way = typeof result === 'string' ? 'Response.text() or Response.html()' : wayOfResult(result)
   return ` Use ${way}, or a listener of kernel.view that makes a response of it.`
+}
+
+function wayOfResult(result: unknown): string {
+  const way = typeof result === 'object' ? wayOfBody(result) : 'Response.json()'
+  return way.startsWith('Readable.') ? `Response.stream(${way})` : way
 }
 
 /** Gives the response to an error the status and the headers of the error; the status is 500 by default. */

@@ -291,6 +291,12 @@ const responseMembers = {
   setHeader: 'response.headers.set(name, value)',
   cookie,
   cookies: cookie,
+  clearCookie: "setCookie(response.headers, name, '', { maxAge: 0 })",
+  set: 'response.headers.set(name, value)',
+  header: 'response.headers.set(name, value)',
+  append: 'response.headers.append(name, value)',
+  sendFile: 'createFileResponse(request, path, { root })',
+  download: 'createFileResponse(request, path, { root, name })',
   locals: 'request.attributes',
 }
 

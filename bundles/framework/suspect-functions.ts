@@ -234,6 +234,9 @@ function describeLostCall(value: unknown, advice: string, values: readonly strin
   const source = codeOf(value)
   const [, dropped] = droppedResponse.exec(source) ?? []
   if (dropped !== undefined) return `makes a response by ${dropped}(), which is not sent: ${advice}`
+  const [, mail] = droppedMail.exec(source) ?? []
+  if (mail !== undefined)
+    return `does not await ${mail}(), and a mail that fails may end the process: write await ${mail}(…)`
   const takesSession = !values.includes('session') && isSessionTaken(source)
   for (const [declaration, name, call = ''] of source.matchAll(promised)) {
     if (call.startsWith('session.') && !takesSession) continue
@@ -276,9 +279,18 @@ function isValue(name: string, code: string, source: string): boolean {
   return rest !== code && !new RegExp(`(?<!\\.)\\b${name}\\b`).test(rest)
 }
 
-/** A call at the beginning of a statement. An attempt may be the test of an address. */
-const droppedResponse =
-  /(?:(?<!\btry\s*)[;{})]\s*|\belse\s+|[\w$\]](?<!\b(?:await|case|in|instanceof|of|typeof|void))\s*\n\s*)(?:await\s+)?((?:[\w$]+\.)?req(?:uest)?\.redirect(?:To|Back)|Response\.(?:redirect|text|html|json|empty|stream))\(/
+/** The beginning of a statement. An attempt may be the test of an address. */
+const beginning =
+  /(?:(?<!\btry\s*)[;{})]\s*|\belse\s+|[\w$\]](?<!\b(?:await|case|in|instanceof|of|typeof|void))\s*\n\s*)/
+
+const droppedResponse = new RegExp(
+  `${beginning.source}(?:await\\s+)?((?:[\\w$]+\\.)?req(?:uest)?\\.redirect(?:To|Back)|Response\\.(?:redirect|text|html|json|empty|stream))\\(`,
+)
+
+/** A mail without a callback, whose promise is not used. */
+const droppedMail = new RegExp(
+  `${beginning.source}((?:[\\w$]+\\.)+sendMail)\\(\\s*(?:\\{[^{}]*\\}|[\\w$]+)\\s*\\)(?!\\s*[.,)\\]])`,
+)
 
 /** A call that returns a promise, as a condition or as the value of a variable. */
 const promised =

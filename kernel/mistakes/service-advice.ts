@@ -19,6 +19,8 @@ function adviseOnServices(cause: unknown, services: object, step: unknown): stri
   const [, undeclared = ''] = /^(\w+) is not defined$/.exec(message) ?? []
   if (Object.hasOwn(services, undeclared))
     return `: it is a service of the application: write register({ ${undeclared} })`
+  const right = adviseOnModuleName(message)
+  if (right !== undefined) return `: ${right}`
   const [similar] = undeclared === '' ? [] : nearestNames(undeclared, Object.keys(services))
   if (similar !== undefined) return `: is it the service "${similar}"? Write register({ ${similar} })`
   const [, added = ''] = /^Cannot add property (\w+), /.exec(message) ?? []
@@ -42,6 +44,14 @@ function adviseOnServices(cause: unknown, services: object, step: unknown): stri
   // A variable of this name may be something else.
   if (methods.length === 0 || methods.includes(method)) return ''
   return suggestNames(method, methods) || `: use ${methods.join(', ')}`
+}
+
+/** What is right instead of a name that only CommonJS modules have, as the engine reports it. */
+export function adviseOnModuleName(message: string): string | undefined {
+  const [, name = ''] = /^(require|__dirname|__filename|module|exports) is not defined$/.exec(message) ?? []
+  if (name === 'require') return "write import fs from 'node:fs' at the top of the file"
+  if (name.startsWith('__')) return 'write path.join(app.directory, …), which begins at the folder of the application'
+  return name === '' ? undefined : 'write export before what other files import'
 }
 
 /** What is right, if a step of a bundle takes a service that does not exist, or one service instead of all. */

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { copyFile, lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
-import path, { dirname } from 'node:path'
+import path, { dirname, relative } from 'node:path'
 import { ARGUMENT_INVALID, checkString } from '../errors/arguments.ts'
+import { addOwnPlace } from '../stack/stack-frames.ts'
 import { readProperty } from '../text/describe-value.ts'
 import { BODY_CHARSET_UNSUPPORTED, BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
 
@@ -63,6 +64,7 @@ export class UploadedFile {
    */
   async saveAs(path: string): Promise<void> {
     checkString('file.saveAs(path)', 'the path', path)
+    warnOfListed(path)
     await mkdir(dirname(path), { recursive: true })
     try {
       await copyFile(this.path, path)
@@ -79,6 +81,17 @@ export class UploadedFile {
     const isGone = code === 'ENOENT' && (await lstat(this.path).catch(() => undefined)) === undefined
     return isGone ? 'the content is removed at the end of the request: await saveAs() before the response' : undefined
   }
+}
+
+let hasWarned = false
+
+/** Warns once of a file in a folder whose files are listed at the start. Only development lists them again. */
+function warnOfListed(target: string): void {
+  const [listed] = /^(?:public|bundles\/[^/]+\/assets)\//.exec(relative(process.cwd(), target)) ?? []
+  if (listed === undefined || hasWarned) return
+  hasWarned = true
+  const message = `file.saveAs() writes into ${listed}, whose files are listed at the start: production has a new one after the next start. Use another folder, and createFileResponse().`
+  process.emitWarning(addOwnPlace(message, new Error('saveAs'), process.cwd()))
 }
 
 /** Whether a file was chosen. A browser sends a file without name and content for an input without one. */

@@ -72,6 +72,11 @@ export class Cookies extends Map<string, string> {
     const right = `setCookie(response.headers, ${JSON.stringify(name)}, '', { maxAge: 0 })`
     throw new ARGUMENT_INVALID(['request.cookies.delete()', `it deletes nothing at the client; write ${right}`])
   }
+
+  /** @throws ARGUMENT_INVALID */
+  override clear(...[name]: readonly unknown[]): never {
+    return this.delete(String(name ?? 'name'))
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { checkFunction, checkObject, checkOptions } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction, checkObject, checkOptions } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_EVENT_INVALID, HTTP_EVENTS_UNREAD } from './errors.ts'
@@ -164,6 +164,8 @@ export class EventStream extends Response {
   async #open(open: (stream: EventStream) => unknown): Promise<void> {
     try {
       const pending = open(this)
+      if (/Generator\]$/.test(Object.prototype.toString.call(pending)))
+        throw new ARGUMENT_INVALID(['new EventStream(request, open)', generator])
       warnOfWork(pending)
       this.#begin()
       const stop = toStop(await pending)
@@ -192,6 +194,8 @@ export class EventStream extends Response {
     if (!this.isBehind && !this.#isOver) this.#source.push(':\n\n')
   }
 }
+
+const generator = 'open is a generator, which nothing runs: use a function that calls stream.send() for each event'
 
 /** What ends the work that `open` has returned: a function, or a timer, which can end itself. */
 function toStop(work: unknown): (() => unknown) | undefined {

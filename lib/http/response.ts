@@ -300,7 +300,8 @@ const types: ReadonlyMap<string, string> = new Map([
 ])
 
 /** What makes a body of a value that is none. */
-function wayOfBody(value: unknown): string {
+export function wayOfBody(value: unknown): string {
+  if ('pipe' in Object(value)) return 'Response.stream(stream)'
   if (value instanceof ReadableStream) return 'Readable.fromWeb(stream)'
   if (typeof value === 'function') return 'Readable.from() with what the function returns'
   return Symbol.asyncIterator in Object(value) || 'next' in Object(value) ? 'Readable.from(items)' : 'Response.json()'

@@ -69,10 +69,15 @@ export class StaticFiles {
     return versioned === undefined ? undefined : { file: versioned, version }
   }
 
-  /** The URL of a served file that a path names by its place in a directory: `/public/logo.png`. */
-  findUrl(directory: string, place: string): string | undefined {
-    const file = path.join(directory, place)
-    return [...this.#files, ...(this.#publicFiles ?? [])].find(([, served]) => served === file)?.[0]
+  /**
+   * A served file, and its URL, that a path names by its place in a directory, such as `/public/logo.png`; or by its
+   * name, as `/logo.png` does, if only one has it.
+   */
+  findMisplaced(directory: string, place: string): { readonly file: string; readonly url: string } | undefined {
+    const wanted = path.join(directory, place)
+    const all = Array.from([...this.#files, ...(this.#publicFiles ?? [])], ([url, file]) => ({ url, file }))
+    const named = all.filter(({ file }) => path.basename(file) === path.basename(wanted))
+    return named.find(({ file }) => file === wanted) ?? (named.length === 1 ? named[0] : undefined)
   }
 
   #findPublic(requestPath: string): StaticFile | undefined {

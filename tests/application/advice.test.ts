@@ -54,6 +54,14 @@ interface Chained {
   status(code: number): unknown
 }
 
+interface Mailing {
+  then(next: () => unknown): Mailing
+  catch(next: () => unknown): unknown
+}
+
+/** Sends nothing. */
+const mailer = { sendMail: (_mail: object, _done?: () => void): Mailing => Promise.resolve() as unknown as Mailing }
+
 const pages = createPageCache()
 const cached = { _cache: { sMaxAge: 60 } }
 
@@ -438,6 +446,52 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     ],
     [({ routes }) => routes.get('a', '/a', { page: queryValue(asInteger) }, ok), client => client.get('/a?page=x')],
   ],
+  'a mail that is not awaited': [
+    [
+      ({ routes }) =>
+        routes.post('a', '/a', async () => {
+          mailer.sendMail({ to: 'ada@example.org', subject: 'Hello' })
+          return ok()
+        }),
+      client => client.post('/a'),
+      'does not await mailer.sendMail(), and a mail that fails may end the process',
+    ],
+    ...[
+      async () => {
+        await mailer.sendMail({ to: 'ada@example.org' })
+        return ok()
+      },
+      async () => {
+        const sending = mailer.sendMail({ to: 'ada@example.org' })
+        await Promise.all([sending, mailer.sendMail({ to: 'bob@example.org' })])
+        return ok()
+      },
+      () => {
+        mailer.sendMail({ to: 'ada@example.org' }).catch(() => undefined)
+        mailer
+          .sendMail({ to: 'ada@example.org' })
+          .then(ok)
+          .catch(() => undefined)
+        return ok()
+      },
+      () => {
+        void mailer.sendMail({ to: 'ada@example.org' })
+        return ok()
+      },
+      () => {
+        mailer.sendMail({ to: 'ada@example.org' }, () => undefined)
+        return ok()
+      },
+      () => mailer.sendMail({ to: 'ada@example.org' }).then(ok),
+    ].map((controller): Case => [({ routes }) => routes.post('a', '/a', controller), client => client.post('/a')]),
+  ],
+  'a name of CommonJS': [
+    [
+      ({ routes }) => routes.get('a', '/a', () => Response.text(new Function('return __dirname')())),
+      get,
+      'Sources are ES modules: write path.join(app.directory, …)',
+    ],
+  ],
   'a property of a response that is called': [
     [
       // The compiler refuses it.
@@ -521,6 +575,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     [
       ({ files }) => files.add('shop', `${process.cwd()}/docs/images`),
       client => client.get('/docs/images/timeline.webp'),
+      'The URL of the file docs/images/timeline.webp is /assets/shop/timeline.webp.',
+    ],
+    [
+      ({ files }) => files.add('shop', `${process.cwd()}/docs/images`),
+      client => client.get('/timeline.webp'),
       'The URL of the file docs/images/timeline.webp is /assets/shop/timeline.webp.',
     ],
     [({ files }) => files.add('shop', `${process.cwd()}/docs/images`), client => client.get('/docs/images/none.webp')],

@@ -478,6 +478,7 @@ const inRegister = [
         () => router.get('a', '/a', answer),
         'router is not defined: is it the service "routes"? Write register({ routes })',
       ],
+      'a name of CommonJS': [() => String(__dirname), '__dirname is not defined: write path.join(app.directory, …)'],
     },
   }),
   ...([jsonBody(digits), jsonBody(digits)] as const).map(
@@ -844,6 +845,10 @@ const inController = [
         ({ cookies }) => Object(cookies).delete('cart'),
         `write setCookie(response.headers, "cart", '', { maxAge: 0 })`,
       ],
+      'a cookie that is cleared at the request': [
+        ({ cookies }) => Object(cookies).clear('cart'),
+        `write setCookie(response.headers, "cart", '', { maxAge: 0 })`,
+      ],
       'a text for headers': [() => new Response('', { headers: wrong('x-shop: 1') }), 'they are an object or pairs'],
       'a map in JSON': [
         () => Response.json({ shop: { books: [{ prices: new Map() }] } }),
@@ -989,6 +994,8 @@ const inController = [
     },
     KERNEL_NO_RESPONSE: {
       'an error that is returned': [() => new HttpError(404, 'No.'), 'an object of the class HttpError. Throw it'],
+      'a generator that is returned': [() => [1].values(), 'Use Response.stream(Readable.from(items))'],
+      'a stream that is returned': [() => Readable.from(['a']), 'Use Response.stream(stream)'],
     },
     KERNEL_RESPONSE_THROWN: {
       'a response that is thrown': [

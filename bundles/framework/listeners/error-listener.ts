@@ -3,6 +3,7 @@ import { nameOfController } from '../../../kernel/controller.ts'
 import type { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE, KERNEL_QUERY_VALUE_MISSING } from '../../../kernel/errors.ts'
 import { ExceptionEvent } from '../../../kernel/events.ts'
+import { adviseOnModuleName } from '../../../kernel/mistakes/service-advice.ts'
 import { after, type Eventual } from '../../../kernel/steps.ts'
 import { BODY_TOO_LARGE } from '../../../lib/body/errors.ts'
 import { flattenError, messageOfError } from '../../../lib/errors/flat-error.ts'
@@ -128,6 +129,8 @@ function adviseOnError(error: unknown): [message: string, context?: LogContext] 
       'A response has {called} as a property: use the options of its function, as in Response.json(data, { status: 404 }).',
       { called: `"${called}"` },
     ]
+  const right = adviseOnModuleName(messageOfError(error))
+  if (right !== undefined) return [`Sources are ES modules: ${right}.`]
   if (typeof error !== 'object') return ['The thrown value has no stack: use throw new Error(message).']
   const file = readProperty(error, 'path')
   switch (readProperty(error, 'code')) {

@@ -1,3 +1,4 @@
+import { relative } from 'node:path'
 import type { Application } from '../../../kernel/bundle.ts'
 import { redirectController } from '../../../kernel/controller.ts'
 import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
@@ -20,7 +21,7 @@ export const routingPriority = 32
 /** The services that the router uses. For the files a request without a route has the wrong method. */
 interface RouterServices extends Pick<Application, 'directory' | 'routes' | 'urls'> {
   readonly debugGate: Pick<DebugGate, 'isDebug'>
-  readonly files: Pick<StaticFiles, 'find' | 'findUrl'>
+  readonly files: Pick<StaticFiles, 'find' | 'findMisplaced'>
   readonly logger: Logger
 }
 
@@ -34,7 +35,7 @@ export class RouterListener {
   readonly #urls: Application['urls']
   readonly #logger: Logger
   readonly #isDebug: boolean
-  readonly #files: Pick<StaticFiles, 'find' | 'findUrl'>
+  readonly #files: Pick<StaticFiles, 'find' | 'findMisplaced'>
   readonly #directory: string
   #matcher: RouteMatcher | undefined
   /** The number of routes of the matcher. */
@@ -108,8 +109,12 @@ export class RouterListener {
   }
 
   #miss(request: Request, path: string): Error {
-    const url = this.#isDebug ? this.#files.findUrl(this.#directory, path) : undefined
-    if (url !== undefined) this.#advise(request, 'The URL of the file {file} is {url}.', { file: path.slice(1), url })
+    const found = this.#isDebug ? this.#files.findMisplaced(this.#directory, path) : undefined
+    if (found !== undefined)
+      this.#advise(request, 'The URL of the file {file} is {url}.', {
+        ...found,
+        file: relative(this.#directory, found.file),
+      })
     const referer = request.headers.get('referer')
     const origin = referer ? ` (from "${referer}")` : ''
     return this.#createError(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
+import { once } from 'node:events'
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
@@ -121,6 +122,13 @@ t.test('a file lies under a random name that only this user can read, and may be
   await file.saveAs(kept)
   const refused = { code: 'ARGUMENT_INVALID', message: /is a folder: add a name/ }
   for (const folder of [`${path.dirname(kept)}/`, path.dirname(kept)]) await t.rejects(file.saveAs(folder), refused)
+  const before = process.cwd()
+  process.chdir(directory)
+  const warned = once(process, 'warning')
+  await file.saveAs('public/picture.png')
+  process.chdir(before)
+  t.match(await warned, [{ message: /^file\.saveAs\(\) writes into public\/, whose files are listed at the start/ }])
+  await rm(path.join(directory, 'public'), { recursive: true })
   await body.dispose()
   await t.rejects(file.saveAs(kept), { code: 'ARGUMENT_INVALID', message: /await saveAs\(\) before the response/ })
   t.equal(await readFile(kept, 'utf8'), 'content')

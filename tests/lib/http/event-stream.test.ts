@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { EventStream, Request, type ServerEvent } from 'sinfonietta'
@@ -47,6 +48,16 @@ t.test('a signal that is first read after the end is aborted', async t => {
   })
   t.equal(ended?.signal.aborted, true)
   t.equal(ended?.signal, ended?.signal)
+})
+
+t.test('a generator in place of a function that sends is refused', async t => {
+  const { body } = new EventStream(new Request({ target: '/' }), async function* () {
+    yield 1
+  })
+  await t.rejects(text(body as Readable), {
+    code: 'ARGUMENT_INVALID',
+    message: /open is a generator, which nothing runs/,
+  })
 })
 
 t.test('an event that clients would read as another is refused', async t => {
