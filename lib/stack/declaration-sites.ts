@@ -31,6 +31,11 @@ export function noteDeclaration(declared: readonly object[], below: (...values: 
   for (const each of declared) stacks.set(each, caught)
 }
 
+/** The stack of a declaration; `undefined` if it was not noted. */
+export function declarationOf(declared: object): object | undefined {
+  return stacks.get(declared)
+}
+
 /** An error has the place where something was declared, instead of one in the middle of its use. */
 export function throwAt(declared: object, error: Error): never {
   const frames = stacks.get(declared)?.stack?.replace(/^.*\n/, '')

@@ -1,9 +1,9 @@
 import { nameOfController } from '../../../kernel/controller.ts'
 import type { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
 import type { Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { LogError } from '../../../lib/log/create-logger.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
+import { declarationOf } from '../../../lib/stack/declaration-sites.ts'
 import { toSource } from '../../../lib/stack/source-maps.ts'
 import {
   type CodePlace,
@@ -28,38 +28,28 @@ const bundleFolder = /\bbundles[\\/]([^\\/]+)[\\/]/
 type ListenerSite = Required<Pick<ListenerData, 'site'>> & Pick<ListenerData, 'bundle'>
 
 /**
- * Knows where listeners were registered, mostly in the file that they are written in. Each registration captures a
- * stack, which costs a few microseconds; it is parsed, with source maps, when it is asked for.
+ * Where a listener was registered: the file, as seen from the application, and the line; `undefined` if it is not known.
  */
-export class ListenerSites {
-  readonly #stacks = new WeakMap<Listener, { message: string; stack?: string }>()
+export function findListenerSite(listener: Listener, directory: string): ListenerSite | undefined {
+  const { file, line, origin } = findListenerPlace(listener, directory) ?? {}
+  if (file === undefined) return undefined
+  // The kernel registers listeners for the application, such as middleware.
+  const bundle = origin === 'kernel' ? bundleFolder.exec(file)?.[1] : undefined
+  return { site: `${file}:${line}`, ...(bundle !== undefined && { bundle }) }
+}
 
-  /** Captures the place that registers a listener now. */
-  note(listener: Listener): void {
-    const caught = { message: '' }
-    Error.captureStackTrace(caught, TraceableEventDispatcher.prototype.on)
-    this.#stacks.set(listener, caught)
+/** The same place, with its column and its origin. */
+function findListenerPlace(
+  listener: Listener,
+  directory: string,
+): (CodePlace & Pick<FrameLocation, 'origin'>) | undefined {
+  for (const frame of parseStack(declarationOf(listener))) {
+    const { column, line, ...source } = toSource(frame, directory)
+    const { file, origin } = locateFrame(source, directory)
+    if (file !== undefined && !(origin === 'kernel' && dispatcherFolder.test(file)))
+      return { file, line, column, origin }
   }
-
-  /** The file, as seen from the application, and the line; `undefined` when it is not known. */
-  find(listener: Listener, directory: string): ListenerSite | undefined {
-    const { file, line, origin } = this.findPlace(listener, directory) ?? {}
-    if (file === undefined) return undefined
-    // The kernel registers listeners for the application, such as middleware.
-    const bundle = origin === 'kernel' ? bundleFolder.exec(file)?.[1] : undefined
-    return { site: `${file}:${line}`, ...(bundle !== undefined && { bundle }) }
-  }
-
-  /** The same place, with its column and its origin. */
-  findPlace(listener: Listener, directory: string): (CodePlace & Pick<FrameLocation, 'origin'>) | undefined {
-    for (const frame of parseStack(this.#stacks.get(listener))) {
-      const { column, line, ...source } = toSource(frame, directory)
-      const { file, origin } = locateFrame(source, directory)
-      if (file !== undefined && !(origin === 'kernel' && dispatcherFolder.test(file)))
-        return { file, line, column, origin }
-    }
-    return undefined
-  }
+  return undefined
 }
 
 /** Finds the function that runs for a request; `undefined` for one of the package. */
@@ -70,11 +60,7 @@ export type FindRunning = (trace: Trace) => Caller | undefined
  * or promises of its own is called by the function of another framework or the listener that runs
  * for the request, or else by its controller.
  */
-export function createRunningSearch(
-  thrown: Pick<ThrownFrames, 'findDefinition'>,
-  sites: ListenerSites,
-  directory: string,
-): FindRunning {
+export function createRunningSearch(thrown: Pick<ThrownFrames, 'findDefinition'>, directory: string): FindRunning {
   /** The same function has the same object: its queries are those of one place. */
   const known = new WeakMap<object, Caller | undefined>()
   const remember = (running: object, name: string, find: () => CodePlace | undefined) => {
@@ -95,7 +81,7 @@ export function createRunningSearch(
     if (openListener !== undefined) {
       const { listener, name } = openListener
       return remember(listener, name, () => {
-        const place = sites.findPlace(listener, directory)
+        const place = findListenerPlace(listener, directory)
         return place?.origin === 'application' ? place : undefined
       })
     }

@@ -2,7 +2,7 @@ import type { Foundation } from '../../../kernel/bundle.ts'
 import type { Declaring } from '../../../kernel/controller.ts'
 import type { SignalMap } from '../../../lib/signals.ts'
 import type { View } from '../../../lib/view/view.ts'
-import type { FindRunning, ListenerSites } from './code-places.ts'
+import type { FindRunning } from './code-places.ts'
 import type { ProfileCollector } from './collect.ts'
 import type { ContentCopier } from './copy.ts'
 import type { Profiler } from './profiler.ts'
@@ -68,7 +68,6 @@ interface ProcessServices {
 
 /** The services for collectors. */
 export interface CollectorServices {
-  readonly sites: ListenerSites
   readonly contents: ContentCopier
 }
 

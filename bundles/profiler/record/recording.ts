@@ -13,7 +13,7 @@ import { patchProcess } from '../../libraries/libraries.ts'
 import { hasPart } from '../profile/units.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createCollectors } from '../subjects/recorded.ts'
-import { createRunningSearch, ListenerSites } from './code-places.ts'
+import { createRunningSearch } from './code-places.ts'
 import { collectData, collectLate, hash, type ProfileCollector, settleSummary, toServerTiming } from './collect.ts'
 import { ContentCopier } from './copy.ts'
 import { middlewarePart } from './middleware-trace.ts'
@@ -49,7 +49,6 @@ export class Recording {
   readonly profiler: Profiler
   /** The trace of a request; by default of the current one. */
   readonly findTrace: FindTrace
-  readonly sites: ListenerSites = new ListenerSites()
   /** The profiler's own collectors. */
   readonly collectors: ProfileCollector[] = []
   readonly #subjects: readonly RecordedSubject[]
@@ -131,11 +130,11 @@ export class Recording {
    * the bundle has created. The returned function adds the watches of libraries, when the application has started.
    */
   register(app: RecordedApplication): () => void {
-    const { profiler, findTrace, sites } = this
+    const { profiler, findTrace } = this
     const contents = new ContentCopier(app.redactor)
-    this.collectors.push(...createCollectors(this.#subjects, app, { sites, contents }))
+    this.collectors.push(...createCollectors(this.#subjects, app, { contents }))
     app.reservedCollectors.push(...this.collectors.map(({ name }) => name))
-    const findRunning = createRunningSearch(new ThrownFrames(app), sites, app.directory)
+    const findRunning = createRunningSearch(new ThrownFrames(app), app.directory)
     const services: RequestServices = { profiler, findTrace, findRunning }
     this.#stops.push(...this.#subjects.flatMap(subject => subject.observeRequests?.(app, services) ?? []))
     return () => this.#observe('libraries', subject => subject.observeLibraries?.(app, services))

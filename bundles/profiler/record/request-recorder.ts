@@ -23,9 +23,10 @@ import {
 } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
 import type { Request } from '../../../lib/http/request.ts'
+import { noteDeclaration } from '../../../lib/stack/declaration-sites.ts'
 import { profileLink } from '../profile/links.ts'
 import { kernelSubjects } from '../subjects/recorded-by-kernels.ts'
-import type { ListenerSites } from './code-places.ts'
+import { findListenerSite } from './code-places.ts'
 import { type ProfileCollector, toServerTiming } from './collect.ts'
 import { middlewarePart } from './middleware-trace.ts'
 import { ignoredSpan } from './more-events.ts'
@@ -37,9 +38,9 @@ import type { Trace } from './trace.ts'
  * Lets a kernel report its events and renders to a recording: returns its services with a
  * dispatcher and a view that do so.
  */
-export function traceKernel(foundation: Foundation, { findTrace, profiler, sites }: Recording): Foundation {
+export function traceKernel(foundation: Foundation, { findTrace, profiler }: Recording): Foundation {
   const { context, directory } = foundation
-  const recorder = new RequestRecorder({ profiler, context, sites, directory })
+  const recorder = new RequestRecorder({ profiler, context, directory })
   const dispatcher = new TraceableEventDispatcher(foundation.dispatcher, recorder)
   const view = kernelSubjects.reduce((view, subject) => subject.traceView?.(view, findTrace) ?? view, foundation.view)
   return { ...foundation, dispatcher, view }
@@ -48,7 +49,6 @@ export function traceKernel(foundation: Foundation, { findTrace, profiler, sites
 interface RequestRecorderServices {
   readonly profiler: Profiler
   readonly context: RequestContext
-  readonly sites: ListenerSites
   /** The directory of the application: files are shown as seen from it. */
   readonly directory: string
 }
@@ -60,24 +60,22 @@ interface RequestRecorderServices {
 export class RequestRecorder implements DispatchTracer {
   readonly #profiler: Profiler
   readonly #context: RequestContext
-  readonly #sites: ListenerSites
   readonly #directory: string
   /** Events during which a listener that fails is skipped. */
   readonly #skipping = new WeakSet<Event>()
 
-  constructor({ context, directory, profiler, sites }: RequestRecorderServices) {
+  constructor({ context, directory, profiler }: RequestRecorderServices) {
     this.#profiler = profiler
     this.#context = context
-    this.#sites = sites
     this.#directory = directory
   }
 
   noteListener({ listener }: RegisteredListener): void {
-    this.#sites.note(listener)
+    noteDeclaration([listener], TraceableEventDispatcher.prototype.on)
   }
 
   originOf({ listener }: RegisteredListener): string | undefined {
-    return this.#sites.find(listener, this.#directory)?.site
+    return findListenerSite(listener, this.#directory)?.site
   }
 
   beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): TraceSpan {

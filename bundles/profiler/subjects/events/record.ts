@@ -1,6 +1,6 @@
 import type { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { EventsData, EventsProcessData, ListenerData, OldHeaderRow } from '../../profile/span-data.ts'
-import type { ListenerSites } from '../../record/code-places.ts'
+import { findListenerSite } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { copyHeader, createCopier } from '../../record/copy.ts'
 import { middlewarePart } from '../../record/middleware-trace.ts'
@@ -9,14 +9,15 @@ import type { Trace } from '../../record/trace.ts'
 
 /** The events of requests. The dispatcher records them itself. */
 export const eventsSubject: RecordedSubject = {
-  createCollectors: (app, { sites }) => [createEventsCollector(app, sites)],
+  createCollectors: app => [createEventsCollector(app)],
 }
 
 /** Collects the event tree of a request. For the process, collects the listeners and where they were registered. */
-function createEventsCollector(
-  { directory, dispatcher, redactor }: Pick<RecordedApplication, 'directory' | 'dispatcher' | 'redactor'>,
-  sites: ListenerSites,
-): CollectorOf<'events'> {
+function createEventsCollector({
+  directory,
+  dispatcher,
+  redactor,
+}: Pick<RecordedApplication, 'directory' | 'dispatcher' | 'redactor'>): CollectorOf<'events'> {
   return {
     name: 'events',
     collect: (trace: Trace): EventsData => {
@@ -37,7 +38,7 @@ function createEventsCollector(
     describeProcess: (): EventsProcessData => ({
       listeners: Array.from(dispatcher.types()).flatMap(type =>
         dispatcher.listeners(type).map(({ listener, name, priority }): ListenerData => {
-          return { event: type.eventName, name, priority, ...sites.find(listener, directory) }
+          return { event: type.eventName, name, priority, ...findListenerSite(listener, directory) }
         }),
       ),
     }),

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { t } from 'tap'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
-import { ListenerSites } from '#bundles/profiler/record/code-places.ts'
 import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
 import { ContentCopier } from '#bundles/profiler/record/copy.ts'
 import { createCollectors } from '#bundles/profiler/subjects/recorded.ts'
@@ -199,7 +198,7 @@ t.test('a stored profile is read with every field that the schema names', t => {
 t.test('the schema names every collector', async t => {
   const { app } = await createProfiledKernel(t)
   const collectors: ProfileCollector[] = [
-    ...createCollectors(kernelSubjects, app, { sites: new ListenerSites(), contents: new ContentCopier(app.redactor) }),
+    ...createCollectors(kernelSubjects, app, { contents: new ContentCopier(app.redactor) }),
   ]
   const facts = collectors.filter(({ describeProcess }) => describeProcess !== undefined).map(({ name }) => name)
   // These have no collector: they are known later.

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { ListenerSites } from '#bundles/profiler/record/code-places.ts'
+import { findListenerSite } from '#bundles/profiler/record/code-places.ts'
 import type { Profiler } from '#bundles/profiler/record/profiler.ts'
 import { RequestRecorder } from '#bundles/profiler/record/request-recorder.ts'
 import { RequestContext } from '#kernel/request-context.ts'
@@ -11,22 +11,20 @@ class Noted extends Event {
 }
 
 t.test('a listener has the place of its registration, as a function or as a method', async t => {
-  const sites = new ListenerSites()
   const tracer = new RequestRecorder({
     profiler: {} as Profiler,
     context: new RequestContext(),
-    sites,
     directory: process.cwd(),
   })
   const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), tracer)
   const lineOf = ({ listener }: { readonly listener: Listener }) =>
-    /^tests\/.+\/code-places\.test\.[jt]s:(\d+)$/.exec(String(sites.find(listener, process.cwd())?.site))
+    /^tests\/.+\/code-places\.test\.[jt]s:(\d+)$/.exec(String(findListenerSite(listener, process.cwd())?.site))
   dispatcher.on(Noted, () => undefined)
   dispatcher.subscribe(Noted, { onNoted: () => undefined }, 'onNoted', -1)
   const [first, second] = dispatcher.listeners(Noted).map(lineOf)
   t.ok(first && second && Number(first[1]) < Number(second[1]))
   t.equal(
-    sites.find(() => undefined, process.cwd()),
+    findListenerSite(() => undefined, process.cwd()),
     undefined,
   )
 })
