@@ -5,7 +5,7 @@ import { observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
 import type { Library } from './library.ts'
-import { createSpan, type LibrarySpan, noSpan } from './spans.ts'
+import { createApiSpan, type LibrarySpan, noSpan } from './spans.ts'
 import { hasProvider } from './spans-api.ts'
 
 /** Next.js makes spans of what it does, but not of its compilations. */
@@ -129,7 +129,7 @@ const leastWork = 10
 function reportErrors(exports: unknown): void {
   const getTracer = readProperty(exports, 'getTracer')
   if (typeof getTracer !== 'function') return
-  const span = { ...createSpan(noSpan), recordException: guard('an error', reportFailure) }
+  const span = { ...createApiSpan(noSpan), recordException: guard('an error', reportFailure) }
   observeMethod(Object.getPrototypeOf(getTracer()), 'getActiveScopeSpan', () => ({
     after: active => active ?? (hasProvider() ? active : span),
   }))

@@ -183,7 +183,7 @@ function createProvider(api: ApiGlobal, begin: BeginSpan): NonNullable<ApiGlobal
     }
     const start = (args: readonly unknown[]) => {
       const seen = begin(name, args)
-      return createSpan(parentOf(api, args[2]), seen && ((method, args) => note(seen, method, args)))
+      return createApiSpan(parentOf(api, args[2]), seen && ((method, args) => note(seen, method, args)))
     }
     // Without a frame of this file: the function of an active span is that of the application.
     const method = (code: AnyFunction, instead: (args: unknown[]) => AnyFunction) =>
@@ -194,7 +194,7 @@ function createProvider(api: ApiGlobal, begin: BeginSpan): NonNullable<ApiGlobal
     return {
       startSpan: method(
         function startSpan() {
-          return createSpan(noSpan)
+          return createApiSpan(noSpan)
         },
         args => {
           const span = start(args)
@@ -203,7 +203,7 @@ function createProvider(api: ApiGlobal, begin: BeginSpan): NonNullable<ApiGlobal
       ),
       startActiveSpan: method(
         function startActiveSpan(...args: unknown[]) {
-          return Reflect.apply(args.at(-1) as AnyFunction, undefined, [createSpan(noSpan)])
+          return Reflect.apply(args.at(-1) as AnyFunction, undefined, [createApiSpan(noSpan)])
         },
         args => {
           const [name, options, context] = args
@@ -239,7 +239,7 @@ function parentOf(api: ApiGlobal, given: unknown): object {
 }
 
 /** Creates a span of the API. `take` gets the calls of its methods until it has ended; without it, none is recorded. */
-export function createSpan(
+export function createApiSpan(
   identity: object,
   take?: (method: ObservedMethod, args: readonly unknown[]) => void,
 ): object {

@@ -27,9 +27,7 @@ const bundleFolder = /\bbundles[\\/]([^\\/]+)[\\/]/
 /** Where a listener was registered. */
 type ListenerSite = Required<Pick<ListenerData, 'site'>> & Pick<ListenerData, 'bundle'>
 
-/**
- * Where a listener was registered: the file, as seen from the application, and the line; `undefined` if it is not known.
- */
+/** Where a listener was registered: file, as seen from the application, and line; `undefined` if it is not known. */
 export function findListenerSite(listener: Listener, directory: string): ListenerSite | undefined {
   const { file, line, origin } = findListenerPlace(listener, directory) ?? {}
   if (file === undefined) return undefined
