@@ -24,28 +24,21 @@ export interface FoundProfile extends StoredProfile {
   readonly facts: string
 }
 
-/** The profiles that are not written yet. */
-export interface UnwrittenProfiles extends Pick<StorageUsage, 'dropped' | 'problem'> {
-  /** Characters. */
-  readonly length: number
-  /** Whether the last write failed. */
-  readonly isFailing: boolean
-  /** Resolves when all of them are written or dropped. */
-  flush(): Promise<void>
-}
-
-/** What the queues of all storages have in common: the counts, and the pauses between two groups of profiles. */
-export abstract class ProfileQueue implements UnwrittenProfiles {
+/** The profiles that are not written yet: the counts, and the pauses between two groups of them. */
+export class ProfileQueue {
   /** How many profiles were dropped. */
   dropped = 0
   /** Why the last one was dropped. */
   problem: string | undefined
+  /** Whether the last write failed. */
   isFailing = false
+  /** Characters. */
   length = 0
   #pause: NodeJS.Timeout | undefined
   #endPause: (() => void) | undefined
 
-  abstract flush(): Promise<void>
+  /** Resolves when all of them are written or dropped. */
+  async flush(): Promise<void> {}
 
   /** Waits before the next group. If `isIdle`, the pause does not keep the process running. */
   protected async pause(milliseconds: number, isIdle: boolean): Promise<void> {
@@ -114,7 +107,7 @@ export abstract class BaseProfileStorage<Found extends FoundProfile> implements 
 
   /** All known profiles, oldest first, also those that are not written yet. */
   protected abstract readonly known: readonly { readonly summary: ProfileSummary }[]
-  protected abstract readonly unwritten: UnwrittenProfiles
+  protected abstract readonly unwritten: ProfileQueue
   /** Bytes of all written profiles. */
   protected abstract readonly writtenBytes: number
   protected abstract readonly pinnedTokens: Iterable<string>

@@ -330,7 +330,7 @@ class WriteQueue extends ProfileQueue {
   }
 
   /** Resolves when all profiles in the queue are written or dropped. Ends the current pause. */
-  async flush(): Promise<void> {
+  override async flush(): Promise<void> {
     const last = this.#waiting.at(-1) ?? this.#writing.at(-1)
     if (last === undefined || last.isSettled) return
     this.endPause()

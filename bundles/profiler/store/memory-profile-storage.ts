@@ -1,22 +1,11 @@
 import { parseProfile } from '../profile/parse-profile.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import {
-  BaseProfileStorage,
-  type FoundProfile,
-  type UnwrittenProfiles,
-  type WaitingProfile,
-} from './base-profile-storage.ts'
+import { BaseProfileStorage, type FoundProfile, ProfileQueue, type WaitingProfile } from './base-profile-storage.ts'
 import type { SerializedProfile } from './profile-storage.ts'
 
 /** Stores profiles in memory, without limits: for tests and short-lived processes. */
 export class MemoryProfileStorage extends BaseProfileStorage<FoundProfile> {
-  protected readonly unwritten: UnwrittenProfiles = {
-    length: 0,
-    dropped: 0,
-    problem: undefined,
-    isFailing: false,
-    flush: async () => undefined,
-  }
+  protected readonly unwritten: ProfileQueue = new ProfileQueue()
   readonly #profiles = new Map<string, WaitingProfile>()
   readonly #pinned = new Set<string>()
 

@@ -4,7 +4,6 @@ import { deflateRaw, inflateRaw } from 'node:zlib'
 import type { RedisReply } from '../../../../lib/redis/redis-connection.ts'
 import { parseJsonObject, sizeLimit } from '../../profile/json.ts'
 import { parseProfile, parseSummary } from '../../profile/parse-profile.ts'
-import type { ProfileSummary } from '../../profile/profile.ts'
 import { frequentTypes } from '../../profile/units.ts'
 import type { FoundProfile, WaitingProfile } from '../base-profile-storage.ts'
 import { limitMessages, type StoreLimits } from '../profile-storage.ts'
@@ -125,15 +124,10 @@ function asList(reply: RedisReply | undefined): readonly RedisReply[] {
 }
 
 /** Where a version of a profile was stored. */
-export interface AppendReply {
-  readonly stamp: number
-  readonly position: number
-  readonly generation: string
-  readonly hasFacts: boolean
-}
+export type AppendReply = NonNullable<ReturnType<typeof readAppendReply>>
 
 /** Reads the reply to a version; `undefined` when another version is stored. */
-function readAppendReply(reply: RedisReply): AppendReply | undefined {
+function readAppendReply(reply: RedisReply) {
   if (reply === 0) return undefined
   const [stamp, position, generation, facts] = asList(reply)
   return {
@@ -144,28 +138,11 @@ function readAppendReply(reply: RedisReply): AppendReply | undefined {
   }
 }
 
-/** A summary of the list; without a summary, the profile is gone, or damaged. */
-export interface ListedProfile {
-  readonly token: string
-  readonly stamp: number
-  readonly position: number
-  readonly summary: ProfileSummary | undefined
-}
-
 /** A part of the list, and the state of the storage. */
-export interface ListReply {
-  readonly generation: string
-  readonly horizon: number
-  readonly messageHorizon: number
-  readonly last: number
-  readonly bytes: number
-  readonly pins: string
-  readonly pinned: readonly string[]
-  readonly rows: readonly ListedProfile[]
-}
+export type ListReply = ReturnType<typeof readListReply>
 
-/** Reads the reply to a part of the list. */
-export function readListReply(reply: RedisReply): ListReply {
+/** Reads the reply to a part of the list. In a row without a summary, the profile is gone, or damaged. */
+export function readListReply(reply: RedisReply) {
   const [generation, horizon, messageHorizon, last, bytes, pins, pinned, rows] = asList(reply)
   return {
     generation: String(generation),

@@ -299,7 +299,7 @@ export class RedisQueue extends ProfileQueue {
   }
 
   /** Resolves when all profiles are written or dropped, or when an attempt fails. */
-  async flush(): Promise<void> {
+  override async flush(): Promise<void> {
     this.#flushes++
     this.endPause()
     await this.#running

@@ -1,7 +1,7 @@
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { frequentTypes } from '../../profile/units.ts'
 import { coalesce, type ReportProblem } from '../base-profile-storage.ts'
-import { type AppendReply, type ListedProfile, type ListReply, readListReply } from './redis-commands.ts'
+import { type AppendReply, type ListReply, readListReply } from './redis-commands.ts'
 import { listScript, type RunScript } from './scripts.ts'
 
 interface RedisReaderOptions {
@@ -111,7 +111,7 @@ export class RedisReader {
   }
 
   /** Takes over a listed profile. Returns whether it was not known. */
-  #take({ position, stamp, summary, token }: ListedProfile): boolean {
+  #take({ position, stamp, summary, token }: ListReply['rows'][number]): boolean {
     const { index, isWaiting } = this.#options
     // The profile was evicted, or is damaged.
     if (summary === undefined) return false
