@@ -73,31 +73,21 @@ export function beginHttpCall(call: CallStart, below: Running): CallWork | undef
     const work = begin(call, below)
     if (work !== undefined) works.push(work)
   }
-  return works.length > 1 ? new SharedCall(works) : works[0]
+  return works.length > 1 ? shareCall(works) : works[0]
 }
 
+const methods = [
+  ...(['noteSent', 'takeSent', 'noteUnlimited', 'send', 'upload', 'noteReceived', 'takeReceived'] as const),
+  ...(['finish', 'fail'] as const),
+]
+
 /** Reports a call to several receivers. */
-class SharedCall implements Required<CallWork> {
-  readonly #works: readonly CallWork[]
-
-  constructor(works: readonly CallWork[]) {
-    this.#works = works
-  }
-
-  readonly noteSent = this.#passOn('noteSent')
-  readonly takeSent = this.#passOn('takeSent')
-  readonly noteUnlimited = this.#passOn('noteUnlimited')
-  readonly send = this.#passOn('send')
-  readonly upload = this.#passOn('upload')
-  readonly noteReceived = this.#passOn('noteReceived')
-  readonly takeReceived = this.#passOn('takeReceived')
-  readonly finish = this.#passOn('finish')
-  readonly fail = this.#passOn('fail')
-
-  #passOn<Name extends keyof CallWork>(name: Name): (...values: Parameters<Required<CallWork>[Name]>) => void {
-    return guard('an HTTP client call', (...values) => {
+function shareCall(works: readonly CallWork[]): CallWork {
+  const passOn = (name: (typeof methods)[number]) =>
+    guard('an HTTP client call', (...values: unknown[]) => {
       // The values are those of the method of this name.
-      for (const work of this.#works) (work[name] as ((...values: unknown[]) => void) | undefined)?.apply(work, values)
+      for (const work of works) (work[name] as ((...values: unknown[]) => void) | undefined)?.apply(work, values)
     })
-  }
+  // All methods have their names.
+  return Object.fromEntries(methods.map(name => [name, passOn(name)])) as unknown as CallWork
 }
