@@ -24,6 +24,23 @@ export const h3: Library = {
   },
 }
 
+/** Its builds have h3 in a file of their own, with the function that answers errors. */
+export const nitro: Library = {
+  name: 'nitropack',
+  reports: 'functions',
+  seenBy: 'patch',
+  node: '22.15',
+  notSeen: 'functions; `nitro dev`, which answers in a worker thread',
+  beside: 'class H3Event',
+  declares: {
+    H3Event(event) {
+      watchEvents(event)
+      return undefined
+    },
+    errorHandler: code => observeCalls(code, (_, [error, event]) => reportError(error, event)),
+  },
+}
+
 interface H3Route {
   readonly route?: string
   readonly path?: string
@@ -39,7 +56,7 @@ interface H3Event {
 }
 
 /** Reports an error of version 1 that is answered. */
-export function reportError(error: unknown, given: unknown): undefined {
+function reportError(error: unknown, given: unknown): undefined {
   const event = given as H3Event
   const { statusCode } = Object(error)
   report(messageOf(event), work => {
@@ -54,7 +71,7 @@ export function reportError(error: unknown, given: unknown): undefined {
 const everything = '/**'
 
 /** Each event is asked whether its response was sent. */
-export function watchEvents(event: unknown): void {
+function watchEvents(event: unknown): void {
   const { prototype } = Object(event)
   const handled = prototype && Object.getOwnPropertyDescriptor(prototype, 'handled')
   if (typeof handled?.get !== 'function') return
