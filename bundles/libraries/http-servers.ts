@@ -218,7 +218,7 @@ function observeEmit(
     if (isReply && name === 'error') fail(exchange, args[1])
     else if (isReply && name === 'pipe') notePipe(exchange, args[1])
     else if (isReply && name === 'drain') noteDrain(exchange)
-    else if (!isReply && name === 'resume') beginReading(exchange)
+    else if (!isReply && (name === 'resume' || name === 'data')) beginReading(exchange, name === 'data')
     const isEnd = endsExchange && name === 'close'
     if (!isEnd && observer.context.current === exchange.request) return undefined
     const following = enter(observer, exchange.request)
@@ -295,7 +295,9 @@ function observeReplies(prototype: ServerReply, observer: ServerObserver): (() =
 }
 
 const receive = guard('the body of a request', (exchange: ObservedExchange, chunk: unknown) => exchange.receive(chunk))
-const beginReading = guard('the body of a request', (exchange: ObservedExchange) => exchange.beginReading())
+const beginReading = guard('the body of a request', (exchange: ObservedExchange, hasPart: boolean) =>
+  exchange.beginReading(hasPart),
+)
 const noteHead = guard('the head of a response', (exchange: ObservedExchange) => exchange.noteHead())
 const noteChunk = guard(
   'the body of a response',

@@ -26,7 +26,8 @@ export const next: Library = {
       const { 'next.route': route = ofHandler } = span.attributes
       return typeof route !== 'string' || ownPages.test(route) ? undefined : route
     },
-    isFailure,
+    // The application may catch the error of a call of fetch. Without a catch, another span has it, too.
+    isFailure: (error, { attributes }) => attributes['next.span_type'] !== 'AppRender.fetch' && isFailure(error),
   },
   changes: {
     'next/dist/server/lib/trace/tracer.js': reportErrors,

@@ -18,8 +18,8 @@ export interface ObservedExchange {
   readonly request: Request
   /** The parser passes on a part of the body; `null` at its end. */
   receive(chunk: unknown): void
-  /** The application begins to read the body. */
-  beginReading(): void
+  /** The application begins to read the body; or it gets a part of it. */
+  beginReading(hasPart: boolean): void
   /**
    * Returns fields that are added to the head of the response. `given` are the names, in lower
    * case, of those that `writeHead` was called with.

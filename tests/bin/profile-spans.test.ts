@@ -180,6 +180,10 @@ t.test('spans of Next.js name route, phases and the error of a page, but not an 
     const all = ['Middleware.execute', 'LoadComponents.loadRouteModule', 'ResolveMetadata.generateMetadata', 'Render.renderDocument',
       'Render.getServerSideProps', 'Render.getStaticProps', 'AppRouteRouteHandlers.runHandler', 'Node.runHandler']
     for (const each of all) tracer.startSpan('work', type(each)).end()
+    // The application has caught the error of this call.
+    const call = tracer.startSpan('fetch GET /', type('AppRender.fetch'))
+    call.recordException(new TypeError('fetch failed'))
+    call.end()
     return response.end()
   }
   const route = tracer.startSpan('resolve page components', type('NextNodeServer.findPageComponents'))
@@ -200,7 +204,9 @@ t.test('spans of Next.js name route, phases and the error of a page, but not an 
     ['rendering', 'page /items/[id]', undefined, 'threw'],
     ['component tree', 'build component tree', 'page /items/[id]'],
   ])
-  t.strictSame(callsOf((await findProfile(viewer, '/all')).data), [
+  const all = await findProfile(viewer, '/all')
+  t.equal(all.summary.exception, null)
+  t.strictSame(callsOf(all.data), [
     ['middleware', 'middleware', undefined],
     ['loading', 'modules of the route', undefined],
     ['metadata', 'generateMetadata /items/[id]', undefined],

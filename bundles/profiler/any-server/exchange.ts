@@ -134,6 +134,8 @@ class ServerExchange implements ObservedExchange {
   #isStreamed = false
   /** When the application began to read the body, by `performance.now()`. */
   #reading: number | undefined
+  /** Whether it has got a part of it. Next.js replaces the members of a message afterwards. */
+  #hasRead = false
   /** Bytes that the toolbar has added to the page. */
   #added = 0
   /** When a part of the body was written last, by `performance.now()`. */
@@ -173,8 +175,9 @@ class ServerExchange implements ObservedExchange {
     observed.note(chunk, this.#reading)
   }
 
-  beginReading(): void {
+  beginReading(hasPart: boolean): void {
     this.#reading ??= readClock()
+    this.#hasRead ||= hasPart
   }
 
   /**
@@ -252,7 +255,7 @@ class ServerExchange implements ObservedExchange {
   finish(): void {
     const { request, trace } = this
     if (trace.duration !== undefined) return
-    if (!this.#message.readableDidRead) request.observed?.ignore()
+    if (!(this.#hasRead || this.#message.readableDidRead)) request.observed?.ignore()
     const part = middlewarePart.find(trace)
     const route = part?.route ?? readRoute(this.#message)
     // Small routers do as Express does.
@@ -271,7 +274,7 @@ class ServerExchange implements ObservedExchange {
 
   /** Replies that wait behind the last one of a connection are never sent, and Node does not close them. */
   #endNext(): void {
-    const { socket } = this.#message
+    const socket = this.#socket
     if (latestOf(socket) === this) setLatest(socket, undefined)
     const { shouldKeepAlive } = this.#reply as Partial<ServerResponse>
     if (this.#next !== undefined && (shouldKeepAlive === false || socket.destroyed)) this.#next.end()

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { connect, createServer as createSecondServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { createGzip, gzipSync } from 'node:zlib'
 import { t } from 'tap'
 import { createRecorder, recordServer } from '#tests/support/record-server.ts'
@@ -186,4 +186,23 @@ t.test('a form with files is recorded as far as it is kept', async t => {
       { fields, files: [], note: 'Only its beginning was stored: the body is large.' },
     ],
   )
+})
+
+t.test('a body that was read is recorded, also of a message whose members were replaced afterwards', async t => {
+  const server = createServer(async (message, reply) => {
+    // As Next.js does: a middleware gets a copy, and the handler another one in place of the message.
+    const copy = new PassThrough()
+    for await (const part of message) copy.write(part)
+    copy.end()
+    for (const key in copy) {
+      const member = Reflect.get(copy, key)
+      Reflect.set(message, key, typeof member === 'function' ? member.bind(message) : member)
+    }
+    Reflect.set(message, 'socket', null)
+    reply.end()
+  })
+  const { port, profileOf } = await recordServer(t, server)
+  const headers = { 'content-type': 'application/json' }
+  await fetch(`http://127.0.0.1:${port}/replaced`, { method: 'POST', headers, body: '{"a":1}' })
+  t.match((await profileOf('/replaced')).collectors.request?.body, { state: 'read', length: 7 })
 })
