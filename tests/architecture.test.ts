@@ -103,10 +103,10 @@ t.test('bundles import no other bundle but that of libraries, by its door', asyn
 t.test('the kernel knows no library', async t => {
   const { listLibraries } = await import('#bundles/libraries/libraries.ts')
   const libraries = await listLibraries()
-  // Node has these, and an event `connect`; the server uses the module.
+  // Node has these, and an event `connect`; the server uses the modules.
   const known = libraries
     .map(({ name }) => name)
-    .filter(name => !/^(?:fetch|console|connect|node:(?:http|fs, .+))$/.test(name))
+    .filter(name => !/^(?:fetch|console|connect|node:(?:http2?|fs, .+))$/.test(name))
   const names = new RegExp(`'(?:${known.join('|')})'`)
   t.strictSame(
     sources.filter(file => file.startsWith('kernel/') && names.test(readFileSync(file, 'utf8'))),

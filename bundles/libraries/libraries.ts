@@ -25,6 +25,7 @@ import { mongodb } from './mongodb.ts'
 import { mysql2 } from './mysql2.ts'
 import { next } from './next.ts'
 import { nodeHttp } from './node-http.ts'
+import { nodeHttp2 } from './node-http2.ts'
 import { nodeRedis } from './node-redis.ts'
 import { nodemailer } from './nodemailer.ts'
 import { pg } from './pg.ts'
@@ -45,7 +46,7 @@ interface LibraryOnDemand {
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
 const rows: readonly (Library | LibraryOnDemand)[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, sqlite3, mongodb, ioredis, nodeRedis, memjs],
-  ...[nodeFetch, undici, nodeHttp, nodeConsole, syncFunctions, asyncFunctions],
+  ...[nodeFetch, undici, nodeHttp, nodeHttp2, nodeConsole, syncFunctions, asyncFunctions],
   ...[express, fastify],
   { name: 'koa', load: async () => (await import('./koa.ts')).koa },
   { name: 'egg', load: async () => (await import('./koa.ts')).egg },

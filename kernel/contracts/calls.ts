@@ -6,7 +6,7 @@ import type { Running } from '../../lib/stack/callers.ts'
  */
 export interface CallStart {
   /** The API that makes the call. */
-  readonly client: 'fetch' | 'node:http'
+  readonly client: 'fetch' | 'node:http' | 'node:http2'
   readonly method: string
   readonly url: string
   /** Whether neither a signal nor a timeout of it was seen. */

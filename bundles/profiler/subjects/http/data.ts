@@ -16,7 +16,7 @@ export const httpSchema = v.object({
   calls: list(
     v.object({
       /** The API that made the call. */
-      client: oneOf(['fetch', 'node:http']),
+      client: oneOf(['fetch', 'node:http', 'node:http2']),
       method: text,
       url: text,
       /** The time of the call. */
