@@ -28,11 +28,13 @@ import {
 /*
  * The way of a profile to the disk. Each step has one verb:
  *
- * begin, finish, terminate RequestRecorder → Profiler the trace of a request, which subjects fill collect
- * Profiler → ProfileMaker the collectors make the data of the profile schedule, store ProfileMaker later, when
- * other requests are answered: the profile as text append ProfileMaker → ProfileStorage from now on, `find`
- * and `search` know it add BaseProfileStorage → queue the profiles that wait, and the index in memory write
- * queue → segment, or Redis in groups settle queue → index the place in the file replaces the text in memory
+ * - begin, finish, terminate: the trace of a request, which subjects fill (`request-recorder.ts` → Profiler)
+ * - collect: the collectors make the data of the profile (Profiler → ProfileMaker)
+ * - schedule, store: later, when other requests are answered, the profile as text (ProfileMaker)
+ * - append: from now on, `find` and `search` know it (ProfileMaker → ProfileStorage)
+ * - add: the profiles that wait, and the index in memory (BaseProfileStorage → queue)
+ * - write: in groups (queue → segment, or Redis)
+ * - settle: the place in the file replaces the text in memory (queue → index)
  *
  * Late work and errors of the page amend a profile: it is found, changed, and appended again.
  */
@@ -76,7 +78,7 @@ const exitLimit = 30_000
 /**
  * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `terminate`
  * it when the response was sent. The `ProfileMaker` then stores the profiles of the traces.
- * `RequestRecorder` makes these calls; listeners and watches add to the trace that `find` gives them.
+ * `request-recorder.ts` makes these calls; listeners and watches add to the trace that `find` gives them.
  */
 export class Profiler {
   readonly #services: ProfilerServices

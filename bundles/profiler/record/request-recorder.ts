@@ -10,16 +10,10 @@ import {
   TerminateEvent,
 } from '../../../kernel/events.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
-import type {
-  DispatchOptions,
-  Event,
-  EventDispatcher,
-  RegisteredListener,
-} from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Event, EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import {
   type DispatchTracer,
   TraceableEventDispatcher,
-  type TraceSpan,
 } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
 import type { Request } from '../../../lib/http/request.ts'
@@ -40,7 +34,7 @@ import type { Trace } from './trace.ts'
  */
 export function traceKernel(foundation: Foundation, { findTrace, profiler }: Recording): Foundation {
   const { context, directory } = foundation
-  const recorder = new RequestRecorder({ profiler, context, directory })
+  const recorder = createRequestRecorder({ profiler, context, directory })
   const dispatcher = new TraceableEventDispatcher(foundation.dispatcher, recorder)
   const view = kernelSubjects.reduce((view, subject) => subject.traceView?.(view, findTrace) ?? view, foundation.view)
   return { ...foundation, dispatcher, view }
@@ -57,90 +51,73 @@ interface RequestRecorderServices {
  * Drives the profiler by the events of each request: the first dispatch begins its trace, `kernel.finish_request`
  * finishes it, and the end of `kernel.terminate` ends it, after all listeners, so that no work of a listener is missed.
  */
-export class RequestRecorder implements DispatchTracer {
-  readonly #profiler: Profiler
-  readonly #context: RequestContext
-  readonly #directory: string
+export function createRequestRecorder({ context, directory, profiler }: RequestRecorderServices): DispatchTracer {
   /** Events during which a listener that fails is skipped. */
-  readonly #skipping = new WeakSet<Event>()
-
-  constructor({ context, directory, profiler }: RequestRecorderServices) {
-    this.#profiler = profiler
-    this.#context = context
-    this.#directory = directory
+  const skipping = new WeakSet<Event>()
+  const traceOf = (event: Event) => profiler.find(event instanceof KernelEvent ? event.request : context.current)
+  return {
+    noteListener({ listener }) {
+      noteDeclaration([listener], TraceableEventDispatcher.prototype.on)
+    },
+    originOf: ({ listener }) => findListenerSite(listener, directory)?.site,
+    beginDispatch(event, listeners, options) {
+      const trace = event instanceof RequestEvent ? profiler.begin(event.request) : traceOf(event)
+      if (trace === undefined) return ignoredSpan
+      if (event instanceof TerminateEvent) trace.sentAt = trace.elapsed()
+      // A mounted handler has answered, or has failed.
+      if (event instanceof ResponseEvent || event instanceof ExceptionEvent) middlewarePart.find(trace)?.finish()
+      // Its listeners may log the error, and write a page for it.
+      if (event instanceof ExceptionEvent) trace.failedAt ??= trace.elapsed()
+      const span = trace.events.beginDispatch(event, listeners)
+      if (!(event instanceof KernelEvent)) return span
+      if (options?.onFailure !== undefined) skipping.add(event)
+      return {
+        end(hasFailed, error) {
+          span.end(hasFailed)
+          // Includes errors that reach no listener of kernel.exception: of an error page, or of a listener of
+          // kernel.terminate.
+          if (hasFailed) trace.addThrown(error)
+          // Not earlier: the error page shows the last error, which must not be the error of a skipped listener.
+          const isLate = event instanceof TerminateEvent || undefined
+          for (const skipped of trace.skipped) trace.addThrown(skipped, isLate)
+          takeResult(event, trace, profiler)
+        },
+      }
+    },
+    beginCall(event, listener) {
+      const trace = traceOf(event)
+      if (trace === undefined) return ignoredSpan
+      const span = trace.events.beginCall(event, listener)
+      // Other failures end the event, and are recorded with it.
+      if (!skipping.has(event)) return span
+      return {
+        end(hasFailed, error) {
+          span.end(hasFailed)
+          if (hasFailed) trace.skipped.push(error)
+        },
+      }
+    },
   }
+}
 
-  noteListener({ listener }: RegisteredListener): void {
-    noteDeclaration([listener], TraceableEventDispatcher.prototype.on)
-  }
+/** Copies the result of an event to its trace. Two events also finish and end the trace. */
+function takeResult(event: KernelEvent, trace: Trace, profiler: Profiler): void {
+  // A listener may have replaced the error.
+  if (event instanceof ExceptionEvent) trace.addThrown(event.error)
+  if (event instanceof ControllerArgumentsEvent) trace.controller = event.controller.name
+  else if (event instanceof ResponseEvent) trace.response = event.response
+  else if (event instanceof FinishRequestEvent) finish(trace, profiler)
+  else if (event instanceof TerminateEvent) profiler.terminate(trace, event)
+}
 
-  originOf({ listener }: RegisteredListener): string | undefined {
-    return findListenerSite(listener, this.#directory)?.site
-  }
-
-  beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): TraceSpan {
-    const trace = event instanceof RequestEvent ? this.#profiler.begin(event.request) : this.#traceOf(event)
-    if (trace === undefined) return ignoredSpan
-    if (event instanceof TerminateEvent) trace.sentAt = trace.elapsed()
-    // A mounted handler has answered, or has failed.
-    if (event instanceof ResponseEvent || event instanceof ExceptionEvent) middlewarePart.find(trace)?.finish()
-    // Its listeners may log the error, and write a page for it.
-    if (event instanceof ExceptionEvent) trace.failedAt ??= trace.elapsed()
-    const span = trace.events.beginDispatch(event, listeners)
-    if (!(event instanceof KernelEvent)) return span
-    if (options?.onFailure !== undefined) this.#skipping.add(event)
-    return {
-      end: (hasFailed, error) => {
-        span.end(hasFailed)
-        // Includes errors that reach no listener of kernel.exception: of an error page, or of a listener of
-        // kernel.terminate.
-        if (hasFailed) trace.addThrown(error)
-        // Not earlier: the error page shows the last error, which must not be the error of a skipped listener.
-        const isLate = event instanceof TerminateEvent || undefined
-        for (const skipped of trace.skipped) trace.addThrown(skipped, isLate)
-        this.#afterEvent(event, trace)
-      },
-    }
-  }
-
-  beginCall(event: Event, listener: RegisteredListener): TraceSpan {
-    const trace = this.#traceOf(event)
-    if (trace === undefined) return ignoredSpan
-    const span = trace.events.beginCall(event, listener)
-    if (!(event instanceof KernelEvent)) return span
-    // Other failures end the event, and are recorded with it.
-    if (!this.#skipping.has(event)) return span
-    return {
-      end: (hasFailed, error) => {
-        span.end(hasFailed)
-        if (hasFailed) trace.skipped.push(error)
-      },
-    }
-  }
-
-  #traceOf(event: Event): Trace | undefined {
-    return this.#profiler.find(event instanceof KernelEvent ? event.request : this.#context.current)
-  }
-
-  /** Copies the result of an event to its trace. Two events also finish and end the trace. */
-  #afterEvent(event: KernelEvent, trace: Trace): void {
-    // A listener may have replaced the error.
-    if (event instanceof ExceptionEvent) trace.addThrown(event.error)
-    if (event instanceof ControllerArgumentsEvent) trace.controller = event.controller.name
-    else if (event instanceof ResponseEvent) trace.response = event.response
-    else if (event instanceof FinishRequestEvent) this.#finish(trace)
-    else if (event instanceof TerminateEvent) this.#profiler.terminate(trace, event)
-  }
-
-  /** Ends the event trace before the profiler collects the trace. */
-  #finish(trace: Trace): void {
-    const mounted = middlewarePart.find(trace)
-    mounted?.finish()
-    const name = mounted?.handler || mounted?.route?.handler
-    if (name) trace.controller = name
-    trace.events.finish()
-    this.#profiler.finish(trace)
-  }
+/** Ends the event trace before the profiler collects the trace. */
+function finish(trace: Trace, profiler: Profiler): void {
+  const mounted = middlewarePart.find(trace)
+  mounted?.finish()
+  const name = mounted?.handler || mounted?.route?.handler
+  if (name) trace.controller = name
+  trace.events.finish()
+  profiler.finish(trace)
 }
 
 /** The priority of Symfony's profiler: after the error was logged, and before it is answered. */

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { findListenerSite } from '#bundles/profiler/record/code-places.ts'
 import type { Profiler } from '#bundles/profiler/record/profiler.ts'
-import { RequestRecorder } from '#bundles/profiler/record/request-recorder.ts'
+import { createRequestRecorder } from '#bundles/profiler/record/request-recorder.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 import { createEventDispatcher, Event, type Listener } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
@@ -11,7 +11,7 @@ class Noted extends Event {
 }
 
 t.test('a listener has the place of its registration, as a function or as a method', async t => {
-  const tracer = new RequestRecorder({
+  const tracer = createRequestRecorder({
     profiler: {} as Profiler,
     context: new RequestContext(),
     directory: process.cwd(),
