@@ -24,3 +24,16 @@ export const pause: typeof wait = wait
 
 /** Resolves in the next turn of the event loop. */
 export const nextTurn: typeof setImmediate = setImmediate
+
+/** Waits for a promise, but not longer than `milliseconds`; `undefined` when the promise takes longer. */
+export async function within<result>(milliseconds: number, promise: Promise<result>): Promise<result | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<undefined>(resolve => {
+    timer = startTimer(resolve, milliseconds, undefined)
+  })
+  try {
+    return await Promise.race([promise, timeout])
+  } finally {
+    stopTimer(timer)
+  }
+}

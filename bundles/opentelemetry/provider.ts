@@ -10,6 +10,7 @@ import type {
 } from '@opentelemetry/api'
 import type { ReadableSpan, Sampler, SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from '../../lib/log/logger.ts'
+import { within } from '../../lib/own-globals.ts'
 import { version } from '../../lib/package.ts'
 import { maskQuotedValues } from '../../lib/redact/mask-quoted-values.ts'
 import { cut, maskAndCut } from '../../lib/redact/masking-copier.ts'
@@ -50,7 +51,7 @@ export function startProvider(options: ProviderOptions): StartedProvider {
   const sampler = createSampler(settings, packages)
   const provider = new packages.BasicTracerProvider({
     resource: packages.defaultResource().merge(packages.resourceFromAttributes(describeService(options))),
-    sampler: processors.length === 0 ? sampler : new RecordingSampler(sampler, packages),
+    sampler: processors.length === 0 ? sampler : recordAll(sampler, packages),
     spanProcessors: [...createExporter(options), ...processors],
   })
   const unregister = register(packages, provider)
@@ -58,7 +59,17 @@ export function startProvider(options: ProviderOptions): StartedProvider {
   return {
     tracer: provider.getTracer(ownScope, version),
     async stop(timeLimit) {
-      await withLimit(provider.shutdown(), timeLimit).catch(error => reports.fail(error))
+      try {
+        if (
+          (await within(
+            timeLimit,
+            provider.shutdown().then(() => true),
+          )) === undefined
+        )
+          reports.fail(`the endpoint has not taken them within ${timeLimit} ms`)
+      } catch (error) {
+        reports.fail(error)
+      }
       unregister()
       silence()
     },
@@ -113,19 +124,12 @@ function createSampler(settings: OpenTelemetrySettings, packages: Packages): Sam
 }
 
 /** Records all spans, and leaves to another sampler which of them are sent. */
-class RecordingSampler implements Sampler {
-  readonly #inner: Sampler
-  readonly #decisions: Packages['SamplingDecision']
-
-  constructor(inner: Sampler, { SamplingDecision }: Packages) {
-    this.#inner = inner
-    this.#decisions = SamplingDecision
-  }
-
-  shouldSample(...parameters: Parameters<Sampler['shouldSample']>): ReturnType<Sampler['shouldSample']> {
-    const { NOT_RECORD, RECORD } = this.#decisions
-    const result = this.#inner.shouldSample(...parameters)
-    return result.decision === NOT_RECORD ? { ...result, decision: RECORD } : result
+function recordAll(inner: Sampler, { SamplingDecision: { NOT_RECORD, RECORD } }: Packages): Sampler {
+  return {
+    shouldSample(...parameters) {
+      const result = inner.shouldSample(...parameters)
+      return result.decision === NOT_RECORD ? { ...result, decision: RECORD } : result
+    },
   }
 }
 
@@ -148,19 +152,6 @@ function readManifest(directory: string): { readonly name?: unknown; readonly ve
     return Object(JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8')))
   } catch {
     return {}
-  }
-}
-
-/** Rejects when a promise takes more than some milliseconds. */
-async function withLimit(promise: Promise<void>, timeLimit: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`the endpoint has not taken them within ${timeLimit} ms`)), timeLimit)
-  })
-  try {
-    await Promise.race([promise, limit])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

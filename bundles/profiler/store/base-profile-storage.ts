@@ -1,6 +1,6 @@
 import { guard } from '../../../lib/guard.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
-import { pause, readClock, startInterval, startTimer, stopTimer } from '../../../lib/own-globals.ts'
+import { pause, readClock, startInterval, startTimer, stopTimer, within } from '../../../lib/own-globals.ts'
 import { isToken } from '../profile/json.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type {
@@ -270,19 +270,6 @@ export abstract class BaseProfileStorage<Found extends FoundProfile> implements 
   #stopTimer(): void {
     stopTimer(this.#timer)
     this.#timer = undefined
-  }
-}
-
-/** Waits for a promise, but not longer than `milliseconds`; `undefined` when the promise takes longer. */
-export async function within<result>(milliseconds: number, promise: Promise<result>): Promise<result | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<undefined>(resolve => {
-    timer = startTimer(resolve, milliseconds, undefined)
-  })
-  try {
-    return await Promise.race([promise, timeout])
-  } finally {
-    stopTimer(timer)
   }
 }
 

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { checkFolder } from '../../../lib/folders.ts'
 import { guard } from '../../../lib/guard.ts'
-import { nextTurn, readTime, startTimer, stopTimer } from '../../../lib/own-globals.ts'
+import { nextTurn, readTime, startTimer, stopTimer, within } from '../../../lib/own-globals.ts'
 import { frequentTypes } from '../profile/units.ts'
 import {
   BaseProfileStorage,
@@ -10,7 +10,6 @@ import {
   limitReports,
   ProfileQueue,
   timeout,
-  within,
 } from './base-profile-storage.ts'
 import { type FileSystem, nodeFileSystem } from './file-system.ts'
 import { IndexEntry, ProfileIndex } from './profile-index.ts'

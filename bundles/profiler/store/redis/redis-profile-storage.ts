@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { spawnSync } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { checkObject, checkOptions } from '../../../../lib/errors/arguments.ts'
-import { nextTurn, readTime } from '../../../../lib/own-globals.ts'
+import { nextTurn, readTime, within } from '../../../../lib/own-globals.ts'
 import { RedisError } from '../../../../lib/redis/errors.ts'
 import { RedisConnection, type RedisConnectionOptions } from '../../../../lib/redis/redis-connection.ts'
 import type { ShapeOf } from '../../../../lib/text/mistakes.ts'
@@ -16,7 +16,6 @@ import {
   type ReportProblem,
   timeout,
   type WaitingProfile,
-  within,
 } from '../base-profile-storage.ts'
 import {
   type CreateProfileStorage,

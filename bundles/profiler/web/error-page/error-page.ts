@@ -1,7 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { failedRequest } from '../../../../kernel/argument-sources.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { statusText } from '../../../../lib/http/response.ts'
+import { within } from '../../../../lib/own-globals.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { writeErrorPrompt } from '../../export/conclusions.ts'
@@ -126,16 +126,6 @@ export class ErrorPage {
 function writeHeadline(message: string, method: string, { missed }: { missed: false | { allow: string } }): string {
   const allow = missed === false ? '' : missed.allow
   return allow === '' ? message : `This URL accepts ${allow.replace(/, (?=[^,]*$)/, ' and ')}, not ${method}.`
-}
-
-/** The result of some work; `undefined` if it takes longer. */
-async function within<result>(milliseconds: number, work: Promise<result>): Promise<result | undefined> {
-  const end = new AbortController()
-  try {
-    return await Promise.race([work, pause(milliseconds, undefined, { signal: end.signal })])
-  } finally {
-    end.abort()
-  }
 }
 
 /** The error that is answered. @throws Error if it was not collected */
