@@ -75,7 +75,7 @@ t.test('errors of a page from its first script on are in its profile, and in its
   t.equal((await errorsOf(token, 7)).at(-1)?.message, 'Error: later')
   await item.getByRole('link').first().click()
   await page.getByRole('heading', { name: 'Browser' }).waitFor()
-  t.equal(await page.locator('#browser-errors tbody tr').count(), 7)
+  t.equal(await page.locator('#browser-errors > li').count(), 7)
   t.equal(
     (await kernel.storage.search({ limit: 100, filters: [{ field: 'url', test: 'contains', value: '_wdt' }] })).total,
     0,

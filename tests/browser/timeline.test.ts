@@ -47,13 +47,17 @@ const overlaps = `(() => {
     const { currentNode } = walker
     if (currentNode.data.trim() === '' || currentNode.parentElement.closest('title, .said, option, [hidden]')) continue
     range.selectNodeContents(currentNode)
-    for (const box of range.getClientRects()) boxes.push({ box, text: currentNode.data.trim() })
+    // What is cut at the edge of its cell is not drawn.
+    const { right } = currentNode.parentElement.closest('th, td').getBoundingClientRect()
+    for (const { bottom, left, right: end, top } of range.getClientRects()) {
+      boxes.push({ box: { bottom, left, right: Math.min(right, end), top }, node: currentNode, text: currentNode.data.trim() })
+    }
   }
   const bars = [...document.querySelectorAll('.chart table rect')].filter(bar => bar.checkVisibility())
   const things = [...boxes, ...bars.map(bar => ({ box: bar.getBoundingClientRect(), text: 'a bar', isBar: true }))]
   const found = boxes.length > 50 && bars.length > 20 ? [] : ['there is too little to look at']
   for (const a of boxes) for (const b of things) {
-    if (a === b) continue
+    if (a.node === b.node) continue
     const width = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left)
     const height = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top)
     if (width > 1 && height > 3) found.push(a.text + ' / ' + b.text)

@@ -22,11 +22,11 @@ function connect(controls: readonly HTMLInputElement[], target: HTMLElement): vo
   const filter = new RowFilter(controls, target)
   const status = createStatus()
   const apply = () => {
-    const { found, isFiltering, total } = filter.apply()
-    status.textContent = isFiltering ? `${found} of ${total}` : ''
+    status.textContent = filter.apply()
   }
   for (const control of controls) {
-    control.hidden = false
+    // Fewer rows are seen at once.
+    control.hidden &&= control.form === null && rowsOf(target).length < 8
     control.addEventListener('input', () => {
       apply()
       if (control.form !== null) updateUrl(control.form)
@@ -78,7 +78,7 @@ class RowFilter {
     this.#target = target
   }
 
-  /** Shows and hides rows, and opens closed details that contain a match. */
+  /** Shows and hides rows, and opens closed details that contain a match. Says how many were found. */
   apply() {
     const rows = rowsOf(this.#target)
     const texts = this.#controls.filter(isText)
@@ -93,8 +93,7 @@ class RowFilter {
       if (isFound) found++
       if (isFound && words.length > 0) openAround(row, this.#target)
     }
-    const isFiltering = words.length > 0 || choices.length > 0
-    return { found, total: rows.length, isFiltering }
+    return words.length > 0 || choices.length > 0 ? `${found} of ${rows.length}` : ''
   }
 
   #textOf(row: HTMLElement): string {

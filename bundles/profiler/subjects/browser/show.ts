@@ -55,17 +55,20 @@ const labels: Readonly<Record<BrowserErrorKind, string>> = {
 
 function toRow(error: BrowserError, index: number, toPlace: ToPlace) {
   const { at, kind, message, stack = '', times } = error
+  const site = toPlace(error)
   const frames = parseBrowserStack(stack).map(({ function: call, ...place }) => ({
     ...toPlace(place),
     call,
   }))
   return {
-    index,
-    label: labels[kind],
+    id: `browser-error-${index}`,
+    lead: `+${formatDuration(at)}`,
+    mark: { text: labels[kind], tone: 'error' },
+    tone: 'error',
     message,
     times: times === 1 ? '' : `${times} times`,
-    time: `+${formatDuration(at)}`,
-    ...toPlace(error),
+    where: site.place,
+    site: site.place !== '' && site,
     frames,
     // A stack in an unknown format.
     stack: frames.length === 0 ? stack : '',

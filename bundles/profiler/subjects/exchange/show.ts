@@ -161,6 +161,7 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
     outcome: endings.get(summary.outcome) ?? '',
     handlerLabel: nameHandler(profile),
     ...createContents(views, headers, relativesLabel, profile),
+    isAnswerFirst: isAnswerFirst(profile),
     relativesLabel,
     controller: summary.controller !== null && editor.viewController(summary.controller),
     route: summary.route !== null && editor.viewRoute(summary.route),
@@ -177,6 +178,11 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
     trace: viewTrace(profile),
     ...views,
   }
+}
+
+/** The response of a refused or failed request says why. */
+function isAnswerFirst({ summary }: Profile): boolean {
+  return summary.status >= 400
 }
 
 /** The rows of the application, and those of this package, which are folded. */
@@ -360,7 +366,7 @@ function createContents(
   const hasSession = isOfKernel(profile) || countOf('session') > 0
   return {
     contents: [
-      ...section('response', 'Response', true, 0),
+      ...(isAnswerFirst(profile) ? section('request', 'Request', true, 0) : section('response', 'Response', true, 0)),
       ...section('cookies', 'Cookies'),
       ...section('session', 'Session', hasSession, session.attributes.length),
       ...section('flashes', 'Flashes'),

@@ -1,6 +1,8 @@
 import { toList, toSpan } from '../../export/markdown-text.ts'
+import { toBar } from '../../panels/parts.ts'
 import type { SubjectView } from '../../panels/subject-view.ts'
 import { formatDuration, formatNumber } from '../../profile/format.ts'
+import { countFor, type Period, periodOf } from '../../profile/work.ts'
 import { type ResolvedField, readFields } from './read.ts'
 
 /** The fields with a resolver of their own: how often each was called, and how long its calls took. */
@@ -12,15 +14,16 @@ export const graphqlView: SubjectView = {
 
   badge({ profile }) {
     const { fields } = readFields(profile)
-    const hasFailed = fields.some(({ failed }) => failed > 0)
-    return { text: fields.length === 0 ? '' : formatNumber(countCalls(fields)), level: hasFailed ? 'error' : 'plain' }
+    const count = fields.reduce((sum, { failed }) => sum + failed, 0)
+    return countFor({ count, text: '', tone: 'error' }, countCalls(fields))
   },
 
   toView({ profile }) {
     const { calls, fields, omitted } = readFields(profile)
+    const whole = { start: 0, duration: profile.summary.duration }
     return {
       fields: fields.map(viewField),
-      calls: calls.map(viewCall),
+      calls: calls.map(call => viewCall(call, whole)),
       count: formatNumber(countCalls(fields)),
       omitted: omitted === 0 ? '' : formatNumber(omitted),
     }
@@ -64,14 +67,18 @@ function viewField({ count, failed, longest, name, time }: Field) {
   }
 }
 
-function viewCall({ end, field, hasFailed, index, path, start }: ResolvedField) {
+function viewCall(call: ResolvedField, whole: Period) {
+  const { end, field, hasFailed, index, path, start } = call
+  const problem = hasFailed ? 'failed' : end === undefined ? 'not finished' : ''
   return {
-    index,
+    id: `field-${index}`,
+    isPlain: true,
+    lead: `+${formatDuration(start)}`,
     field,
     path,
-    start: `+${formatDuration(start)}`,
-    duration: end === undefined ? '' : formatDuration(end - start),
-    problem: hasFailed ? 'failed' : end === undefined ? 'not finished' : '',
-    level: hasFailed ? 'error' : 'warning',
+    problem,
+    tone: problem && (hasFailed ? 'error' : 'warning'),
+    facts: [{ text: end === undefined ? '' : formatDuration(end - start) }],
+    bars: [{ kind: 'field', ...toBar(periodOf(call), whole) }],
   }
 }

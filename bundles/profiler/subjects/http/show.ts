@@ -38,7 +38,7 @@ export const callsView: SubjectView = {
     const { calls, more, omitted } = readCalls(profile)
     const ended = calls.filter(({ end }) => end !== undefined)
     const whole = spanOf(calls)
-    const hosts = new Set(calls.map(({ url }) => splitAddress(url).host))
+    const hosts = calls.map(({ url }) => splitAddress(url).host)
     const sum = formatDuration(ended.reduce((sum, call) => sum + workTime(call), more.total))
     const covered = formatDuration(coveredWorkTime([...ended, ...more.periods], readStops(profile)))
     return {
@@ -51,9 +51,9 @@ export const callsView: SubjectView = {
       covered: covered === sum ? '' : covered,
       from: formatDuration(whole.start),
       until: formatDuration(whole.start + whole.duration),
-      calls: calls.map(call => ({
+      calls: calls.map((call, index) => ({
         ...toRow(call, whole, editor),
-        isShort: hosts.size === 1,
+        isShort: hosts[index] === hosts[index - 1],
         isOpen: calls.length === 1,
         messages: viewMessages(call),
         called: viewCalled(called.find(({ index }) => index === call.index)),

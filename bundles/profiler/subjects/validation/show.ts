@@ -17,17 +17,19 @@ export const validationView: SubjectView = {
 
   badge({ profile }) {
     const count = countAllIssues(profile)
-    return { text: count === 0 ? '' : formatNumber(count), level: profile.summary.status < 400 ? 'warning' : 'error' }
+    return { text: count === 0 ? '' : formatNumber(count), level: levelOfRefusal(profile) }
   },
 
   toView({ profile }) {
     const { omitted = 0 } = profile.collectors.validation ?? {}
     const viewer = new TreeViewer()
     return {
+      responseLink: `${profileLink(profile.summary.token, 'request')}#response`,
       omitted: omitted === 0 ? '' : formatNumber(omitted),
       validations: validationsOf(profile).map((validation, index) => ({
         index,
         ...describe(validation),
+        level: levelOf(validation, profile),
         input: viewer.view(validation.input, true),
       })),
     }
@@ -69,6 +71,16 @@ function validationsOf({ collectors }: Profile): readonly ValidationData[] {
   return collectors.validation?.validations ?? []
 }
 
+/** Refused input is an error if the request was answered with one. */
+function levelOfRefusal({ summary }: Profile): 'warning' | 'error' {
+  return summary.status < 400 ? 'warning' : 'error'
+}
+
+function levelOf({ error, issues }: ValidationData, profile: Profile): string {
+  if (error !== undefined) return 'error'
+  return issues.length > 0 ? levelOfRefusal(profile) : 'plain'
+}
+
 function countAllIssues(profile: Profile): number {
   return validationsOf(profile).reduce((sum, validation) => sum + countIssues(validation), 0)
 }
@@ -82,7 +94,6 @@ function describe(validation: ValidationData) {
   return {
     name: inputNames[source],
     result: describeValidation(validation),
-    level: error !== '' ? 'error' : issues.length > 0 ? 'warning' : 'plain',
     schema: describeSchema(validation),
     start: `+${formatDuration(start)}`,
     duration: end === undefined ? '' : formatDuration(end - start),

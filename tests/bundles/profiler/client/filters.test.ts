@@ -51,6 +51,17 @@ t.test('rows are filtered by text and by choices, and the URL follows', async t 
   t.ok(submit.defaultPrevented, 'the form is not sent')
 })
 
+t.test('few rows have no filter', async t => {
+  const listOf = (id: string, count: number) =>
+    `<input data-filter="${id}" hidden><ul id="${id}">${'<li></li>'.repeat(count)}</ul>`
+  openPage(t, listOf('few', 7) + listOf('many', 8))
+  await runScript()
+  t.strictSame(
+    [...document.querySelectorAll<HTMLInputElement>('input:not([hidden])')].map(({ dataset }) => dataset.filter),
+    ['many'],
+  )
+})
+
 t.test('rows of several pages are filtered by the server', async t => {
   const page = openPage(
     t,

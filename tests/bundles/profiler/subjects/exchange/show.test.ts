@@ -26,6 +26,7 @@ t.test('the request panel', async t => {
       }),
     )
     t.match(text, 'content-length')
+    t.ok(text.indexOf('Request Attributes') < text.indexOf('Response Headers'), 'the request is first')
     t.match(text, '2 set by the profiler')
     t.notMatch(text, /Set by|n\/a|added on sending/)
   })
@@ -41,7 +42,7 @@ t.test('the request panel', async t => {
       t.equal(hasHeading, !empty.includes(heading), `${heading} has a section or is empty`)
     }
     t.match(html, 'Server Parameters</a>')
-    t.ok(html.indexOf('id="request"') < html.indexOf('id="response"'), 'the request is first')
+    t.ok(html.indexOf('id="response"') < html.indexOf('id="request"'), 'the response says why it failed')
     for (const text of ['_stopwatch_token', '_remove_csp_headers', 'x-debug-exception-file', '404 Not Found']) {
       t.match(html, text)
     }

@@ -195,10 +195,10 @@ t.test('the panel shows the tree of a page of the site', async t => {
   const page = await kernel.show('templates', profile)
   t.match(
     page,
-    /<th scope="row" class="full"><span class="place" data-at="[^"]+site\/layout.hbs:1:1">site\/layout<\/span>\s*<\/th>\s+<td class="number" data-label="renders">1<\/td>/,
+    /<th scope="row" class="full">\s*<code><span class="place" data-at="[^"]+site\/layout.hbs:1:1">site\/layout<\/span><\/code>\s*<\/th>\s+<td class="number" data-label="renders">1<\/td>/,
   )
-  t.match(page, /└\u00a0<\/span><span class="place" data-at="[^"]+">site\/layout/)
-  t.match(page, /\u00a0\u00a0├\u00a0<\/span><span class="place" data-at="[^"]+">site\/header/)
+  t.match(page, /└\u00a0<\/span><code><span class="place" data-at="[^"]+">site\/layout/)
+  t.match(page, /\u00a0\u00a0├\u00a0<\/span><code><span class="place" data-at="[^"]+">site\/header/)
 })
 
 t.test('the application may replace templates, also of the profiler; panel and log name them', async t => {
@@ -224,7 +224,7 @@ t.test('the application may replace templates, also of the profiler; panel and l
   t.match(html, '<h1>My panel</h1>')
   t.match(plainEquals(html), `<a class="place" href="x:${directory}/templates/framework/error.hbs"`)
   t.match(html, `<span class="soft">replaces ${path.resolve('templates/framework/error.hbs')}</span>`)
-  t.match(html, /<th scope="row" class="full"><span class="place">gone<\/span>\s*<\/th>/)
+  t.match(html, /<th scope="row" class="full">\s*<code><span class="place">gone<\/span><\/code>\s*<\/th>/)
 })
 
 t.test('the items of a list are one line with the time of each; long trees are cut', async t => {

@@ -93,8 +93,8 @@ t.test('a refused JSON body is in the profile, the panel, the toolbar and the ex
   ])
 
   const html = plainEquals(await kernel.show('validation', profile))
-  t.match(html, '<h3>JSON body <span class="level level-warning">refused, 4 issues</span></h3>')
-  t.match(html, /<p class="soft">Cart \(valibot\), \+[\d.]+ m?s, took [\d.]+ m?s<\/p>/)
+  t.match(html, '<h3>JSON body <span class="level level-error">refused, 4 issues</span>')
+  t.match(html, /<span class="count">Cart \(valibot\), \+[\d.]+ m?s, took [\d.]+ m?s<\/span><\/h3>/)
   t.match(html, '<td><code>items.0.price</code></td>')
   t.match(html, '<code>&quot;&lt;5&gt;&quot;</code>')
   t.match(html, '<td class="full" data-label="received"><code>******</code></td>', 'a received password')
