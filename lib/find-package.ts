@@ -41,14 +41,19 @@ export function isProject(folder: string): boolean {
  * else the name of the directory.
  */
 export function nameProgram(directory: string): string {
+  const project = findProject(directory)
+  const { name } = readManifest(project)
+  const isNamed = typeof name === 'string' && name !== ''
+  return isNamed ? path.join(name, path.relative(project, directory)) : path.basename(directory)
+}
+
+/** The package.json of a folder; without one, or if it cannot be read, it is empty. */
+export function readManifest(folder: string): Readonly<Record<string, unknown>> {
   try {
-    const project = findProject(directory)
-    const { name } = JSON.parse(readFileSync(path.join(project, 'package.json'), 'utf8'))
-    if (typeof name === 'string' && name !== '') return path.join(name, path.relative(project, directory))
+    return Object(JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')))
   } catch {
-    // It has none, or it cannot be read.
+    return {}
   }
-  return path.basename(directory)
 }
 
 const { cache } = createRequire(import.meta.url)

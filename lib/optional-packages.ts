@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import { type CodedErrorClass, defineError, type HttpError } from './errors/http-error.ts'
-import { findPackage } from './find-package.ts'
+import { findPackage, readManifest } from './find-package.ts'
 
 /** An optional package is installed in a version that the feature cannot use. Run the `npm install` of the message. */
 export const PACKAGE_VERSION_UNFIT: CodedErrorClass<[feature: string, versions: string, packages: string]> =
@@ -72,8 +70,7 @@ export async function loadOptional<modules>(need: Need<modules>, from = import.m
 
 function readVersion(from: string, name: string): string | undefined {
   const folder = findPackage(from, name)
-  if (folder === undefined) return undefined
-  const { version } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as { version?: unknown }
+  const { version } = folder === undefined ? {} : readManifest(folder)
   return typeof version === 'string' ? version : undefined
 }
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { isatty } from 'node:tty'
-import { findProject } from '../../lib/find-package.ts'
+import { findProject, readManifest } from '../../lib/find-package.ts'
 import { suggestNames } from '../../lib/text/mistakes.ts'
 import { describeFailure } from '../application/describe-failure.ts'
 import { findFolder } from './profile-folder.ts'
@@ -146,12 +146,9 @@ function describeLoss([first = '', ...rest]: readonly string[]): string {
 
 /** The text of a script that a package manager is to run. */
 function findScript([first = '', second = '']: readonly string[]): string | undefined {
-  try {
-    const { scripts } = JSON.parse(readFileSync(path.join(findProject(process.cwd()), 'package.json'), 'utf8'))
-    return String(scripts[/^run(?:-script)?$/.test(first) ? second : first] ?? '')
-  } catch {
-    return undefined
-  }
+  const { scripts } = readManifest(findProject(process.cwd()))
+  const text = Object(scripts)[/^run(?:-script)?$/.test(first) ? second : first]
+  return scripts === undefined ? undefined : String(text ?? '')
 }
 
 /** The end of a sentence about a file that does not exist, or cannot be run. */

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Foundation } from '../../kernel/bundle.ts'
 import type { FrameworkRoute } from '../../kernel/contracts/functions.ts'
 import type { Queries } from '../../kernel/contracts/queries.ts'
 import type { ServerObserver } from '../../kernel/contracts/servers.ts'
 import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
-import { createPackageFinder, findLoaded, findProject } from '../../lib/find-package.ts'
+import { createPackageFinder, findLoaded, findProject, readManifest } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
 import { endAll, share } from '../../lib/share.ts'
 import { Callers } from '../../lib/stack/callers.ts'
@@ -233,12 +232,8 @@ async function openDependencies(
 }
 
 function readNames(folder: string, hasTools: boolean): ReadonlySet<string> {
-  try {
-    const { dependencies, devDependencies } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
-    return new Set(Object.keys({ ...dependencies, ...(hasTools && devDependencies) }))
-  } catch {
-    return new Set()
-  }
+  const { dependencies, devDependencies } = readManifest(folder)
+  return new Set(Object.keys({ ...Object(dependencies), ...(hasTools && Object(devDependencies)) }))
 }
 
 /** Listens to the channels of frameworks. An application of Fastify is seen if it is created later. */
@@ -307,7 +302,7 @@ function findUnseen(find: PackageFinder, library: Library): void {
 }
 
 function readVersion(folder: string): string {
-  return JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')).version
+  return String(readManifest(folder).version)
 }
 
 /** Beginnings of the paths of files and probes that belong to a framework itself. */

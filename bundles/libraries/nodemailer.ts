@@ -173,15 +173,7 @@ function describeMail(data: MailData, { name, options }: Transport, message?: Me
   const { from, replyTo, subject } = data
   const { host, port } = options ?? {}
   const server = typeof host === 'string' ? [`${host}${typeof port === 'number' ? `:${port}` : ''}`] : []
-  const contents = (
-    [
-      ['text', 'text'],
-      ['html', 'HTML'],
-    ] as const
-  ).map(([field, label]) => ({
-    ...{ label, isGiven: data[field] !== undefined && data[field] !== null && data[field] !== '' },
-    content: toContent(data[field]),
-  }))
+  const isUnread = (given: unknown) => (given ?? '') !== '' && toContent(given) === undefined
   const { from: sender, to = [] } = message?.getEnvelope() ?? {}
   return {
     from: toAddresses(from)[0],
@@ -191,9 +183,9 @@ function describeMail(data: MailData, { name, options }: Transport, message?: Me
     replyTo: toAddresses(replyTo),
     subject: typeof subject === 'string' ? subject : undefined,
     headers: listHeaders(message?._headers),
-    text: contents[0]?.content,
-    html: contents[1]?.content,
-    unread: contents.flatMap(({ content, isGiven, label }) => (isGiven && content === undefined ? label : [])),
+    text: toContent(data.text),
+    html: toContent(data.html),
+    unread: (['text', 'HTML'] as const).filter(label => isUnread(label === 'text' ? data.text : data.html)),
     attachments: listAttachments(data, listTypes(message)),
     ...(message !== undefined && { envelope: { from: toTexts(sender)[0] ?? '', to: toTexts(to) } }),
     transport: [String(name), ...server].join(' '),

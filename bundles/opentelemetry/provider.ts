@@ -1,6 +1,4 @@
 import { AsyncResource } from 'node:async_hooks'
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import type {
   Attributes,
   AttributeValue,
@@ -9,6 +7,7 @@ import type {
   TracerProvider,
 } from '@opentelemetry/api'
 import type { ReadableSpan, Sampler, SpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { readManifest } from '../../lib/find-package.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import { within } from '../../lib/own-globals.ts'
 import { version } from '../../lib/package.ts'
@@ -144,14 +143,6 @@ function describeService({ directory, environment, settings }: ProviderOptions):
     'process.pid': process.pid,
     ...attributes,
     ...(service !== undefined && { 'service.name': service }),
-  }
-}
-
-function readManifest(directory: string): { readonly name?: unknown; readonly version?: unknown } {
-  try {
-    return Object(JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8')))
-  } catch {
-    return {}
   }
 }
 
