@@ -15,6 +15,7 @@ import { express } from './express.ts'
 import { fastify } from './fastify.ts'
 import { nodeFetch } from './fetch.ts'
 import { graphql } from './graphql.ts'
+import { grpc } from './grpc.ts'
 import { watchHttpServers } from './http-servers.ts'
 import { ioredis } from './ioredis.ts'
 import { createLateQueries } from './late-queries.ts'
@@ -45,7 +46,7 @@ interface LibraryOnDemand {
 /** All libraries and frameworks that are seen without a change of the application, in the order of the documents. */
 const rows: readonly (Library | LibraryOnDemand)[] = [
   ...[pg, postgres, mysql2, betterSqlite3, nodeSqlite, sqlite3, mongodb, ioredis, nodeRedis, memjs],
-  ...[nodeFetch, undici, nodeHttp, nodeHttp2, nodeConsole, syncFunctions, asyncFunctions],
+  ...[nodeFetch, undici, nodeHttp, nodeHttp2, grpc, nodeConsole, syncFunctions, asyncFunctions],
   ...[express, fastify],
   { name: 'koa', load: async () => (await import('./koa.ts')).koa },
   { name: 'egg', load: async () => (await import('./koa.ts')).egg },

@@ -8,12 +8,12 @@ import { readSites } from '../../lib/stack/callers.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
 import type { Library } from './library.ts'
 
-/** The client of node:http2, such as that of gRPC. Node 20 has no channel for it, and its classes are not exported. */
+/** The client of node:http2. Node 20 has no channel for it, and its classes are not exported. */
 export const nodeHttp2: Library = {
   name: 'node:http2',
   reports: 'calls',
   seenBy: 'patch',
-  notSeen: 'bodies of requests, and the status of gRPC, which is in the trailers; no trace context is added',
+  notSeen: 'bodies of requests; no trace context is added',
   patch: share(patchHttp2),
 }
 

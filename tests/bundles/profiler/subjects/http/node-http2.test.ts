@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect, constants, createServer } from 'node:http2'
+import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type Test, t } from 'tap'
+import { openLibraries } from '#bundles/libraries/libraries.ts'
 import { Response } from '#lib/http/response.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { createProfiledKernel, profilePage } from '#tests/support/profiled-kernel.ts'
@@ -104,3 +106,56 @@ t.test('a call of node:http2 without a connection has failed', async t => {
   })
   t.match(profile.collectors.http?.calls, [{ error: /ECONNREFUSED/, isAborted: undefined }])
 })
+
+/** A class of grpc-js: a call waits in a queue, and goes on when another call has opened the connection. */
+const toQueue = (name: string, method: string) => `
+const queue = []
+exports.${name} = class {
+  constructor(work) { this.work = work }
+  start() { queue.push(this) }
+  ${method}() { this.work() }
+  static flush() { for (const call of queue.splice(0)) call.${method}() }
+}`
+
+interface QueuedCall {
+  new (work: () => void): { start(): void }
+  flush(): void
+}
+
+const queues = {
+  ResolvingCall: ['resolving-call.js', 'getConfig'],
+  LoadBalancingCall: ['load-balancing-call.js', 'doPick'],
+}
+
+for (const [name, [file = '', method = '']] of Object.entries(queues)) {
+  t.test(`calls of gRPC that wait for a connection belong to their requests: ${name}`, async t => {
+    const directory = t.testdir({
+      'package.json': '{ "dependencies": { "@grpc/grpc-js": "1" } }',
+      node_modules: {
+        '@grpc': { 'grpc-js': { 'package.json': '{}', build: { src: { [file]: toQueue(name, method) } } } },
+      },
+    })
+    await openLibraries(directory)
+    const Queued: QueuedCall = createRequire(`${directory}/`)(`@grpc/grpc-js/build/src/${file}`)[name]
+    const session = connect(await listen(t))
+    t.teardown(() => session.close())
+    const kernel = await createProfiledKernel(t, {
+      handlers: {
+        '/page': async ({ query }) => {
+          const of = query.get('of')
+          const done = new Promise(resolve => new Queued(() => resolve(call(session, `/of-${of}`))).start())
+          if (of === 'last') Queued.flush()
+          await done
+          return Response.text('done')
+        },
+      },
+    })
+    const found = await Promise.all(
+      ['first', 'last'].map(async of => {
+        const { http } = (await kernel.profileOf(await kernel.client.get(`/page?of=${of}`))).collectors
+        return http?.calls.map(each => new URL(each.url).pathname)
+      }),
+    )
+    t.strictSame(found, [['/of-first'], ['/of-last']])
+  })
+}
