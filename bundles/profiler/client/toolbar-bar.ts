@@ -24,7 +24,7 @@ export class Bar {
   /** The element that had the focus before the shortcut opened the toolbar. */
   #focusedBefore: Element | null = null
 
-  /** `extra` are items for each profile: they are inserted before the last one. */
+  /** `extra` are items for each profile: that of errors is the second one, others are before the last one. */
   constructor(sheet: CSSStyleSheet, extra: readonly HTMLElement[]) {
     this.#extra = extra
     const root = this.#host.attachShadow({ mode: 'open' })
@@ -44,7 +44,9 @@ export class Bar {
   show(section: HTMLElement): void {
     this.#section = section
     const items = section.querySelector('.toolbar-items')
-    items?.lastElementChild?.before(...this.#extra)
+    const [errors = '', ...others] = this.#extra
+    items?.firstElementChild?.after(errors)
+    items?.lastElementChild?.before(...others)
     this.#frame.replaceChildren(section, this.#toggle)
     this.#update()
     if (!this.#host.isConnected) this.#attach()
