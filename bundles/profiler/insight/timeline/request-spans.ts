@@ -363,7 +363,8 @@ function createWorkSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] 
           text,
           link: `${link}#${id}`,
           note,
-          problem: hasFailed ? 'failed' : end === undefined ? 'not finished' : '',
+          // The note of a call is the status of its response.
+          problem: hasFailed || Number(note) >= 500 ? 'failed' : end === undefined ? 'not finished' : '',
           children: parts.map(toSpan),
         },
       )

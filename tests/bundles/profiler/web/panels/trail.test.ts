@@ -57,6 +57,11 @@ t.test('if it is not known when the exception was thrown, nothing is said to be 
   t.match(html, '7 earlier steps')
   t.equal(stepsOf(html).match(/not finished/g)?.length, 20, 'the last ones')
   t.match(stepsOf(await show('time', { profile: createProfile(data), query: byTrail })), /^error lost http GET a\/ 503/)
+  t.match(
+    await show('time', { profile: createProfile(data) }),
+    />failed<\/b> <a [^>]*>GET a\/<\/a> <small>503</,
+    'a failed row of the timeline',
+  )
   t.equal(stepsOf(await show('overview', createProfile(data))).match(/not finished/g)?.length, 5, 'fewer in Overview')
   t.notMatch(await show('exception', createProfile({ exception })), 'timed trail"')
   const known = await show('exception', createProfile({ ...data, exception: { ...exception, at: 30 } }))
