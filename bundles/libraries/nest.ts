@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import path from 'node:path'
 import { type FrameworkFunction, noteRegistration, report } from '../../kernel/contracts/functions.ts'
 import { loggedLines } from '../../kernel/contracts/process-calls.ts'
-import { endWith, failMessage, takeUnit } from '../../kernel/contracts/units.ts'
+import { endWith, failMessage, followUnit, takeUnit } from '../../kernel/contracts/units.ts'
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import { followHandler, loadExport, loadPrototype, nameOf } from './framework-calls.ts'
@@ -11,14 +11,15 @@ import { toChannel, toError, toLine, toLogLevel } from './printed-lines.ts'
 
 /**
  * Guards, interceptors, pipes and handlers of requests; its middleware is that of Express or Fastify. The messages of a
- * gateway are those of ws or Socket.IO, with the end and the error of its handler.
+ * gateway are those of ws or Socket.IO, with the end and the error of its handler. So are those of a microservice by
+ * MQTT, RabbitMQ or Kafka; by TCP, Redis and NATS, the call of its handler is the message.
  */
 export const nest: Library = {
   name: '@nestjs/core',
   reports: 'functions',
   seenBy: 'patch',
-  notSeen: 'errors of observables that a handler of a gateway returns',
-  opens: { '@nestjs/core': openNest, '@nestjs/websockets': openGateways },
+  notSeen: 'errors of observables that a handler of messages returns, and what these do',
+  opens: { '@nestjs/core': openNest, '@nestjs/websockets': openGateways, '@nestjs/microservices': openMicroservices },
 }
 
 /** Lines of the `Logger` of Nest, if no other one has replaced it. */
@@ -102,6 +103,24 @@ async function openGateways(folder: string): Promise<void> {
   await loadExport(path.join(folder, 'index.js'))
   const proxy = await loadPrototype(path.join(folder, 'context/ws-proxy.js'), 'WsProxy')
   observeMethod(proxy, 'create', () => ({ after: handler => observeCalls(handler as AnyFunction, followGateway) }))
+  observeMethod(proxy, 'handleError', (_, [, , error]) => void failMessage({ error }))
+}
+
+/** Those of another transport are messages of its library, or requests of gRPC. */
+const ownTransports: readonly unknown[] = ['TCP', 'REDIS', 'NATS']
+
+async function openMicroservices(folder: string): Promise<void> {
+  await loadExport(path.join(folder, 'index.js'))
+  const transports = Object(await loadExport(path.join(folder, 'enums/transport.enum.js'), 'Transport'))
+  observeMethod(await loadPrototype(path.join(folder, 'server/server.js'), 'Server'), 'addHandler', (self, args) => {
+    const [pattern, handler] = args
+    if (typeof handler !== 'function' || !ownTransports.includes(transports[Object(self).transportId])) return
+    const name = typeof pattern === 'string' ? pattern : JSON.stringify(pattern)
+    args[1] = observeCalls(handler as AnyFunction, (_, [input]) =>
+      followUnit({ type: 'message', name, input, cause: null }),
+    )
+  })
+  const proxy = await loadPrototype(path.join(folder, 'context/rpc-proxy.js'), 'RpcProxy')
   observeMethod(proxy, 'handleError', (_, [, , error]) => void failMessage({ error }))
 }
 

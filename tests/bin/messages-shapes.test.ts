@@ -1,8 +1,10 @@
 import { EventEmitter } from 'node:events'
+import { createRequire } from 'node:module'
 import { type Test, t } from 'tap'
 import { amqplib } from '#bundles/libraries/amqplib.ts'
 import { kafkajs } from '#bundles/libraries/kafkajs.ts'
 import { mqtt } from '#bundles/libraries/mqtt.ts'
+import { nest } from '#bundles/libraries/nest.ts'
 import { observeUnits, type UnitStart } from '#kernel/contracts/units.ts'
 
 // The proof has the real packages, with their brokers.
@@ -102,4 +104,40 @@ t.test('the consumers of kafkajs report messages, or batches of them', async t =
     { ...start, input: ['one', null] },
   ])
   t.equal(received.length, 2)
+})
+
+t.test('microservices of Nest report their messages, unless a library or a server of gRPC does', async t => {
+  const { countFailed, found } = collect(t)
+  const folder = t.testdir({
+    'index.js': '',
+    'package.json': '{}',
+    enums: { 'transport.enum.js': "exports.Transport = { 0: 'TCP', 1: 'REDIS', 4: 'GRPC', 6: 'KAFKA' }" },
+    server: {
+      'server.js': `exports.Server = class {
+        constructor(transportId) { Object.assign(this, { transportId, handlers: new Map() }) }
+        addHandler(pattern, handler) { this.handlers.set(pattern, handler) }
+      }`,
+    },
+    context: {
+      'rpc-proxy.js': 'exports.RpcProxy = class { handleError(filters, args, error) { return error.message } }',
+    },
+  })
+  await nest.opens?.['@nestjs/microservices']?.(folder)
+  const require = createRequire(`${folder}/`)
+  const { Server } = require('./server/server.js')
+  const results: unknown[] = []
+  for (const transport of [0, 1, 4, 6, undefined]) {
+    const server = new Server(transport)
+    for (const pattern of ['sum', { cmd: 'sum' }]) {
+      server.addHandler(pattern, async (data: readonly number[]) => data.length)
+      results.push(await server.handlers.get(pattern)([1, 2]))
+    }
+  }
+  const start = { type: 'message', input: [1, 2], cause: null }
+  const both = ['sum', '{"cmd":"sum"}'].map(name => ({ ...start, name }))
+  t.strictSame(found, [...both, ...both])
+  t.strictSame(results, Array(10).fill(2))
+  const { RpcProxy } = require('./context/rpc-proxy.js')
+  t.equal(new RpcProxy().handleError({}, [], new Error('no')), 'no')
+  t.equal(countFailed(), 1)
 })
