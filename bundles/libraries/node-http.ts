@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
-import { Agent, ClientRequest } from 'node:http'
-import { beginHttpCall, type CallSocket, type CallStart, type CallWork } from '../../kernel/contracts/calls.ts'
+import { Agent, ClientRequest, type IncomingMessage } from 'node:http'
+import { beginHttpCall, type CallStart, type CallWork } from '../../kernel/contracts/calls.ts'
 import { guard, listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { observeMethod } from '../../lib/observe-calls.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
@@ -27,50 +27,25 @@ const newRequests = [
     : ([[ClientRequest.prototype, 'onSocket', (request: unknown) => [request]]] as const)),
 ] as const
 
-/** The part of a message that is read. */
+/** A message of the channels. */
 interface HttpMessage {
   readonly request: SentRequest
-  readonly response: IncomingResponse
+  readonly response: IncomingMessage
   readonly error: unknown
 }
 
-interface SentRequest {
-  readonly method: string
-  readonly protocol: string
-  readonly host: string
-  readonly path: string
-  readonly socket: ConnectingSocket | null
+/** A request, with what its types do not have. */
+interface SentRequest extends ClientRequest {
   readonly agent?: object & { readonly addRequest?: unknown }
-  /** Whether its caller has destroyed it, or its connection has closed. */
-  readonly destroyed: boolean
-  readonly res?: IncomingResponse | null
+  readonly res?: IncomingMessage | null
   /** Milliseconds, of the option. */
   readonly timeout?: number
-  readonly headersSent: boolean
-  getHeader(name: string): unknown
-  setHeader(name: string, value: string): void
-  listenerCount(event: string): number
-  getHeaders(): Readonly<Record<string, unknown>>
 }
 
 /** The part of the options of a request that its agent gets. */
 interface ConnectionOptions {
   readonly port?: unknown
   readonly socketPath?: unknown
-}
-
-interface ConnectingSocket extends CallSocket {
-  readonly connecting?: boolean
-  once(event: string, listener: () => void): void
-}
-
-interface IncomingResponse {
-  readonly statusCode: number
-  readonly rawHeaders: readonly string[]
-  readonly complete: boolean
-  readonly destroyed: boolean
-  readonly errored: Error | null
-  once(event: 'close', listener: () => void): void
 }
 
 function watchNodeHttp(): () => void {
@@ -134,7 +109,7 @@ function watchNodeHttp(): () => void {
     'http.client.response.finish': listenTo<HttpMessage>(({ request, response }) => {
       const call = calls.get(request)
       if (call === undefined) return
-      call.noteReceived(response.statusCode, response.rawHeaders)
+      call.noteReceived(response.statusCode ?? 0, response.rawHeaders)
       // Node.js passes each chunk of the body to this method, and at its end `null`. The response
       // closes later, when it was read.
       observeChunks(response, 'push', chunk => {
