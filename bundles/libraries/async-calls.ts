@@ -1,11 +1,11 @@
 import crypto from 'node:crypto'
 import { channel } from 'node:diagnostics_channel'
-import { syncBuiltinESMExports } from 'node:module'
 import { type AsyncCall, asyncCalls } from '../../kernel/contracts/process-calls.ts'
 import { guard } from '../../lib/guard.ts'
 import { type AnyFunction, observeCalls, observeMethod } from '../../lib/observe-calls.ts'
 import { share } from '../../lib/share.ts'
 import type { Library } from './library.ts'
+import { shareBuiltins } from './sync-calls.ts'
 
 /**
  * The functions of `node:crypto` with callbacks, whose work other threads do, and child processes and worker threads,
@@ -22,16 +22,11 @@ export const asyncFunctions: Library = {
 }
 
 function patchAll(): () => void {
-  const stops = [
+  return shareBuiltins([
     ...patchCrypto(),
     follow('child_process', 'process', 'child process'),
     follow('worker_threads', 'worker', 'worker thread'),
-  ]
-  syncBuiltinESMExports()
-  return () => {
-    for (const stop of stops) stop()
-    syncBuiltinESMExports()
-  }
+  ])
 }
 
 /** Observes the functions that have a synchronous form, too: such as `scrypt`, beside `scryptSync`. */

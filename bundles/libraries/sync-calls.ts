@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { syncCalls } from '../../kernel/contracts/process-calls.ts'
 import { guardedCall, observeMethod } from '../../lib/observe-calls.ts'
 import { readClock } from '../../lib/own-globals.ts'
-import { share } from '../../lib/share.ts'
+import { endAll, share } from '../../lib/share.ts'
 import type { Library } from './library.ts'
 
 /**
@@ -27,16 +27,17 @@ const leastTime = 50
 let isRunning = false
 
 function patchAll(): () => void {
-  const restores = [
+  return shareBuiltins([
     ...patch('fs', fs),
     ...patch('child_process', childProcess),
     observeMethod(Atomics, 'wait', () => begin('Atomics.wait')),
-  ]
+  ])
+}
+
+/** ES modules that have imported functions of Node have the changed ones, until the returned function is called. */
+export function shareBuiltins(restores: readonly (() => void)[]): () => void {
   syncBuiltinESMExports()
-  return () => {
-    for (const restore of restores) restore()
-    syncBuiltinESMExports()
-  }
+  return endAll([...restores, syncBuiltinESMExports])
 }
 
 /** Observes the synchronous functions of a module. */

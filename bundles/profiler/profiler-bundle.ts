@@ -190,7 +190,7 @@ function addErrorPage(
   assets: Assets,
 ): void {
   const { profiler } = recording
-  const early = recording.collectorsOf(earlyCollectors)
+  const early = recording.collectors.filter(({ name }) => earlyCollectors.includes(name))
   const collect = (trace: Trace) => collectData(trace, early, app.redactor)
   const parts = { ...app, profiler, assets, collect }
   let loaded: Promise<ErrorPage> | undefined

@@ -1,6 +1,7 @@
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { ServerMessage, ServerReply } from '../../../kernel/contracts/servers.ts'
+import type { ResponseEnd } from '../../../kernel/events.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
 
 /** The socket of a message. Of HTTP/2 it is read before the session ends, because then Node refuses it. */
@@ -10,12 +11,8 @@ export function socketOf(message: ServerMessage): Socket {
   return message.stream.session?.socket.off('close', Boolean) ?? message.socket
 }
 
-/** How an exchange has ended. */
-interface Ending {
-  readonly isSent: boolean
-  /** The error with which the server has broken off the response; `undefined` if the client has left. */
-  readonly streamError: unknown
-}
+/** How an exchange has ended. Without `streamError`, with which the server has broken it off, the client has left. */
+type Ending = Pick<ResponseEnd, 'isSent' | 'streamError'>
 
 /** What is known of an exchange whose reply is closed. */
 interface EndedExchange {

@@ -145,11 +145,6 @@ export class Recording {
     this.#stops.push(...this.#subjects.flatMap(subject => guard(name, observe)(subject) ?? []))
   }
 
-  /** The collectors of these names. */
-  collectorsOf(names: readonly string[]): readonly ProfileCollector[] {
-    return this.collectors.filter(({ name }) => names.includes(name))
-  }
-
   /** The header `server-timing` of a request, as far as its times are known. */
   readonly toServerTiming = (trace: Trace): string => toServerTiming(trace, this.collectors)
 

@@ -143,12 +143,7 @@ export class SegmentDirectory {
 }
 
 /** The figures of a segment that retention compares with the limits. */
-export interface SegmentUsage {
-  readonly bytes: number
-  readonly profiles: number
-  /** When its last profile was appended. */
-  readonly newest: number
-}
+export type SegmentUsage = Readonly<Pick<Segment, 'bytes' | 'newest' | 'profiles'>>
 
 /** Many processes that end soon leave many small segments. */
 const segmentLimit = 1000

@@ -95,10 +95,7 @@ export interface Place {
 }
 
 /** The stored texts of a profile and of the facts of its process. */
-export interface StoredTexts {
-  readonly text: string
-  readonly facts: string
-}
+export type StoredTexts = Pick<WaitingProfile, 'facts' | 'text'>
 
 /** A version of a profile that is in a file. */
 export interface StoredVersion {
