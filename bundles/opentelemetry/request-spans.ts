@@ -1,10 +1,10 @@
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
 import type { Application } from '../../kernel/bundle.ts'
 import { setTraceContext } from '../../kernel/contracts/trace-context.ts'
+import { runUnit, type UnitEnd } from '../../kernel/contracts/units.ts'
 import { nameOfController } from '../../kernel/controller.ts'
 import { ControllerArgumentsEvent, ExceptionEvent, KernelEvent, TerminateEvent } from '../../kernel/events.ts'
 import { RequestContext } from '../../kernel/request-context.ts'
-import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { DispatchTracer, TraceSpan } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
@@ -189,30 +189,12 @@ export class RequestSpans {
 
   /** Ends a span with the work, after its promise if it returns one. */
   #follow<result>(span: Span, work: () => result, onResult: (result: unknown) => void = () => undefined): result {
-    const succeed = (result: unknown) => {
-      onResult(result)
+    const end = (ending: UnitEnd) => {
+      onResult(ending.result)
+      if ('error' in ending) this.#fail(span, errorType(ending.error))
       span.end()
     }
-    const fail = (error: unknown) => {
-      onResult(undefined)
-      this.#fail(span, errorType(error))
-      span.end()
-    }
-    let result: result
-    try {
-      result = work()
-    } catch (error) {
-      fail(error)
-      throw error
-    }
-    if (isThenable(result)) {
-      // Some thenables start their work with `then`, so it is called only once: the promise replaces the thenable.
-      const settled = Promise.resolve(result)
-      settled.then(succeed, fail)
-      return settled as result
-    }
-    succeed(result)
-    return result
+    return runUnit({ end }, work)
   }
 
   /** Names the span by the route, or by the controller of a sub-request without a route. */
