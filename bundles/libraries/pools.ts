@@ -1,8 +1,7 @@
 import { countFree, countRows, type PoolReport, type PoolState, type QueryEnd } from '../../kernel/contracts/queries.ts'
 import { listenTo, subscribeChannels } from '../../lib/guard.ts'
 import { endAll } from '../../lib/share.ts'
-import type { Caller } from '../../lib/stack/callers.ts'
-import { createCallerSearch } from '../../lib/stack/callers.ts'
+import { type Caller, createCallerSearch } from '../../lib/stack/callers.ts'
 import { carryRequests, listenToOperations, toServer, type WatchServices } from './library.ts'
 
 /** A message of `mysql2:query` and `mysql2:execute`, which mysql2 3.20 and later publish, and of the channels of pg. */

@@ -73,11 +73,11 @@ export function createRunningSearch(thrown: Pick<ThrownFrames, 'findDefinition'>
     const inFramework = running && remember(running.code, running.name, () => findRegistration(running.code, directory))
     if (inFramework !== undefined) return inFramework
     const {
-      events: { openListener },
+      events: { openCall },
       request,
     } = trace
-    if (openListener !== undefined) {
-      const { listener, name } = openListener
+    if (openCall !== undefined) {
+      const { listener, name } = openCall.listener
       return remember(listener, name, () => {
         const place = findListenerPlace(listener, directory)
         return place?.origin === 'application' ? place : undefined

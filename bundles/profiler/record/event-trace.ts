@@ -127,14 +127,10 @@ export class EventTrace {
     }
   }
 
-  /** The call that began last and has not ended. */
-  get openCall(): OpenCall | undefined {
-    return this.#calls.at(-1)?.toOpenCall()
-  }
-
-  /** The listener of that call. */
-  get openListener(): RegisteredListener | undefined {
-    return this.#calls.at(-1)?.listener
+  /** The call that began last and has not ended, with the name of its event. */
+  get openCall(): { readonly listener: RegisteredListener; readonly event: string } | undefined {
+    const call = this.#calls.at(-1)
+    return call && { listener: call.listener, event: nameOf(call.dispatch.event) }
   }
 
   /** Calls a function when that call ends. Returns the index of its row; `undefined` without a call. */
@@ -246,13 +242,6 @@ export class EventTrace {
   }
 }
 
-/** A call of a listener that has not ended. */
-interface OpenCall {
-  readonly listener: string
-  /** The name of the event. */
-  readonly event: string
-}
-
 class DispatchSpan implements TraceSpan {
   readonly index: number
   readonly event: Event
@@ -294,7 +283,7 @@ class CallSpan implements TraceSpan {
   readonly index: number
   readonly #trace: EventTrace
   readonly #row: SpanRow
-  readonly #dispatch: DispatchSpan
+  readonly dispatch: DispatchSpan
   readonly listener: RegisteredListener
   /** Ends what the listener has begun. */
   finishInner: (() => void) | undefined
@@ -304,28 +293,24 @@ class CallSpan implements TraceSpan {
     this.#trace = trace
     this.#row = row
     this.index = index
-    this.#dispatch = dispatch
+    this.dispatch = dispatch
   }
 
   end(hasFailed: boolean): void {
     this.finishInner?.()
     const row = this.#row
     row[3] = this.#trace.now() - row[2]
-    const isStopped = this.#dispatch.event.isPropagationStopped
+    const isStopped = this.dispatch.event.isPropagationStopped
     if (hasFailed || isStopped) {
-      row[4] ??= this.#dispatch.index
+      row[4] ??= this.dispatch.index
       row[5] = toFlags(isStopped, hasFailed)
     }
     this.#trace.endCall(this)
   }
 
-  toOpenCall(): OpenCall {
-    return { listener: String(this.#row[1]), event: nameOf(this.#dispatch.event) }
-  }
-
   addChanges(changes: readonly string[]): void {
     const row = this.#row
-    row[4] ??= this.#dispatch.index
+    row[4] ??= this.dispatch.index
     row[5] ??= 0
     row[6] = row[6] === undefined ? changes : [...row[6], ...changes]
   }

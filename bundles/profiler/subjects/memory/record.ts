@@ -434,7 +434,7 @@ function findHanging(trace: Trace): Trace {
 function describe(trace: Trace): string {
   const { controller, events } = trace
   const { openCall: call } = events
-  if (call !== undefined) return `The listener ${call.listener} of ${call.event}`
+  if (call !== undefined) return `The listener ${call.listener.name} of ${call.event}`
   if (controller !== undefined) return `The controller ${controller}`
   // A kernel has dispatched its first event.
   if (events.rows.some(([mark]) => mark === null)) return 'An argument of the controller'
