@@ -22,14 +22,14 @@ const query = (text, values) => pool.query(text, values).then(({ rows }) => rows
 
 /** What the overview of the caller says of each way. */
 const causes: Readonly<Record<string, RegExp>> = {
-  query: /HTTP client calls? took [\d.]+ m?s,(?: most of it)? in stock: 1 query took [\d.]+ m?s \(app\.js:13\)/,
-  loop: /in stock: 80 queries took [\d.]+ m?s \(app\.js:15\)/,
+  query: /HTTP client calls? took [\d.]+ m?s,(?: most of it)? in stock, where 1 query took [\d.]+ m?s \(app\.js:13\)/,
+  loop: /in stock, where 80 queries took [\d.]+ m?s \(app\.js:15\)/,
   // On a busy machine, another process has run instead.
   block:
-    /in stock: (?:this request blocked the event loop for|its process did not run for|the handler took) [\d.]+ m?s/,
-  lock: /in stock: 4 queries took [\d.]+ m?s, most of it at app\.js:26/,
-  call: /in stock → rate: 1 query took [\d.]+ m?s \(app\.js:7\)/,
-  error: /; stock answered 500: TypeError at app\.js:29: no shelf[;.]/,
+    /in stock, where (?:this request blocked the event loop for|its process got no CPU time for|the handler took) [\d.]+ m?s/,
+  lock: /in stock, where 4 queries took [\d.]+ m?s, most of it at app\.js:26/,
+  call: /in stock → rate, where 1 query took [\d.]+ m?s \(app\.js:7\)/,
+  error: /; stock answered 500 with TypeError at app\.js:29: no shelf[;.]/,
 }
 
 /** A shop whose page asks two services; \`stock\` is slow in the way that the address names. */

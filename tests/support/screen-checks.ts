@@ -109,6 +109,8 @@ const listStyles = `(() => {
   while (texts.nextNode()) {
     const { data, parentElement } = texts.currentNode
     if (data.trim() === '' || !parentElement.checkVisibility()) continue
+    // The answer is the lead of the page, as the headline above it.
+    if (parentElement.matches('.answer, .answer > a')) continue
     range.selectNodeContents(texts.currentNode)
     // Texts for screen readers have the size of a point.
     if (range.getClientRects().length === 0 || parentElement.getBoundingClientRect().width <= 1) continue

@@ -11,6 +11,7 @@ import {
 } from '../insight/findings/finding.ts'
 import { profileLink } from '../profile/links.ts'
 import { profilerRules } from '../subjects/rules.ts'
+import { workKinds } from '../subjects/work.ts'
 import { viewVerification } from './parts.ts'
 import type { Inspected, PanelModel, PanelServices, SubjectView } from './subject-view.ts'
 import { cutText, item, limitRows, row } from './toolbar-items.ts'
@@ -60,6 +61,12 @@ export const findingsView: SubjectView = {
   },
 }
 
+/** What the panel of a finding shows: its kind of work, else the panel itself. */
+function nameDetails(panel: string, label = panel): string {
+  const kind = workKinds.find(each => each.panel === panel)
+  return kind === undefined ? (panel === 'exception' ? 'the stack trace' : `in ${label}`) : `the ${kind.nouns[1]}`
+}
+
 /** Makes the views of findings, of which there may be more, for the template `profiler/finding`. */
 export async function viewFindings(
   found: readonly Finding[],
@@ -80,7 +87,7 @@ export async function viewFindings(
       problem: splitSentence('problem', finding),
       advice,
       link: place === undefined ? '' : linkToFinding(finding, token),
-      label: place === undefined ? '' : (labels.get(place.panel) ?? place.panel),
+      label: place === undefined ? '' : nameDetails(place.panel, labels.get(place.panel)),
       record: place?.token ?? '',
       code: line ?? false,
       isCodeNamed: advice.some(({ isCode }) => isCode),

@@ -1,4 +1,5 @@
 import { severityOf } from '../../../lib/log/create-logger.ts'
+import { formatTree, type ValueTree } from '../../../lib/redact/value-tree.ts'
 import { writeErrorPrompt } from '../export/conclusions.ts'
 import { toList, toSpan } from '../export/markdown-text.ts'
 import type { PreviousComparison } from '../insight/compare/judge-comparison.ts'
@@ -11,6 +12,7 @@ import type { TimePart } from '../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { describeTimes, listClaims, type SinceEdit } from '../insight/since-edit.ts'
 import { isError, toSummaryView } from '../insight/summary-view.ts'
+import { type ContentData, writeContent } from '../profile/content.ts'
 import { readExceptions } from '../profile/exceptions.ts'
 import {
   formatCount,
@@ -19,6 +21,8 @@ import {
   formatMoment,
   formatNumber,
   formatShare,
+  formatSize,
+  formatText,
   formatTime,
   shorten,
 } from '../profile/format.ts'
@@ -26,18 +30,21 @@ import { compareLink, profileLink, routeLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { inWordsOf, unitOf } from '../profile/units.ts'
 import { readCalled } from '../profile/work.ts'
+import { readResponseContent } from '../subjects/exchange/read.ts'
 import { readCalls } from '../subjects/http/read.ts'
 import { isReportOf, readLogs } from '../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 import { type FrameView, viewExceptions } from './exceptions.ts'
 import { viewFindings } from './findings.ts'
-import { viewFiles, viewVerification } from './parts.ts'
+import { isPage, viewVerification } from './parts.ts'
 import type { PanelModel, PanelProfile, SubjectView } from './subject-view.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from './toolbar-items.ts'
 import { viewTrailBefore } from './trail.ts'
 
-/** The most findings, logged errors, changes, and steps before an exception. */
+/** The most findings, logged errors and changes. */
 const listLimit = 5
+
+const stepLimit = 8
 
 /** Where the time went, and what is wrong. */
 export const overviewView: SubjectView = {
@@ -53,11 +60,8 @@ export const overviewView: SubjectView = {
     const { token } = profile.summary
     const { parts, reason, sentence, usual } = summarizeProfile(shown)
     const exception = viewException(profile, toPlainText(sentence), reason, editor)
-    const shownParts = viewParts(parts, profile)
-    const trail = exception !== false && viewTrailBefore(profile, editor, { limit: listLimit, table: 'before' })
     const refusal = viewRefusal(reason, token)
-    const errors = viewErrors(profile, editor)
-    const hasProblem = findings.some(({ severity }) => severity !== 'info') || errors.logs.length > 0
+    const trail = viewTrailBefore(profile, editor, { limit: stepLimit, table: 'before' })
     return {
       sentence: sentence.map(part => ({
         ...part,
@@ -66,21 +70,23 @@ export const overviewView: SubjectView = {
       exception,
       exceptionLink: profileLink(token, 'exception'),
       trail,
-      files: viewFiles(profile.collectors.request?.body),
+      given: viewGiven(profile),
       prompt: exception !== false && writeErrorPrompt(profile, token),
       verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
       refusal,
       sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
       previous: viewPrevious(await findPrevious(profile), shown),
-      parts: shownParts,
-      longest: Math.max(0, ...shownParts.map(({ width }) => Number(width))),
+      parts: viewParts(parts, profile),
       ...viewLinked(shown),
       noun: unitOf(profile.summary).noun,
       nouns: unitOf(profile.summary).nouns,
       isExchange: unitOf(profile.summary).isExchange,
-      errors,
-      isWrong: trail !== false || refusal !== false || hasProblem,
-      findings: await viewFindings(findings.slice(0, listLimit), shown, app),
+      errors: viewErrors(profile, editor, trail === false ? [] : trail.anchors),
+      // One question for a coding agent is enough: that about the exception, or about the worst finding.
+      findings: (await viewFindings(findings.slice(0, listLimit), shown, app)).map((finding, index) => ({
+        ...finding,
+        ...((exception !== false || index > 0) && { prompt: '' }),
+      })),
       more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
       findingsLink: profileLink(token, 'findings'),
       usual: viewUsual(usual, profile),
@@ -110,6 +116,58 @@ export const overviewView: SubjectView = {
   },
 
   toItems: toEditItem,
+}
+
+/** Characters and lines of what a unit was given, and of what came of it. Their panels have all of it. */
+const givenLimit = 300
+const givenLines = 10
+
+/** What the work was given, and what came of it: the request and the response, or the input and the result. */
+function viewGiven(profile: Profile): PanelModel[] {
+  const { request, unit = {} } = profile.collectors
+  const { body, query = [] } = request ?? {}
+  const { files = [], form = [], ...content } = body ?? {}
+  const sent = [
+    ...[...query, ...form].map(([name, value]) => `${name}: ${formatText(value)}`),
+    ...files.map(
+      ({ field, name, size, type }) => `${field}: ${[name, type, formatSize(size)].filter(Boolean).join(', ')}`,
+    ),
+    indentContent(content),
+  ]
+  const response = readResponseContent(profile)
+  const view = (title: string, panel: string, text: string, facts = '') => ({
+    title,
+    facts,
+    link: profileLink(profile.summary.token, panel),
+    text: shorten(text.split('\n').slice(0, givenLines).join('\n'), givenLimit),
+  })
+  const answer = response === undefined || isPage(response) ? '' : indentContent(response)
+  const exchange = [
+    view('Request', 'request', sent.filter(Boolean).join('\n'), factsOf(body)),
+    view('Response', 'request', answer, factsOf(response)),
+  ]
+  return [
+    // As in their panel: a response that refuses something says why.
+    ...(profile.summary.status >= 400 ? exchange.reverse() : exchange),
+    view('Input', 'unit', writeFields(unit.input)),
+    view('Result', 'unit', writeFields(unit.result)),
+  ].filter(({ facts, text }) => facts !== '' || text !== '')
+}
+
+/** Writes the fields of a value in lines, without its own name. */
+function writeFields(value: ValueTree | undefined): string {
+  const { entries = [] } = value ?? {}
+  if (value === undefined || entries.length === 0) return value === undefined ? '' : formatTree(value)
+  return entries.map(({ name, value }) => `${name}: ${formatTree(value)}`).join('\n')
+}
+
+function factsOf({ length, type = '' }: Partial<ContentData> = {}): string {
+  return [type, formatSize(length)].filter(Boolean).join(', ')
+}
+
+/** Writes a content as it was sent, but JSON on several lines. */
+function indentContent(content: Pick<ContentData, 'form' | 'json' | 'text'>): string {
+  return content.json === undefined ? writeContent(content) : JSON.stringify(content.json[0], null, 2)
 }
 
 /** More profiles of each relation are not listed: a socket may have thousands of messages. */
@@ -206,12 +264,11 @@ function cutLines(lines: FrameView['lines']): FrameView['lines'] {
 function viewPrevious(found: PreviousComparison | undefined, { profile, sinceEdit }: ShownProfile): PanelModel | false {
   if (found === undefined || found.previous.token === sinceEdit?.before.token) return false
   const { likeness, previous, verdict } = found
-  const { changes, title } = verdict
+  const { changes } = verdict
   // Of another time, the sentence says more: it compares it with all earlier ones.
   if (changes.length === 0) return false
   const link = compareLink(previous.token, profile.summary.token)
   return {
-    title,
     changes: changes.slice(0, listLimit).map(({ part, text }) => ({ text, link: `${link}#part-${part}` })),
     more: changes.length > listLimit ? `${changes.length - listLimit} more` : '',
     token: previous.token,
@@ -258,11 +315,13 @@ function toUnits(time: number, whole: number): string {
 /** Characters. The log has the whole message. */
 const messageLimit = 300
 
-function viewErrors(profile: Profile, editor: EditorLinks) {
+/** The logged errors that are no steps of the trail. */
+function viewErrors(profile: Profile, editor: EditorLinks, steps: readonly string[]) {
   const link = profileLink(profile.summary.token, 'logger')
   const all = readLogs(profile).logs.filter(({ level }) => severityOf(level) === 'error')
   // The exception is shown above.
-  const logs = all.filter(log => !isReportOf(log, readExceptions(profile)[0]))
+  const [thrown] = readExceptions(profile)
+  const logs = all.filter(log => !isReportOf(log, thrown) && !steps.includes(`log-${log.index}`))
   const errors = profile.summary.errors - all.length + logs.length
   return {
     logs: logs.slice(0, listLimit).map(({ caller, index, level, message }) => {

@@ -1,10 +1,10 @@
 import { severityOf } from '../../../lib/log/create-logger.ts'
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
 import { readExceptions } from '../profile/exceptions.ts'
-import { formatCount, formatDuration, formatNumber, shorten, toOneLine } from '../profile/format.ts'
+import { formatCount, formatDuration, formatNumber, formatPlace, shorten, toOneLine } from '../profile/format.ts'
 import { profileLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
-import { formatWorkTime } from '../profile/work.ts'
+import { formatWorkTime, sumOfTimes, type Work } from '../profile/work.ts'
 import { consoleLevels, writeValues } from '../subjects/console/read.ts'
 import { isReportOf, readLogs } from '../subjects/logs/read.ts'
 import { workKinds } from '../subjects/work.ts'
@@ -18,12 +18,12 @@ interface Step {
   readonly kind: string
   readonly tone: 'plain' | 'warning' | 'error'
   readonly text: string
-  /** The panel with its details, and its row there. */
+  /** The panel with its details, and its row there, with those of the equal steps that followed it. */
   readonly panel: string
-  readonly anchor: string
+  readonly anchors: readonly string[]
   readonly caller: CallerPlace | undefined
   /** Empty for what takes no time. */
-  readonly time: string
+  readonly works: readonly Work[]
 }
 
 /** Characters of a step. The panel of its kind has all of them. */
@@ -49,30 +49,75 @@ export function viewTrail(profile: Profile, editor: EditorLinks): PanelModel | f
 }
 
 /**
- * The view of the last `limit` steps before an exception; if its time is not known, of all steps. `table` is the id of
- * the list: an exported page has two of them.
+ * The view of at most `limit` steps: of work that has thrown, or was not completed, the last ones before that; else
+ * those that have failed and the longest. If the time of an exception is not known, all steps may be before it. `table`
+ * is the id of the list: an exported page has two of them.
  */
 export function viewTrailBefore(
   profile: Profile,
   editor: EditorLinks,
   { limit, table }: { readonly limit: number; readonly table: string },
-): PanelModel | false {
+) {
   const [thrown] = readExceptions(profile)
   const time = profile.collectors.exception?.at
   const reports = readLogs(profile).logs.filter(log => isReportOf(log, thrown))
   const ids = new Set(reports.map(({ index }) => `log-${index}`))
-  const isBefore = ({ anchor, at, panel }: Step) => panel !== 'exception' && !ids.has(anchor) && at <= (time ?? at)
-  const before = listSteps(profile).filter(isBefore)
-  if (before.length === 0) return false
-  const left = before.length - limit
+  const isBefore = ({ anchors: [anchor = ''], at, panel }: Step) =>
+    panel !== 'exception' && !ids.has(anchor) && at <= (time ?? at)
+  // What a framework says for debugging is no step of work that went well.
+  const isOfWork = ({ kind }: Step) => thrown !== undefined || kind !== 'debug'
+  const steps = joinEqual(listSteps(profile).filter(step => isBefore(step) && isOfWork(step)))
+  if (steps.length === 0) return false
+  const isCut = thrown !== undefined || profile.summary.outcome !== 'complete'
+  const shown = isCut ? steps.slice(-limit) : chooseSteps(steps, limit)
+  const left = countSteps(steps) - countSteps(shown)
   return {
-    title: time === undefined ? 'What it did' : 'What happened before',
-    left: left > 0 ? formatCount(left, 'earlier step') : '',
+    title: thrown === undefined || time === undefined ? 'What it did' : 'What happened before',
+    left: left > 0 ? formatCount(left, isCut ? 'earlier step' : 'other step') : '',
     sample: nameSample(profile),
     link: trailLink(profile.summary.token),
     table,
-    steps: viewSteps(table, before.slice(-limit), profile, editor),
+    steps: viewSteps(table, shown, profile, editor),
+    anchors: shown.flatMap(({ anchors }) => anchors),
   }
+}
+
+const tones = ['plain', 'warning', 'error'] as const
+
+/** Those that have failed, and the longest, in the order of time. */
+function chooseSteps(steps: readonly Step[], limit: number): readonly Step[] {
+  const rank = ({ tone }: Step) => tones.indexOf(tone)
+  const longest = steps.toSorted(
+    (one, other) => rank(other) - rank(one) || sumOfTimes(other.works) - sumOfTimes(one.works),
+  )
+  const chosen = new Set(longest.slice(0, limit))
+  return steps.filter(step => chosen.has(step))
+}
+
+function countSteps(steps: readonly Step[]): number {
+  return steps.reduce((sum, { anchors }) => sum + anchors.length, 0)
+}
+
+/** Joins equal steps that follow one another, such as the queries of a loop. Work that is not over stays alone. */
+function joinEqual(steps: readonly Step[]): readonly Step[] {
+  const joined: Step[] = []
+  for (const step of steps) {
+    const last = joined.at(-1)
+    if (last === undefined || keyOf(last) !== keyOf(step) || [last, step].some(isOpen)) joined.push(step)
+    else {
+      const [anchors, works] = [last.anchors.concat(step.anchors), last.works.concat(step.works)]
+      joined.splice(-1, 1, { ...last, anchors, works })
+    }
+  }
+  return joined
+}
+
+function keyOf({ caller = {}, kind, text, tone }: Step): string {
+  return [kind, tone, text, formatPlace(caller)].join('\n')
+}
+
+function isOpen({ works }: Step): boolean {
+  return works.some(({ end }) => end === undefined)
 }
 
 /** The kinds of steps of which only some were recorded: `500 of 5,000 queries`; empty if there are none. */
@@ -101,23 +146,23 @@ function listSteps(profile: Profile): Step[] {
       tone: work.hasFailed ? ('error' as const) : toneOfStatus(Number(work.note)),
       text: [work.text || work.name, work.note].filter(Boolean).join(' '),
       panel,
-      anchor: work.id,
+      anchors: [work.id],
       caller: work.caller,
-      time: formatWorkTime(work) || 'not finished',
+      works: [work],
     })),
   )
   const logs = readLogs(profile).logs.map(({ at, caller, index, level, message }) => ({
-    ...{ at: at / 1000, kind: level, tone: severityOf(level), text: message, time: '' },
-    ...{ panel: 'logger', anchor: `log-${index}`, caller },
+    ...{ at: at / 1000, kind: level, tone: severityOf(level), text: message, works: [] },
+    ...{ panel: 'logger', anchors: [`log-${index}`], caller },
   }))
   const prints = (profile.collectors.console?.entries ?? []).map(({ at, label = '', method, site, values }, index) => {
     const level = consoleLevels[method]
     return {
-      ...{ at: at / 1000, kind: method, tone: level === 'info' ? ('plain' as const) : level, time: '' },
+      ...{ at: at / 1000, kind: method, tone: level === 'info' ? ('plain' as const) : level, works: [] },
       ...{
         text: `${label} ${writeValues(values, method)}`.trim(),
         panel: 'console',
-        anchor: `dump-${index}`,
+        anchors: [`dump-${index}`],
         caller: site,
       },
     }
@@ -131,7 +176,8 @@ function listFailures(profile: Profile): Step[] {
   const { at } = profile.collectors.exception ?? {}
   if (thrown === undefined || at === undefined) return []
   const text = `${thrown.name}: ${thrown.message}`
-  return [{ at, kind: 'exception', tone: 'error', text, panel: 'exception', anchor: '', caller: undefined, time: '' }]
+  const place = { panel: 'exception', anchors: [''], caller: undefined }
+  return [{ at, kind: 'exception', tone: 'error', text, ...place, works: [] }]
 }
 
 /** The tone of a call by the status of its response; that of other work has none. */
@@ -140,16 +186,23 @@ function toneOfStatus(status: number): Step['tone'] {
 }
 
 function viewSteps(table: string, steps: readonly Step[], { summary }: Profile, editor: EditorLinks): PanelModel[] {
-  return steps.map(({ anchor, at, caller, kind, panel, text, time, tone }, index) => ({
+  return steps.map(({ anchors: { 0: anchor, length }, at, caller, kind, panel, text, tone, works }, index) => ({
     id: `${table}-${index}`,
     index,
     isPlain: true,
     lead: `+${formatDuration(at)}`,
     mark: { text: kind, tone },
     tone: tone === 'plain' ? '' : tone,
-    text: shorten(toOneLine(text), textLimit),
+    text: `${length > 1 ? `${formatNumber(length)} × ` : ''}${shorten(toOneLine(text), textLimit)}`,
     link: `${profileLink(summary.token, panel)}${anchor && `#${anchor}`}`,
     where: editor.nameCaller(caller),
-    facts: [{ text: time }],
+    facts: [{ text: writeTime(works) }],
   }))
+}
+
+/** Writes the time of all the work of a step; empty for what takes no time. */
+function writeTime(works: readonly Work[]): string {
+  const [first, ...others] = works
+  if (first === undefined) return ''
+  return others.length > 0 ? formatDuration(sumOfTimes(works)) : formatWorkTime(first) || 'not finished'
 }

@@ -57,7 +57,7 @@ export function serializeForm(form: Pairs): string {
 }
 
 /** Writes a stored content as it may have been sent; empty when nothing of it is stored. */
-export function writeContent({ form, json, text = '' }: ContentData): string {
+export function writeContent({ form, json, text = '' }: Pick<ContentData, 'form' | 'json' | 'text'>): string {
   if (json !== undefined) return String(JSON.stringify(json[0]))
   return form === undefined ? text : serializeForm(form)
 }

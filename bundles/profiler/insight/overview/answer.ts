@@ -146,22 +146,37 @@ function describeInput(input: RefusedInput | undefined): Sentence | undefined {
   return input && describeRefused(input.issues, inputNames[input.source], input.omitted)
 }
 
-/** Names the first refused field, and counts the others. Of issues that are not listed, the fields are not known. */
+/** Characters of two refused fields that are both named: the head has room for them. */
+const twoFieldsLimit = 80
+
+/**
+ * Names the first refused field, and a second one if there is room, or counts the others. Of issues that are not
+ * listed, the fields are not known.
+ */
 function describeRefused(all: readonly RefusedField[], input: string, omitted = 0): Sentence | undefined {
   const [first] = all
   if (first === undefined) return undefined
-  const name = first.field === '' ? input : toValue(first.field, nameLimit)
-  const text = first.message.replace(/\.$/, '')
+  const words = describeField(first, input)
+  if (omitted > 0) return [...words, `, and ${formatCount(all.length + omitted - 1, 'more issue')}`]
+  const others = new Map(all.map(each => [each.field, each]))
+  others.delete(first.field)
+  const [second] = others.values()
+  if (second === undefined) return words
+  const both = [...words, ', and ', ...describeField(second, input)]
+  const isShort = others.size === 1 && toPlainText(toParts(both)).length <= twoFieldsLimit
+  return isShort ? both : [...words, `, and ${others.size} more`]
+}
+
+function describeField({ field, message }: RefusedField, input: string): Sentence {
+  const name = field === '' ? input : toValue(field, nameLimit)
+  const text = message.replace(/\.$/, '')
   // "email must be an address" says it all; "must be an address" continues the name.
   const isWhole = text
     .toLowerCase()
     .split(/[^\p{L}\p{N}_.-]+/u)
-    .includes(first.field.toLowerCase())
+    .includes(field.toLowerCase())
   const joined = isWhole ? [] : [name, /^\p{Ll}/u.test(text) ? ' ' : ': ']
-  const words = text === '' || text === mask ? [name, ' is refused'] : [...joined, toMessage(text)]
-  const fields = new Set(all.map(({ field }) => field)).size - 1
-  if (omitted > 0) return [...words, `, and ${formatCount(all.length + omitted - 1, 'more issue')}`]
-  return fields === 0 ? words : [...words, `, and ${fields} more`]
+  return text === '' || text === mask ? [name, ' is refused'] : [...joined, toMessage(text)]
 }
 
 const problemType = /^application\/problem\+json\b/i
@@ -378,8 +393,9 @@ function describeCalled(profile: Profile, index: number): Sentence {
     ]
   }
   const reason = last.profile && findReason(last.profile)
+  const lead = reason?.panel === 'exception' ? ' with ' : ': '
   const after = last === request ? [] : [' after ', ...say(last)]
-  return [...say(request), ...after, ...(reason === undefined ? [] : [': ', ...toForeign(reason.details)])]
+  return [...say(request), ...after, ...(reason === undefined ? [] : [lead, ...toForeign(reason.details)])]
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   toTarget,
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
+import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { hasEventStream, inWordsOf, nameOfUnit, unitOf } from '../../profile/units.ts'
 import {
@@ -53,7 +54,7 @@ import {
   toPlainText,
   toValue,
 } from './sentence.ts'
-import { divideTime, reader, stopped, type TimePart } from './time-parts.ts'
+import { divideTime, reader, type TimePart } from './time-parts.ts'
 
 /** The answer to the first questions about a request: where its time went, and what is wrong. */
 export interface Overview {
@@ -168,11 +169,11 @@ function describePart(
     case 'own':
       return { subject: [], text: inWordsOf(profile.summary, `this request blocked the event loop for ${time}`) }
     case 'blocked':
-      if (part.label === stopped.label) return { subject: [], text: `the process did not run for ${time}` }
-      return {
-        subject: [],
-        text: `${part.place.token === undefined ? 'unknown work' : 'other work'} blocked the event loop for ${time}`,
-      }
+      return part.place.token === undefined
+        ? { subject: [], text: `the event loop was blocked for ${time}`, where: [' (the cause is not known)'] }
+        : { subject: [], text: `other work blocked the event loop for ${time}` }
+    case 'stopped':
+      return { subject: [], text: `the process got no CPU time for ${time}` }
     case 'kernel':
       return part.kind === 'waiting' && !readEventTree(profile).isOfServer
         ? took([], 'arguments of the controller')
@@ -258,7 +259,7 @@ function describeCalls(kind: WorkKind, profile: Profile, called: readonly Called
   const isCause = time * nearlyAll <= covered && time >= leastShare * covered
   if (cause === undefined || !isCause) return { ...description, where }
   const several = hops.length === 1 ? ` of ${formatNumber(first.count)}` : ''
-  const lead = hops.every(({ count }) => count === 1) ? ': ' : `; in the longest${several}, `
+  const lead = hops.every(({ count }) => count === 1) ? ', where ' : `; in the longest${several}, `
   // Both processes may have been stopped, each in a time of its own.
   const what = cause.what.map(part =>
     typeof part !== 'string' && 'link' in part
@@ -394,7 +395,7 @@ function writeSentence(
 
   const ended = [...start, ...describePace(shown, usual)]
   const failure = findFailure(shown)
-  const begin = failure === undefined ? ended : [...ended, '; ', ...failure]
+  const begin = [...ended, ...(failure === undefined ? [] : ['; ', ...failure]), ...describeUnended(profile)]
   // A signal is no consequence of what was done before it, and needs no word of a command that did nothing else.
   const isKilled = profile.collectors.unit?.signal !== undefined
   const causes = describeCauses(isKilled ? parts.filter(({ of }) => of !== 'controller') : parts, shown)
@@ -439,6 +440,20 @@ function describeUnit(summary: ProfileSummary): Sentence {
   const { noun } = unitOf(summary)
   const name = nameOfUnit(summary).slice(noun.length + 1)
   return [`The ${noun} `, toValue(name, targetLimit)]
+}
+
+/** The last work of a command that a signal has ended whose end is not known. */
+function describeUnended(profile: Profile): Sentence {
+  if (profile.collectors.unit?.signal === undefined) return []
+  const open = workKinds.flatMap(({ list, nouns: [noun], panel }) =>
+    list(profile).flatMap(work => (work.end === undefined ? { ...work, noun, panel } : [])),
+  )
+  const last = open.toSorted((one, other) => one.start - other.start).at(-1)
+  if (last === undefined) return []
+  const { caller, id, noun, panel } = last
+  const link = `${profileLink(profile.summary.token, panel)}#${id}`
+  const where: Sentence = caller.file === undefined ? [] : [' at ', toPlaceValue(caller.file, caller.line)]
+  return ['; ', { text: `its last ${noun}`, link }, ...where, ' has no known end']
 }
 
 function describeEnding(profile: Profile): Sentence {

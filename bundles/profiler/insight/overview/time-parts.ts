@@ -33,6 +33,7 @@ export type PartKind =
       | 'request'
       | 'gc'
       | 'blocked'
+      | 'stopped'
       | 'waiting'
     )
 
@@ -46,7 +47,7 @@ const kinds: readonly PartKind[] = [
   ...ownWork.map(categoryOf),
   ...(['stopwatch', 'request'] as const),
   ...awaitedWork.map(categoryOf).reverse(),
-  ...(['gc', 'blocked', 'waiting'] as const),
+  ...(['gc', 'blocked', 'stopped', 'waiting'] as const),
 ]
 
 /** A part of the time of a request. */
@@ -207,9 +208,9 @@ const garbage = part('gc', 'Garbage collection', 'memory')
  * them, the function was at work.
  */
 const own = part('own', 'Blocked by this request', 'memory')
-const unknownWork = part('blocked', 'Blocked by unknown work', 'memory')
+const unknownWork = part('blocked', 'Blocked, cause not known', 'memory')
 /** The process did not run. */
-export const stopped: Claim['part'] = part('blocked', 'Process did not run', 'memory')
+const stopped: Claim['part'] = part('stopped', 'No CPU time', 'memory')
 
 function isOfUnit({ summary }: Profile): boolean {
   return !unitOf(summary).isExchange
@@ -313,7 +314,7 @@ function describeFunctions({ event }: Pick<TimePart, 'event'>): string {
 }
 
 /** Parts in which the event loop does not wait. */
-const busyKinds: readonly PartKind[] = ['gc', 'own', 'blocked']
+const busyKinds: readonly PartKind[] = ['gc', 'own', 'blocked', 'stopped']
 
 /**
  * Divides the moments of the application into waiting and work, by the measured times in which the event loop

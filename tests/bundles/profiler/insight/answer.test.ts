@@ -86,7 +86,7 @@ const quoted: readonly (readonly [claim: string, status: number, json: object, t
         { path: ['b'], message: 'x' },
       ],
     },
-    '"a" is required, and 1 more',
+    '"a" is required, and b x',
   ],
   ['ajv', 400, { errors: [{ instancePath: '/a/0', message: 'must be number' }] }, 'a.0 must be number'],
   ['texts by their fields', 422, { errors: { title: ['is too long'] } }, 'title is too long'],
@@ -111,7 +111,7 @@ const forms: readonly (readonly [claim: string, html: string, text: string])[] =
     'a field and its message',
     `<input name=email aria-invalid="true" aria-describedby=e1><p id='e1'>Enter an <b>e&#45;mail</b> &amp; wait.</p>
      <select name="qty" aria-invalid=true></select>`,
-    'email: Enter an e-mail & wait, and 1 more',
+    'email: Enter an e-mail & wait, and qty is refused',
   ],
   [
     'a hint beside the message',
@@ -218,7 +218,7 @@ const reasons: [claim: string, status: number, data: Profile['data'], reason: st
         { pointer: '/b', detail: 'x' },
       ],
     }),
-    'items.0.price must be positive, and 1 more',
+    'items.0.price must be positive, and b x',
   ],
   [
     'errors with parameters',
@@ -236,7 +236,7 @@ const reasons: [claim: string, status: number, data: Profile['data'], reason: st
     'an object of lists',
     400,
     problem({ errors: { Email: ['The Email field is required.', 'x'], b: 'y' } }),
-    'The Email field is required, and 1 more',
+    'The Email field is required, and b y',
   ],
   ['errors of another form', 422, problem({ errors: ['no', 7, null], detail: 'Two values.' }), 'Two values'],
   ['a detail', 409, problem({ title: 'Conflict', detail: 'The order is closed.' }), 'The order is closed'],

@@ -142,7 +142,7 @@ t.test('the error of a called program is named with its place, over any number o
   )
   t.match(
     await sentenceOf(failing(), stock),
-    /took 100 ms; stock answered 500: TypeError at stock\/list\.js:24: no shelf; 1 HTTP client call took 90 ms, in stock\.$/,
+    /took 100 ms; stock answered 500 with TypeError at stock\/list\.js:24: no shelf; 1 HTTP client call took 90 ms, in stock\.$/,
   )
 
   const gate = (status: number, exception = {}) =>
@@ -166,7 +166,7 @@ t.test('the error of a called program is named with its place, over any number o
       gate(502),
       inner,
     ),
-    /failed with 502 after 100 ms: TypeError at a\.js:24: bad; gate answered 502 after stock answered 500: TypeError at stock\/list\.js:24: no shelf\.$/,
+    /failed with 502 after 100 ms: TypeError at a\.js:24: bad; gate answered 502 after stock answered 500 with TypeError at stock\/list\.js:24: no shelf\.$/,
   )
 })
 
@@ -233,7 +233,7 @@ t.test('the sentence follows the longest calls to the last program', async t => 
   ] as const)
     t.match(
       await sentenceOf(...chain(count)),
-      new RegExp(`: 1 HTTP client call took \\d+ ms, in ${path}: ${end}`),
+      new RegExp(`: 1 HTTP client call took \\d+ ms, in ${path}, where ${end}`),
       path,
     )
 
@@ -268,15 +268,23 @@ t.test('the sentence follows the longest calls to the last program', async t => 
   )
 
   const [shop = {}, gate = {}] = chain(3)
-  t.match(await sentenceOf(shop, gate), / in gate: 1 HTTP client call took 38\d ms/, 'the next profile is missing')
+  t.match(
+    await sentenceOf(shop, gate),
+    / in gate, where 1 HTTP client call took 38\d ms/,
+    'the next profile is missing',
+  )
   const own = { ...gate, program: 'shop' }
   t.match(
     await sentenceOf(shop, own, ...chain(3).slice(2)),
-    new RegExp(`, in GET /gate → stock: ${end}`),
+    new RegExp(`, in GET /gate → stock, where ${end}`),
     'an own route',
   )
   const loop = { ...gate, data: calls({ token: 'abc001', target: '/shop', start: 0, end: 380 }) }
-  t.match(await sentenceOf(shop, loop), / in gate: 1 HTTP client call took 380 ms/, 'a profile that names its caller')
+  t.match(
+    await sentenceOf(shop, loop),
+    / in gate, where 1 HTTP client call took 380 ms/,
+    'a profile that names its caller',
+  )
 })
 
 t.test('of many calls the longest chain is read, and all are counted', async t => {

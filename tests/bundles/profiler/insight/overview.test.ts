@@ -11,7 +11,7 @@ import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.
 import { coveredWorkTime } from '#bundles/profiler/profile/work.ts'
 import { findBlocker, readBlocks } from '#bundles/profiler/subjects/memory/read.ts'
 import { workKinds } from '#bundles/profiler/subjects/work.ts'
-import { createProfile, createSummary, type ProfileInit } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, createSummary, type ProfileInit } from '#tests/support/create-profile.ts'
 import { anyCharacter } from '#tests/support/sample.ts'
 
 /** The events of a request whose controller worked from 2 ms until `end`, and whose response was sent 1 ms later. */
@@ -120,8 +120,8 @@ t.test('the innermost listener counts; blocks by other requests are not part of 
   t.equal(parts['Listeners of kernel.request'], 0.6)
   t.equal(parts['Listeners of demo.event'], 0.4)
   t.equal(parts['Blocked by other work'], 30)
-  t.equal(parts['Blocked by unknown work'], 15)
-  t.equal(parts['Process did not run'], 5)
+  t.equal(parts['Blocked, cause not known'], 15)
+  t.equal(parts['No CPU time'], 5)
   t.equal(parts.Controller, 40)
 })
 
@@ -202,14 +202,10 @@ t.test('a part is divided into waiting and work by what the event loop did meanw
     },
     events: eventsOf([[2000, 90_000, 30_000]]),
   })
-  t.match(partsOf(busy(15, 55), init), { Controller: 20, 'Process did not run': 40, 'Waiting in the controller': 30 })
-  t.match(
-    partsOf(busy(5, 99), init),
-    { 'Process did not run': 60, Controller: undefined },
-    'it did not run elsewhere, too',
-  )
+  t.match(partsOf(busy(15, 55), init), { Controller: 20, 'No CPU time': 40, 'Waiting in the controller': 30 })
+  t.match(partsOf(busy(5, 99), init), { 'No CPU time': 60, Controller: undefined }, 'it did not run elsewhere, too')
   for (const data of [busy(40, 55), busy(15, 55, 40)])
-    t.match(partsOf(data, init), { Controller: 60, 'Process did not run': undefined }, 'with CPU time, or a known call')
+    t.match(partsOf(data, init), { Controller: 60, 'No CPU time': undefined }, 'with CPU time, or a known call')
 })
 
 t.test('the named parts are links to their details', async t => {
@@ -342,6 +338,26 @@ t.test('the functions of a mounted framework have their time beside listeners an
     Kernel: 5,
   })
   t.match(sentenceOf(data, init), /middleware session took 30 ms \(app\.js:3\)/)
+})
+
+t.test('of a command that a signal has ended, the sentence names its last work whose end is not known', async t => {
+  const queries = {
+    queries: [createQuery({ start: 1, end: 90 }), createQuery({ start: 95, end: undefined })],
+    omitted: 0,
+  }
+  const init = {
+    type: 'command',
+    route: 'command import.js',
+    url: '',
+    method: '',
+    outcome: 'failed',
+    duration: 100,
+  } as const
+  const said = 'The command import.js was ended by SIGTERM after 100 ms'
+  const sentence = sentenceOf({ unit: { signal: 'SIGTERM' }, queries }, init)
+  t.match(sentence, `${said}; its last query at bundles/shop/products.ts:12 has no known end`)
+  t.notMatch(sentenceOf({ unit: { exitCode: 1 }, queries }, init), 'no known end')
+  t.notMatch(sentenceOf({ unit: { signal: 'SIGTERM' } }, init), 'no known end')
 })
 
 t.test('the parts of any profile add up to its duration', async t => {
@@ -553,7 +569,7 @@ t.test('the sentence names other causes', async t => {
     ],
     [
       { events, memory: { ...memory, blocks: [{ start: 10, duration: 70, cpu: 70, by: '', isAlone: true }] } },
-      'unknown work blocked the event loop for 70 ms, controller ShopController.show took 20 ms',
+      'the event loop was blocked for 70 ms (the cause is not known), controller ShopController.show took 20 ms',
     ],
   ]
   for (const [data, cause, change] of cases)

@@ -159,7 +159,7 @@ t.test(
     const { parts } = summarizeProfile({ profile, earlier: [], findings: [] })
     const times = Object.fromEntries(parts.map(({ label, time }) => [label, time / 1000]))
     t.ok(Number(times.Controller) > 400)
-    t.notOk(parts.some(({ kind }) => kind === 'blocked'))
+    t.notOk(parts.some(({ kind }) => kind === 'blocked' || kind === 'stopped'))
     t.end()
   },
 )
@@ -230,13 +230,13 @@ const turns: Readonly<Record<string, readonly [block: object | undefined, part: 
   collects: [undefined, 'Garbage collection', undefined],
   works: [{ by: 'abc123', isOwn: true }, '', /^This request blocked the event loop for (\S+ m?s), in/],
   serves: [{ by: 'fedcba', isOwn: true }, 'Blocked by other work', /^This request waited (\S+ m?s) for other work,/],
-  computes: [{ by: '' }, 'Blocked by unknown work', /blocked for (\S+ m?s)\. Whose work it was is not known\.$/],
-  stops: [{ by: 'abc123', isOwn: true, cpu: 0 }, 'Process did not run', /^The process did not run for (\S+ m?s):/],
+  computes: [{ by: '' }, 'Blocked, cause not known', /blocked for (\S+ m?s)\. Whose work it was is not known\.$/],
+  stops: [{ by: 'abc123', isOwn: true, cpu: 0 }, 'No CPU time', /^The process did not run for (\S+ m?s):/],
 }
 
 /** Milliseconds in which the process did not run. */
 const awayOf = (parts: readonly { readonly label: string; readonly time: number }[]) =>
-  (parts.find(({ label }) => label === 'Process did not run')?.time ?? 0) / 1000
+  (parts.find(({ label }) => label === 'No CPU time')?.time ?? 0) / 1000
 
 t.test('a synchronous query that waits for a lock is no process that did not run', t => {
   const queries = [createQuery({ system: 'sqlite', start: 10, end: 430 })]
@@ -385,11 +385,11 @@ const blocking: Readonly<Record<string, readonly [part: string, claim: RegExp]>>
   'after its answer': ['Blocked by this request', /^This request blocked/],
   'in a listener of its answer': ['Blocked by this request', /^This request blocked/],
   'in an interval of its module': [
-    'Blocked by unknown work',
+    'Blocked, cause not known',
     /work that was not recorded\.$|Whose work it was is not known/,
   ],
   'in an interval on which it waits': [
-    'Blocked by unknown work',
+    'Blocked, cause not known',
     /work that was not recorded\.$|Whose work it was is not known/,
   ],
 }
@@ -419,7 +419,7 @@ t.test('a block belongs to the call in whose context it ran, also after the answ
     const profile = await profileOf(path)
     const findings = findFindings(profile)
     const [longest] = summarizeProfile({ profile, earlier: [], findings }).parts.filter(
-      part => part.label !== 'Process did not run',
+      part => part.label !== 'No CPU time',
     )
     t.equal(longest?.label, label, place)
     t.match(findings.find(({ rule }) => rule === 'blocked-loop')?.problem, claim, place)

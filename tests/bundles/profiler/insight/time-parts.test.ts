@@ -140,7 +140,7 @@ function timeOf({ parts }: Asked, isMeant: (part: TimePart) => boolean): number 
 
 const isWaiting = ({ kind, of }: TimePart) => kind === 'waiting' && of === 'controller'
 const isWork = ({ kind, isShared }: TimePart) => kind === 'controller' && !isShared
-const isPause = ({ kind }: TimePart) => kind === 'gc' || kind === 'blocked'
+const isPause = ({ kind }: TimePart) => ['gc', 'blocked', 'stopped'].includes(kind)
 
 /** Milliseconds between a measurement of the controller and that of the profiler. */
 const tolerance = 1

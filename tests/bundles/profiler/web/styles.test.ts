@@ -13,7 +13,7 @@ const declarations = readdirSync(folder).flatMap(file =>
 t.test('each text has one of the styles, as a whole', async t => {
   const types = declarations.filter(({ property }) => /^(?:font|letter-spacing|text-transform)/.test(property))
   const isStyle = ({ property, value }: { readonly property: string; readonly value: string }) =>
-    property === 'font' && /^(?:inherit|var\(--(?:headline|title|text|label|code|brand)\))$/.test(value)
+    property === 'font' && /^(?:inherit|var\(--(?:headline|lead|title|text|label|code|brand)\))$/.test(value)
   t.strictSame(
     types.filter(type => !isStyle(type)).map(({ text }) => text),
     ['base.css: font-variant-numeric: tabular-nums !important', 'cpu.css: font-size: var(--frame)'],

@@ -165,7 +165,7 @@ t.test('the request panel', async t => {
       /<th scope="row" class="full">&lt;b&gt;.txt<\/th><td>text\/plain<\/td><td class="number">1 byte<\/td><td[^>]*>cv</
     t.match(await show('request', uploaded), file)
     t.match(await show('request', uploaded), 'Files are never stored')
-    t.match(await show('overview', uploaded), file)
+    t.match(await show('overview', uploaded), 'cv: &lt;b&gt;.txt, text/plain, 1 byte')
     const binary = await show('request', await storedOf(await client.post('/ok', { body: 'x' })))
     t.match(binary, 'Only forms and JSON are recorded')
     const unread = await show('request', await storedOf(await client.post('/missing', { json: {} })))

@@ -49,8 +49,7 @@ t.test('the overview says what has changed since the previous request', async t 
   const html = await show(header('b'), { ...of(5), status: 500, errors: 1 })
   t.match(
     textOf(html),
-    'Since the previous request 3 changes: status (200 → 500), errors (0 → 1), 1 response header (etag). ' +
-      'Compare with 00000a same URL, 1 Jan 1970 00:00:00 UTC',
+    /Since the previous request same URL, 1 Jan 1970 00:00:00 UTC\s+status \(200 → 500\)\s*errors \(0 → 1\)\s*1 response header \(etag\)\s+Compare with 00000a/,
   )
   const link = '/_profiler/compare?a=00000a&amp;b=abc123'
   t.match(html, `<a href="${link}#part-responseHeaders">1 response header (etag)</a>`)
@@ -61,7 +60,7 @@ t.test('the overview says what has changed since the previous request', async t 
     'only its time',
   )
   const more = { contentType: 'a/b', warnings: 1, cacheCalls: 2, controller: 'c', outcome: 'aborted' } as const
-  t.match(await show(header('b'), { ...of(5), ...more }), `, <a href="${link}">1 more</a>`)
+  t.match(await show(header('b'), { ...of(5), ...more }), `<a href="${link}">1 more, compare with`)
   t.notMatch(
     await show(header('b'), { ...of(5), status: 422 }),
     'Since the previous request',
@@ -186,7 +185,12 @@ t.test('an exception whose refused fields are listed has no block', async t => {
 
 t.test('logged errors and findings are listed, five of each', async t => {
   const { show } = await createOverview(t, 'editor://{file}:{line}')
-  const records = Array.from({ length: 7 }, (_, at) => ({ at, level: 'error', channel: 'app', message: `error ${at}` }))
+  const records = Array.from({ length: 14 }, (_, at) => ({
+    at,
+    level: 'error',
+    channel: 'app',
+    message: `error ${at}`,
+  }))
   const calls = [{ client: 'fetch', method: 'GET', url: 'http://x/', start: 0, end: 18 }]
   const findings = Array.from({ length: 6 }, (_, index) => ({
     rule: 'own',
@@ -200,15 +204,16 @@ t.test('logged errors and findings are listed, five of each', async t => {
     code: { file: 'blog/list.ts', line: 24 },
   }))
   const data = { logger: { records, dropped: 0 }, http: { calls, omitted: 0 } }
-  const html = await show(data, { errors: 7, calls: 1 }, findings)
+  const html = await show(data, { errors: 14, calls: 1 }, findings)
   const text = textOf(html)
-  t.match(text, /error error 4\s+2 more errors/)
-  t.notMatch(text, 'error 5')
+  t.match(text, /error error 7\s+Other errors error error 8.* error error 12\s+1 more error/, 'each of them once')
+  t.notMatch(text, 'error 13')
   t.match(
     text,
-    /Finding 4 warning\s+Verify\s+Copy prompt\s+It is &lt;slow&gt;\.\s+Show in HTTP Client\s+Do less\.\s+blog\/list\.ts:24\s+1 more finding/,
+    /Finding 4 warning\s+Verify\s+It is &lt;slow&gt;\.\s+Show the HTTP client calls\s+Do less\.\s+blog\/list\.ts:24\s+1 more finding/,
   )
   t.notMatch(text, 'Finding 5')
+  t.equal(text.match(/Copy prompt/g)?.length, 1, 'of the worst one')
   t.match(html, 'href="/_profiler/abc123?panel=http#call-0"')
   t.match(html, /href="editor:\/\/[^"]*blog\/list\.ts:24"/)
 })
@@ -249,7 +254,7 @@ t.test('the overview shows profiles of sub-requests and old profiles', async t =
   t.match(textOf(await show({}, { parent: 'ffffff' })), 'Sub-request SomeController took 100 ms.')
   t.match(textOf(await show({}, { duration: 0 })), 'GET /somewhere took 0 ms.')
   const failed = [{ at: 1, level: 'error', channel: 'app', message: 'lost' }]
-  t.match(textOf(await show({ logger: { records: failed, dropped: 0 } }, { errors: 1 })), /Errors\s+error lost/)
+  t.match(textOf(await show({ logger: { records: failed, dropped: 0 } }, { errors: 1 })), /What it did .* error lost/)
 })
 
 t.test('the message of an exception is not repeated', async t => {
@@ -284,4 +289,27 @@ t.test('what has caused the work stands before its times, what it has caused beh
     textOf(await show('overview', { profile, findLinked })),
     /Started by.*\/order.*Where the time went.*Started.*\/mail/s,
   )
+})
+
+t.test('what a request was given, and what it has answered, stand beside', async t => {
+  const { show } = await createOverview(t)
+  const entry = (text: string) => ({ kind: 'text' as const, text })
+  const files = [{ field: 'photo', name: 'a.png', type: 'image/png', size: 1200 }]
+  const form = [['title', 'Sea']]
+  const body = { type: 'multipart/form-data', length: 1300, state: 'read', form, files }
+  const json = { type: 'application/json', length: 8, json: [{ a: 'b'.repeat(400) }] }
+  const request = { query: [['page', '2']], body }
+  const text = textOf(await show({ request, response: { content: json } }))
+  t.match(
+    text,
+    /Request multipart\/form-data, 1,300 bytes\s+page: 2 title: Sea photo: a\.png, image\/png, 1,200 bytes\s+Response application\/json, 8 bytes\s+\{ (?:"|&quot;)a(?:"|&quot;): (?:"|&quot;)b{280,300}…/,
+  )
+  const refused = textOf(await show({ request, response: { content: json } }, { status: 422 }))
+  t.match(refused, /Response application.*Request multipart/, 'a refusal first')
+  const page = { type: 'text/html', length: 12, text: '<p>Hello</p>' }
+  t.match(textOf(await show({ response: { content: page } })), /Response text\/html, 12 bytes\s*$/, 'a page is no text')
+  const entries = Array.from({ length: 30 }, (_, index) => ({ name: `n${index}`, value: entry('x') }))
+  const unit = { input: { kind: 'object', text: 'Object', entries, omitted: 0 }, result: entry('done') }
+  const job = textOf(await show({ unit }, { type: 'job', route: 'job ship', url: '', method: '' }))
+  t.match(job, /Input\s+n0: (?:"|&quot;)x.*n9: \S+\s+Result\s+(?:"|&quot;)done/)
 })

@@ -62,7 +62,7 @@ t.test('if it is not known when the exception was thrown, nothing is said to be 
     />failed<\/b> <a [^>]*>GET a\/<\/a> <small>503</,
     'a failed row of the timeline',
   )
-  t.equal(stepsOf(await show('overview', createProfile(data))).match(/not finished/g)?.length, 5, 'fewer in Overview')
+  t.equal(stepsOf(await show('overview', createProfile(data))).match(/not finished/g)?.length, 8, 'fewer in Overview')
   t.notMatch(await show('exception', createProfile({ exception })), 'timed trail"')
   const known = await show('exception', createProfile({ ...data, exception: { ...exception, at: 30 } }))
   t.match(known, 'What happened before')
@@ -79,3 +79,27 @@ t.test('steps that are only counted are named', async t => {
   t.match(textOf(await show('time', { profile, query: byTrail })), said)
   t.match(textOf(await show('exception', profile)), said)
 })
+
+t.test(
+  'Overview has the steps of work that went well: equal ones as one, and of many the failed and the longest',
+  async t => {
+    const { show } = await createProfiledKernel(t)
+    const at = (start: number, end: number, text: string) => createQuery({ start, end, text })
+    const loop = Array.from({ length: 9 }, (_, index) => at(10 + index, 11 + index, 'SELECT loop'))
+    const others = Array.from({ length: 12 }, (_, index) =>
+      at(30 + 2 * index, 31 + 2 * index + index / 100, `SELECT ${index}`),
+    )
+    const records = [
+      { at: 1, level: 'debug', channel: 'app', message: 'Matched route.' },
+      { at: 2, level: 'warning', channel: 'app', message: 'It is cold.' },
+    ]
+    const data = { queries: { queries: [...loop, ...others], omitted: 0 }, logger: { records, dropped: 0 } }
+    const html = await show('overview', createProfile(data, { queries: 21, duration: 100 }))
+    const steps = stepsOf(html)
+    t.match(steps, /^warning It is cold\. database 9 × SELECT loop \S+ database SELECT 6 /)
+    t.match(textOf(html), '+10 ms database 9 × SELECT loop products.ts:12 9.0 ms')
+    t.match(textOf(html), 'What it did 6 other steps')
+    t.notMatch(steps, 'SELECT 5')
+    t.notMatch(steps, 'Matched', 'what is only for debugging is no step')
+  },
+)
