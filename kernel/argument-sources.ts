@@ -14,6 +14,7 @@ import {
   type StandardSchema,
   toPointer,
 } from '../lib/schema/standard-schema.ts'
+import { findFirst } from '../lib/share.ts'
 import { asText, type Conversion, findConversionMistake, findStandInMistake } from '../lib/text/conversion.ts'
 import { describeValue, isKeyed, isPlainObject } from '../lib/text/describe-value.ts'
 import { nearestNames, quoteNearest } from '../lib/text/mistakes.ts'
@@ -467,7 +468,7 @@ export function observeValidations(observer: ValidationObserver): () => void {
 
 /** Validates an input. A promise only if the schema is asynchronous. An error of the schema is not a result. */
 function validate<value>(validation: Validation<value>): ValidationResult<value> | Promise<ValidationResult<value>> {
-  const end = observers.size === 0 ? undefined : observe(validation)
+  const end = findFirst(observers, observer => observer(validation))
   const settle = (result: SchemaResult<value>): ValidationResult<value> => {
     if (Object(result) !== result) {
       const mistake = `its schema has returned ${describeValue(result)}, not an object with a value or issues`
@@ -492,12 +493,4 @@ function validate<value>(validation: Validation<value>): ValidationResult<value>
     return fail(error)
   }
   return isThenable(result) ? Promise.resolve(result).then(settle, fail) : settle(result)
-}
-
-function observe(validation: Validation): ReturnType<ValidationObserver> {
-  for (const observer of observers) {
-    const end = observer(validation)
-    if (end !== undefined) return end
-  }
-  return undefined
 }

@@ -7,6 +7,18 @@ export function addTo<item>(list: item[], added: item): () => void {
   }
 }
 
+/** The first result of a function for some items that is not `undefined`. */
+export function findFirst<item, result>(
+  items: Iterable<item>,
+  find: (item: item) => result | undefined,
+): result | undefined {
+  for (const item of items) {
+    const found = find(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
 /** One function that ends several uses. */
 export function endAll(ends: Iterable<() => void>): () => void {
   return () => {

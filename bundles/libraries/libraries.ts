@@ -6,7 +6,7 @@ import type { ServerObserver } from '../../kernel/contracts/servers.ts'
 import { noteUnseen } from '../../kernel/contracts/unseen-libraries.ts'
 import { createPackageFinder, findLoaded, findProject, readManifest } from '../../lib/find-package.ts'
 import { isAtLeast } from '../../lib/optional-packages.ts'
-import { endAll, share } from '../../lib/share.ts'
+import { endAll, findFirst, share } from '../../lib/share.ts'
 import { Callers } from '../../lib/stack/callers.ts'
 import { asyncFunctions } from './async-calls.ts'
 import { nodeConsole } from './console.ts'
@@ -247,11 +247,7 @@ const systems = new Map(libraries.flatMap(({ connects }) => (connects === undefi
 
 /** The route that a framework keeps on a message of Node, also where none of its functions was seen. */
 export function readRoute(message: object): FrameworkRoute | undefined {
-  for (const { readRoute } of libraries) {
-    const route = readRoute?.(message)
-    if (route !== undefined) return route
-  }
-  return undefined
+  return findFirst(libraries, ({ readRoute }) => readRoute?.(message))
 }
 
 /**

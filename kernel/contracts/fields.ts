@@ -1,4 +1,5 @@
 import { guard } from '../../lib/guard.ts'
+import { findFirst } from '../../lib/share.ts'
 
 /** A call of a resolver, which makes the value of a field of a GraphQL result. */
 export interface FieldCall {
@@ -38,11 +39,7 @@ export function observeFields(observer: FieldObserver): () => void {
 
 /** Reports that a resolver is called; `undefined` if nothing records the call. */
 export function beginField(call: FieldCall): FieldRun | undefined {
-  for (const observer of observers) {
-    const run = observer.begin(call)
-    if (run !== undefined) return run
-  }
-  return undefined
+  return findFirst(observers, observer => observer.begin(call))
 }
 
 /** Reports an error of a result. */

@@ -1,4 +1,5 @@
 import { noteFailure } from '../../lib/guard.ts'
+import { findFirst } from '../../lib/share.ts'
 
 /** A function that a framework calls for a request: a middleware, a hook, or the handler of the route. */
 export interface FrameworkFunction {
@@ -73,14 +74,6 @@ export function observeFrameworks(find: FindWork): () => void {
   return () => void searches.delete(find)
 }
 
-function findWork(message: object): FrameworkWork | undefined {
-  for (const find of searches) {
-    const work = find(message)
-    if (work !== undefined) return work
-  }
-  return undefined
-}
-
 /**
  * Reports a fact about the request of a message. Nothing happens if the request is not recorded,
  * or without a message: the handler of a web socket has a connection in its place. An error of the
@@ -88,7 +81,7 @@ function findWork(message: object): FrameworkWork | undefined {
  */
 export function report<result>(message: object | undefined, take: (work: FrameworkWork) => result): result | undefined {
   try {
-    const work = message && findWork(message)
+    const work = message && findFirst(searches, find => find(message))
     return work && take(work)
   } catch (error) {
     noteFailure(error, 'the framework')

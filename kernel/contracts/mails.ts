@@ -1,6 +1,6 @@
 import { checkArguments, checkOptions } from '../../lib/errors/arguments.ts'
 import { guard } from '../../lib/guard.ts'
-import { addTo } from '../../lib/share.ts'
+import { addTo, findFirst } from '../../lib/share.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import { runUnit } from './units.ts'
 
@@ -83,11 +83,8 @@ export function observeMails(observer: MailObserver): () => void {
 
 /** Reports that a mail is being sent; `undefined` if nothing records it. */
 export function beginMail(mail: Mail): MailRun | undefined {
-  for (const begin of observers) {
-    const run = begin(mail)
-    if (run !== undefined) return { describe: guard('a mail', run.describe), end: guard('a mail', run.end) }
-  }
-  return undefined
+  const run = findFirst(observers, begin => begin(mail))
+  return run && { describe: guard('a mail', run.describe), end: guard('a mail', run.end) }
 }
 
 /** Decides that mails are not sent, for development only. */

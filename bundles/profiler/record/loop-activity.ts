@@ -2,6 +2,7 @@ import { AsyncLocalStorage, createHook } from 'node:async_hooks'
 import { performance } from 'node:perf_hooks'
 import { guard } from '../../../lib/guard.ts'
 import { readClock } from '../../../lib/own-globals.ts'
+import { findFirst } from '../../../lib/share.ts'
 
 /** Milliseconds; a shorter block of the event loop is not recorded. */
 export const leastBlock = 50
@@ -190,11 +191,7 @@ const hook = createHook({
 })
 
 function findOwner(): Actor {
-  for (const find of searches) {
-    const actor = find()
-    if (actor !== undefined) return actor
-  }
-  return noActor
+  return findFirst(searches, find => find()) ?? noActor
 }
 
 /** Reads how long the event loop has waited since it started, in milliseconds. */

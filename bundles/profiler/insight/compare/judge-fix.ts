@@ -1,4 +1,5 @@
 import { isSafe } from '../../../../lib/http/request-target.ts'
+import { findFirst } from '../../../../lib/share.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
 import {
   formatBytes,
@@ -91,10 +92,8 @@ export function hasFinding(finding: Finding, profile: Profile, judge: Judge): bo
  */
 export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, judge: Judge): FixVerdict {
   const [original] = before
-  for (const profile of after) {
-    const failure = findFailure(original, profile)
-    if (failure !== undefined) return failure
-  }
+  const failure = findFirst(after, profile => findFailure(original, profile))
+  if (failure !== undefined) return failure
   if (finding === undefined) return judgeEnding(original, after, judge)
   const amounts = measure(finding, before, after, judge)
   const changes = describeChanges(before, after, amounts?.unit)
