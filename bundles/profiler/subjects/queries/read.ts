@@ -148,12 +148,12 @@ export function isReading(operation: string, text: string): boolean {
   return reads.has(operation) && !hasEffect.test(text)
 }
 
-/** Each field is copied by its name: with so many fields, a spread would be several times as slow. */
+/** Each field is copied by its name, and none may miss: with so many, a spread would be several times as slow. */
 function toStoredQuery(
   query: QueryData,
   { caller, index, operation, stopped }: Pick<StoredQuery, 'caller' | 'index' | 'operation' | 'stopped'>,
-): StoredQuery {
-  const { batch, code, end, error = '', namespace, parameters, rows, server, source } = query
+): { readonly [name in keyof Required<StoredQuery>]: StoredQuery[name] } {
+  const { batch, code, end, error = '', field, namespace, parameters, rows, server, source } = query
   const { start, system, text, transaction, twin = index } = query
   return {
     index,
@@ -171,6 +171,7 @@ function toStoredQuery(
     error,
     code,
     caller,
+    field,
     stopped,
     source,
     batch,

@@ -47,6 +47,14 @@ t.test('the advice on N+1 has the words of the database', t => {
   t.end()
 })
 
+t.test('N+1 names the field of GraphQL that all queries have', t => {
+  const [finding] = find(items(12, 5, { field: 'Book.author' }))
+  t.match(finding && writeProblem(finding), 'ran 12 times in Book.author, 60 ms in total.')
+  const [mixed] = find(['Book.author', 'Book.editor'].flatMap(field => items(12, 5, { field })))
+  t.match(mixed && writeProblem(mixed), / ran 24 times, /)
+  t.end()
+})
+
 t.test('N+1 has a least number and a least time; in development the number is enough', async t => {
   t.strictSame(rulesOf(items(5, 10)), ['repeated-queries'])
   t.strictSame(rulesOf(items(5, 9)), [], 'too fast')
