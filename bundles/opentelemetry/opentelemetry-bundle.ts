@@ -12,7 +12,7 @@ import { loadPackages, type Packages } from './load-packages.ts'
 import { ExportReports, type StartedProvider, startProvider } from './provider.ts'
 import { createListenerTracer, RequestSpans, TracedContext, TracedView, traceControllers } from './request-spans.ts'
 import { findEndpoint, openTelemetrySettings } from './settings.ts'
-import { SpanQueries } from './span-queries.ts'
+import { createSpanQueries } from './span-queries.ts'
 
 /** Milliseconds in which the last spans are sent when the application stops. */
 const flushTime = 2_000
@@ -54,7 +54,7 @@ export function createOpenTelemetryBundle(): Bundle {
       const reports = new ExportReports(logger.channel('opentelemetry'))
       const { environment } = config
       for (const instrumentation of instrumentations) configureInstrumentation(instrumentation)
-      const processors = isDebugOn(config) ? [new SpanQueries(app)] : []
+      const processors = isDebugOn(config) ? [createSpanQueries(app)] : []
       provider = startProvider({ packages, settings, directory, environment, processors, redactor, reports })
       const { tracer } = provider
       spans = new RequestSpans({ packages, tracer, redactor, routes, isLeftOut: createLeftOut(app) })

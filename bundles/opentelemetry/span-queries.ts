@@ -1,4 +1,3 @@
-import type { Context } from '@opentelemetry/api'
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { Application } from '../../kernel/bundle.ts'
 import type { QueryEnd, QueryStart } from '../../kernel/contracts/queries.ts'
@@ -23,76 +22,67 @@ interface Connecting {
  * the span's context: a pool may run the query of one request while another request returns its connection.
  * For the same reason the stack is read only if the running code works for the request of the span.
  */
-export class SpanQueries implements SpanProcessor {
-  readonly #context: Application['context']
-  readonly #queries: Application['queries']
-  readonly #callers: Callers
-  readonly #ends = new WeakMap<ReadableSpan, QueryEnd>()
-  readonly #connecting = new WeakMap<ReadableSpan, Connecting>()
+export function createSpanQueries({
+  context: requests,
+  directory,
+  queries,
+}: Pick<Application, 'context' | 'directory' | 'queries'>): SpanProcessor {
+  const callers = new Callers(directory)
+  const ends = new WeakMap<ReadableSpan, QueryEnd>()
+  const connections = new WeakMap<ReadableSpan, Connecting>()
   /** The pools that were asked for a connection, by the ids of their spans. */
-  readonly #asked = new Map<string, Connecting>()
-  /** Whether a channel reports the queries of a library, by the name of its instrumentation. */
-  readonly #hasChannel = new Map<string, boolean>()
+  const asked = new Map<string, Connecting>()
+  /** Whether the queries of an instrumentation are reported without their spans, by its name. */
+  const reported = new Map<string, boolean>()
   /** Set while a pool passes a connection to the code that waited for it. */
-  #connected: Connecting | undefined
+  let connected: Connecting | undefined
 
-  constructor({ context, directory, queries }: Pick<Application, 'context' | 'directory' | 'queries'>) {
-    this.#context = context
-    this.#queries = queries
-    this.#callers = new Callers(directory)
+  const isReported = ({ name }: ReadableSpan['instrumentationScope']) => {
+    const known = reported.get(name) ?? (name === ownScope || hasOwnChannel(name))
+    reported.set(name, known)
+    return known
   }
-
-  onStart(span: Span, context: Context): void {
-    const request = requestOf(context)
-    const system = findAttribute(span, ...systemAttributes)
-    if (request === undefined || typeof system !== 'string' || this.#isReported(span.instrumentationScope)) return
-    if (isConnection(span)) {
-      const asked = this.#asked.get(span.parentSpanContext?.spanId ?? '')
-      if (asked !== undefined) asked.isOpening = true
-      if (this.#queries.isRecorded(request)) this.#connect(span, request, system)
-      return
-    }
-    const end = this.#queries.begin(new SpanQuery(span, { system, request, findCaller: this.#chooseCaller(request) }))
-    if (end !== undefined) this.#ends.set(span, end)
+  const connect = (span: Span, request: Request, system: string) => {
+    const connecting = { request, caller: callers.find(), system, isOpening: false }
+    connections.set(span, connecting)
+    if (/\bpool[.-]connect$/.test(span.name)) asked.set(span.spanContext().spanId, connecting)
   }
-
-  onEnd(span: ReadableSpan): void {
-    this.#ends.get(span)?.({ rows: toCount(findAttribute(span, 'db.response.returned_rows')), error: findError(span) })
-    const connecting = this.#connecting.get(span)
-    if (connecting === undefined) return
-    if (this.#asked.delete(span.spanContext().spanId) && !connecting.isOpening) {
-      const [seconds, nanoseconds] = span.duration
-      this.#queries.noteWait({ ...connecting, duration: seconds * 1e3 + nanoseconds / 1e6 })
-    }
-    // `pool.query` runs its query before the next microtask. Code that has asked for the connection itself runs later.
-    this.#connected = connecting
-    queueMicrotask(() => {
-      this.#connected = undefined
-    })
-  }
-
-  #connect(span: Span, request: Request, system: string): void {
-    const connecting = { request, caller: this.#callers.find(), system, isOpening: false }
-    this.#connecting.set(span, connecting)
-    if (/\bpool[.-]connect$/.test(span.name)) this.#asked.set(span.spanContext().spanId, connecting)
-  }
-
-  async forceFlush(): Promise<void> {}
-
-  async shutdown(): Promise<void> {}
-
-  /** Whether the queries of an instrumentation are reported without their spans. */
-  #isReported({ name }: ReadableSpan['instrumentationScope']): boolean {
-    const isReported = this.#hasChannel.get(name) ?? (name === ownScope || hasOwnChannel(name))
-    this.#hasChannel.set(name, isReported)
-    return isReported
-  }
-
   /** The default, which is `undefined`, is the place of the running code. */
-  #chooseCaller(request: Request): QueryStart['findCaller'] {
-    const connected = this.#connected
-    if (connected?.request === request) return () => connected.caller
-    return this.#context.current === request ? undefined : () => undefined
+  const chooseCaller = (request: Request): QueryStart['findCaller'] => {
+    const current = connected
+    if (current?.request === request) return () => current.caller
+    return requests.current === request ? undefined : () => undefined
+  }
+  return {
+    onStart(span, context) {
+      const request = requestOf(context)
+      const system = findAttribute(span, ...systemAttributes)
+      if (request === undefined || typeof system !== 'string' || isReported(span.instrumentationScope)) return
+      if (isConnection(span)) {
+        const pool = asked.get(span.parentSpanContext?.spanId ?? '')
+        if (pool !== undefined) pool.isOpening = true
+        if (queries.isRecorded(request)) connect(span, request, system)
+        return
+      }
+      const end = queries.begin(new SpanQuery(span, { system, request, findCaller: chooseCaller(request) }))
+      if (end !== undefined) ends.set(span, end)
+    },
+    onEnd(span) {
+      ends.get(span)?.({ rows: toCount(findAttribute(span, 'db.response.returned_rows')), error: findError(span) })
+      const connecting = connections.get(span)
+      if (connecting === undefined) return
+      if (asked.delete(span.spanContext().spanId) && !connecting.isOpening) {
+        const [seconds, nanoseconds] = span.duration
+        queries.noteWait({ ...connecting, duration: seconds * 1e3 + nanoseconds / 1e6 })
+      }
+      // `pool.query` runs its query before the next microtask. Code that has asked for the connection runs later.
+      connected = connecting
+      queueMicrotask(() => {
+        connected = undefined
+      })
+    },
+    async forceFlush() {},
+    async shutdown() {},
   }
 }
 

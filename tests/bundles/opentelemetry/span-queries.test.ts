@@ -2,7 +2,7 @@ import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from '@op
 import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { type Test, t } from 'tap'
 import { configureInstrumentation, hasOwnChannel } from '#bundles/libraries/libraries.ts'
-import { SpanQueries } from '#bundles/opentelemetry/span-queries.ts'
+import { createSpanQueries } from '#bundles/opentelemetry/span-queries.ts'
 import { Queries } from '#kernel/contracts/queries.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 import { Response } from '#lib/http/response.ts'
@@ -165,5 +165,5 @@ t.test('a library that is loaded, in a version with channels, reports its querie
 
 t.test('reports of spans wait for nothing', async t => {
   const services = { context: new RequestContext(), directory: process.cwd(), queries: new Queries() }
-  await t.resolves(new SpanQueries(services).forceFlush())
+  await t.resolves(createSpanQueries(services).forceFlush())
 })
