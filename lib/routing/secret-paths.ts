@@ -88,13 +88,11 @@ export class SecretPaths {
    * parameters, and the segments that `masked`, which is the path, does not have.
    */
   hide<result>(path: string, masked: string, parameters: object, run: () => result): result {
-    const shown = masked.split('/')
-    const segments = path.split('/')
-    const secrets = segments.flatMap((segment, at) => (shown[at] === mask ? decode(segment) : []))
+    const secrets = masked === path ? [] : listMasked(path, masked)
     // The application may have replaced the functions of `Object`.
     for (const name in parameters) if (this.#isSecret(name)) secrets.push(String(Reflect.get(parameters, name)))
     if (secrets.length === 0) return run()
-    const sent = segments.filter(segment => secrets.includes(decode(segment)))
+    const sent = path.split('/').filter(segment => secrets.includes(decode(segment)))
     this.#values = [...secrets, ...sent].filter(value => unusual.test(value))
     try {
       return run()
@@ -115,6 +113,12 @@ export class SecretPaths {
       return path.forms.filter(({ names }) => names.some(isSecret)).map(form => toSecretPath(form, isSecret))
     })
   }
+}
+
+/** The segments of a path that are masked in the other one. */
+function listMasked(path: string, masked: string): string[] {
+  const shown = masked.split('/')
+  return path.split('/').flatMap((segment, at) => (shown[at] === mask ? decode(segment) : []))
 }
 
 /**
