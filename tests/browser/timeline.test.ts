@@ -67,6 +67,7 @@ const overlaps = `(() => {
 
 t.test('no label of the timeline lies over another, or a bar, however narrow the window', needsBrowser, async t => {
   const { page } = await open(t)
+  t.equal(await page.locator('.lines .said').innerText(), new URL(page.url()).host, 'the host of the call above')
   for (const threshold of ['', '0']) {
     await page.getByLabel('Threshold').selectOption(threshold)
     for (const width of [400, 700, 1000, 1400]) {

@@ -50,7 +50,11 @@ export function createTimeline({ axis, filter, logs, pauses, rows }: TimelinePar
   const slowest = findSlowest(rows, filter)
   const visible = { from: toMoment(axis, window.from), to: toMoment(axis, window.to) }
   const chosen = choose(rows, filter, new Set(slowest), visible)
-  const lines = chosen.map(row => toLine(row, filter, axis, Math.max(2, Math.floor(barBudget / chosen.length))))
+  const barLimit = Math.max(2, Math.floor(barBudget / chosen.length))
+  const lines = chosen.map((row, index) => ({
+    ...toLine(row, filter, axis, barLimit),
+    parts: splitName(row, chosen[index - 1]),
+  }))
   const omitted = rows.length - chosen.length
   const { boundary, end } = axis
   const scale = 100 / (window.to - window.from)
@@ -144,6 +148,14 @@ function listKinds(rows: readonly TimelineRow[], { shown }: TimelineFilter) {
 function toMark({ at, isError, level, link, message }: LogMark, axis: TimeAxis) {
   const title = `${level} at ${formatMicroseconds(at)}: ${shorten(message, nameLimit)}`
   return { x: toPercent(toPosition(axis, at)), isError, title, link }
+}
+
+/** The parts of the name of a call to the host of the call above, which is not shown again; `false` for other rows. */
+function splitName({ category, name }: TimelineRow, above: TimelineRow | undefined) {
+  const [, method, host, target = ''] = /^(\S+ )([^/]+)(\/.*)$/s.exec(name) ?? []
+  const isRepeated =
+    category === 'http' && host !== undefined && above?.name.startsWith(`${host}/`, above.name.indexOf(' ') + 1)
+  return isRepeated === true && { method, host, target: shorten(target, nameLimit) }
 }
 
 function toLine(row: TimelineRow, filter: TimelineFilter, axis: TimeAxis, barLimit: number) {
