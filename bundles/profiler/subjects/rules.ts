@@ -30,7 +30,7 @@ import {
 } from './exchange/rules.ts'
 import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from './http/rules.ts'
 import { listenerLeakRule, manyLogsRule } from './logs/rules.ts'
-import { slowMailRule } from './mails/rules.ts'
+import { hostlessLinkRule, slowMailRule } from './mails/rules.ts'
 import { blockedLoopRule, synchronousCallRule } from './memory/rules.ts'
 import { openTransactionRule } from './queries/open-transaction.ts'
 import {
@@ -88,6 +88,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   needlessSessionRule,
   changedSessionRule,
   redirectChainRule,
+  hostlessLinkRule,
   missingAssetRule,
   plainPageRule,
   uncacheableResponseRule,

@@ -43,6 +43,42 @@ export const slowMailRule: FindingRule<Profile> = {
   measure: { unit: 'ms', read: (_, profile) => timeOf(listAwaited(profile), profile) },
 }
 
+/** Finds mails whose HTML has a link that only a browser on a page of the site could complete. */
+export const hostlessLinkRule: FindingRule<Profile> = {
+  name: 'hostless-link',
+  title: 'Link of a mail without a host',
+  find(profile) {
+    const found = readMails(profile).mails.flatMap(mail => {
+      const link = findHostlessLink(mail.html?.text ?? '')
+      return link === undefined ? [] : { ...mail, link }
+    })
+    const [first] = found
+    if (first === undefined) return []
+    return [
+      {
+        severity: 'warning',
+        problem: `${formatCount(found.length, 'mail')} with a link that mail programs cannot open, because it has no host: {link}.`,
+        ...describePlaces(
+          found,
+          { link: first.link },
+          'Write scheme and host, too, such as by {{url}} in a template, or urls.generate() with "absolute"',
+        ),
+        place: { panel: 'mails', anchor: `mail-${first.index}` },
+        evidence: { count: found.length },
+      },
+    ]
+  },
+}
+
+/** A link or an image of HTML whose address is a path. */
+const hostless = /<(?:a|img)\s(?:[^<>]*?\s)?(?:href|src)\s*=\s*["']?(\/(?!\/)[^\s"'<>]*)/i
+
+function findHostlessLink(html: string): string | undefined {
+  const [begin = '', ...others] = html.split('<!--')
+  const rest = others.map(part => part.split('-->', 2)[1] ?? '')
+  return /<base\s/i.test(html) ? undefined : hostless.exec([begin, ...rest].join(''))?.[1]
+}
+
 /** The mails that ended before the response was sent. Others are not awaited. */
 function listAwaited(profile: Profile): StoredMail[] {
   const { since = Infinity } = profile.collectors.late ?? {}

@@ -54,6 +54,27 @@ export function createMailPages({ logger, queries }: Application): Pages {
         return page()
       },
     },
+    'hostless-link': {
+      answer: 'hostless-link',
+      async handle() {
+        await recordMail({ ...order, html: '<p><a href="/reset/7">Reset</a>' }, () => sleep(1), sleep) // here: hostless-link
+        return page()
+      },
+    },
+    'whole-links': {
+      answer: 'healthy',
+      async handle() {
+        const html = [
+          '<a href="https://example.org/reset">a</a> <a href="//example.org/a">b</a> <a href="mailto:a@b.c">c</a>',
+          '<a href="#top">d</a> <img src="cid:logo"> <img src="data:,"> <!-- <a href="/old">e</a> -->',
+          '<code>&lt;a href="/f"&gt;</code> <a title="/g" data-href="/h" href="tel:1">g</a> <p>src="/i"',
+        ].join('\n')
+        await recordMail({ ...order, html }, () => sleep(1), sleep)
+        const based = '<base href="https://example.org"><a href="/reset">a</a>'
+        await recordMail({ ...order, subject: 'Based', html: based }, () => sleep(1), sleep)
+        return page()
+      },
+    },
     'reported-mail': {
       answer: 'healthy',
       async handle() {
