@@ -82,6 +82,19 @@ t.test('errors of a page from its first script on are in its profile, and in its
   )
 })
 
+t.test('an error while the toolbar loads its styles causes no other', needsBrowser, async t => {
+  const { page, visit } = await open(t)
+  const thrown: string[] = []
+  page.on('pageerror', error => thrown.push(error.message))
+  await page.route('**/profiler.css', async route => {
+    await page.evaluate("new Promise(done => setTimeout(() => { setTimeout(done); throw new Error('early') }))")
+    await route.continue()
+  })
+  await visit('/quiet')
+  await page.locator('profiler-toolbar .toolbar-toggle').getByText('1 browser error').waitFor()
+  t.strictSame(thrown, ['early'])
+})
+
 t.test('a violated policy is reported, under that policy', needsBrowser, async t => {
   const { errorsOf, page, visit } = await open(t)
   const errors = await errorsOf(await visit('/guarded'), 2)

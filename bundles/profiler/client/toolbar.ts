@@ -34,6 +34,8 @@ async function start(): Promise<void> {
   /** The latest call when the page changed last. */
   let lastCall: Call | undefined
 
+  const sheet = await loadStyles(new URL('profiler.css', import.meta.url).href)
+  // An error of the page calls `update`, which needs all that follows.
   const list = new CallList(() => {
     update()
     follow()
@@ -45,7 +47,6 @@ async function start(): Promise<void> {
   const errors = findPageErrors()
   const errorsItem = new ErrorsItem(errors ?? { list: [] })
   if (errors !== undefined) errors.onError = update
-  const sheet = await loadStyles(new URL('profiler.css', import.meta.url).href)
   const bar = new Bar(sheet, [errorsItem.element, item.element])
   const token = findPageToken()
   const ownPath = token === undefined ? tag : `/_wdt/${token}`
