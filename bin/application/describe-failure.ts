@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { SourceMap, type SourceMapping } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inspect, stripVTControlCharacters } from 'node:util'
@@ -6,7 +7,6 @@ import type { SourceProblem } from '../../kernel/bundle.ts'
 import { CommandUsageError } from '../../kernel/contracts/console-command.ts'
 import { KERNEL_BUNDLE_FAILED } from '../../kernel/errors.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
-import { findSource, noteLoad } from '../../lib/stack/source-maps.ts'
 import { findOwnFrame, parseStack, type StackFrame, toPath } from '../../lib/stack/stack-frames.ts'
 import { readProperty } from '../../lib/text/describe-value.ts'
 import { nearestNames, suggestNames } from '../../lib/text/mistakes.ts'
@@ -165,9 +165,21 @@ function placeOfImport(error: unknown): Place | undefined {
   if (file === undefined || importer === undefined || !existsSync(importer)) return undefined
   const lines = readFileSync(importer, 'utf8').split('\n')
   const line = lines.findIndex(text => /\b(?:from|import)\b/.test(text) && text.includes(path.basename(file))) + 1
-  const place = { file: importer, line: Math.max(1, line), column: 1 }
-  noteLoad(importer)
-  return findSource(place) ?? place
+  return findSource(importer, Math.max(1, line))
+}
+
+/** The place in the source of a line, by the map that the compiler writes beside its file. */
+function findSource(file: string, line: number): Place {
+  const map = `${file}.map`
+  const found: Partial<SourceMapping> = existsSync(map)
+    ? new SourceMap(JSON.parse(readFileSync(map, 'utf8'))).findEntry(line - 1, 0)
+    : {}
+  if (found.originalSource === undefined) return { file, line, column: 1 }
+  return {
+    file: path.resolve(path.dirname(file), found.originalSource),
+    line: (found.originalLine ?? 0) + 1,
+    column: 1,
+  }
 }
 
 /** The place of a syntax error, or the innermost call of the application in the stacks of an error and its causes. */

@@ -35,6 +35,7 @@ import {
 } from './listeners/response-listeners.ts'
 import { RouterListener } from './listeners/router-listener.ts'
 import { SessionListener, type SessionListenerServices } from './listeners/session-listener.ts'
+import type { findMisnamed } from './misnamed-fields.ts'
 import { checkStore, type FrameworkOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { addProtection, crossOriginRule } from './protection.ts'
 import { addViewHelpers } from './view-helpers.ts'
@@ -56,10 +57,12 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
     settings: frameworkSettings,
     async register(app) {
       store = await createStore(app, resolved)
-      // Production does not load it.
+      // Production does not load them.
       const handedOut = app.config.isDebug ? await import('../../lib/session/handed-out.ts') : undefined
+      const fields = app.debugGate.isDebug ? await import('./misnamed-fields.ts') : undefined
       sessions = register(app, resolved, {
         store,
+        findMisnamed: fields?.findMisnamed,
         createHandedOut: handedOut && (onLost => new handedOut.HandedOutValues(onLost)),
       })
       if (app.debugGate.isDebug) endReports = await reportMistakes(app)
@@ -72,7 +75,7 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
   }
 }
 
-function register(app: Application, options: ResolvedOptions, parts: SessionParts): SessionListener {
+function register(app: Application, options: ResolvedOptions, parts: LoadedParts): SessionListener {
   const thrown = new ThrownFrames(app)
   app.controllers.register('error_controller', createErrorController({ ...app, thrown }))
   addViewHelpers(app)
@@ -91,14 +94,16 @@ function register(app: Application, options: ResolvedOptions, parts: SessionPart
   return sessions
 }
 
-/** The parts of sessions that are created before the listeners. */
-type SessionParts = Pick<SessionListenerServices, 'store' | 'createHandedOut'>
+/** What is loaded before the listeners are created. */
+interface LoadedParts extends Pick<SessionListenerServices, 'store' | 'createHandedOut'> {
+  readonly findMisnamed: typeof findMisnamed | undefined
+}
 
 /** Returns the listener that keeps what is to be reported at the end. */
 function addListeners(
   app: Application,
   options: ResolvedOptions,
-  parts: SessionParts,
+  { findMisnamed, ...parts }: LoadedParts,
   thrown: ThrownFrames,
 ): SessionListener {
   const { cookie, exceptions, protection, times, without } = options
@@ -132,7 +137,7 @@ function addListeners(
     new GuardListener(routes, guards, debugGate.isDebug ? logger : undefined),
     new BodyListener(),
     new ErrorListener({ logger, isDebug: debugGate.isDebug, thrown, rules: exceptions }),
-    new ResponseListener(protection.headers, debugGate.isDebug ? { logger, routes, thrown } : undefined),
+    new ResponseListener(protection.headers, debugGate.isDebug ? { findMisnamed, logger, routes, thrown } : undefined),
     new RequestIdListener(),
     ...(without.has('compression') ? [] : [new CompressionListener()]),
     ...(without.has('conditional') ? [] : [new ConditionalListener()]),

@@ -1,7 +1,6 @@
 import { realpathSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import { inputsOf } from '../../../kernel/argument-sources.ts'
 import type { DebugGate } from '../../../kernel/debug/debug-gate.ts'
 import type { ThrownFrames } from '../../../kernel/debug/thrown-frames.ts'
 import { ResponseEvent } from '../../../kernel/events.ts'
@@ -19,11 +18,9 @@ import {
 import type { Request } from '../../../lib/http/request.ts'
 import { type Body, contentTypeOf, discard, isBodiless, type Response, weakenEtag } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
-import type { Route } from '../../../lib/routing/route.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
-import { toDescribedSchema } from '../../../lib/schema/describe-schema.ts'
 import { showPlace } from '../../../lib/stack/declaration-sites.ts'
-import { nearestNames } from '../../../lib/text/mistakes.ts'
+import type { findMisnamed } from '../misnamed-fields.ts'
 
 /** The default, as that of the ResponseListener. */
 const requestIdPriority = 0
@@ -84,10 +81,10 @@ export class ResponseListener {
     for (const cookie of headers.getAll('set-cookie')) this.#check(cookie)
     const { request } = event
     const route = request.attributes.get('_route')
-    const { logger, routes, thrown } = this.#development
+    const { findMisnamed, logger, routes, thrown } = this.#development
     const log = logger.withRequestId(request.id)
-    const found = routes.find(route ?? '')
-    const [sent, wanted] = (found && findMisnamed(found, request)) ?? []
+    const found = isRetrieval(request.method) ? undefined : routes.find(route ?? '')
+    const [sent, wanted] = (found && findMisnamed?.(found, request)) ?? []
     const key = `form of ${route}`
     if (sent !== undefined && !this.#warned.has(key) && this.#warned.size <= 100) {
       this.#warned.add(key)
@@ -120,24 +117,7 @@ interface Development {
   readonly logger: Pick<Logger, 'warning' | 'withRequestId'>
   readonly routes: Pick<RouteCollection, 'find'>
   readonly thrown: Pick<ThrownFrames, 'findDefinition'>
-}
-
-/**
- * A field of a sent form that the schema of its route does not have, and a field with nearly the same name that the
- * schema has and the form does not.
- */
-function findMisnamed(route: Route, { body }: Request): [sent: string, wanted: string] | undefined {
-  const { form } = body.peek()
-  const schema = inputsOf(route).find(({ source }) => source === 'form')?.schema
-  const wanted = schema && toDescribedSchema(schema).fields
-  if (form === undefined || wanted === undefined) return undefined
-  const sent = new Set(Array.from(form, ([name]) => name))
-  const missing = wanted.filter(name => !sent.has(name))
-  for (const name of sent) {
-    const [nearest] = wanted.includes(name) ? [] : nearestNames(name, missing, name.length / 3)
-    if (nearest !== undefined) return [name, nearest]
-  }
-  return undefined
+  readonly findMisnamed?: typeof findMisnamed | undefined
 }
 
 const misnamedField =
