@@ -1,9 +1,11 @@
+import asyncHooks from 'node:async_hooks'
 import { readFileSync, rmSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { isMainThread } from 'node:worker_threads'
-import { type Test, t } from 'tap'
+import type { Test } from 'tap'
 import { fewOptimizations } from './start-process.ts'
 
 /** Milliseconds that a failed test has for each teardown, and a program with a failed test after its last test. */
@@ -117,10 +119,24 @@ function keepNoConnections(): void {
   }
 }
 
+/**
+ * Loads tap without its hook, which follows each promise of the process, to name the test of an error that nothing
+ * catches (decision 333, docs/decisions/project.md). Without it, Node prints such an error, and ends the program.
+ */
+async function loadTap(): Promise<Test> {
+  const { createHook } = asyncHooks
+  asyncHooks.createHook = () => createHook({})
+  syncBuiltinESMExports()
+  const { t } = await import('tap')
+  asyncHooks.createHook = createHook
+  syncBuiltinESMExports()
+  return t
+}
+
 const program = process.argv[1]
 if (isMainThread && program?.endsWith('.test.js')) {
   for (const flag of fewOptimizations) setFlagsFromString(flag)
-  endAfterFailure(t)
+  endAfterFailure(await loadTap())
   keepNoConnections()
   process.on('exit', () => printCpuTime(path.relative(path.join(import.meta.dirname, '..'), program)))
 }

@@ -53,10 +53,11 @@ export async function proveSamples(t: Test): Promise<void> {
     .filter(file => /^(?!areas).*(?<!\.proof)\.test\.js$/.test(file))
     .filter(file => /\bproven(?:Sample|Runs)\(/.test(readFileSync(path.join(tests, file), 'utf8')))
   t.not(programs.length, 0)
+  const preload = new URL('end-tests.js', import.meta.url)
   // Below another run of tap, a test would leave out its totals.
   const env = { ...process.env, SAMPLES: 'whole', TAP_CHILD_ID: undefined }
   for (const program of programs) {
-    const command = [process.execPath, '--enable-source-maps', path.join(tests, program)]
+    const command = [process.execPath, `--import=${preload}`, '--enable-source-maps', path.join(tests, program)]
     const { code, stderr, stdout } = await runProcess(t, command, { env })
     t.equal(code, 0, program, { stderr, failures: stdout.match(/^ *not ok[\s\S]*?^ *\.\.\.$/gm) ?? [] })
   }
