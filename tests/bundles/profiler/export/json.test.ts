@@ -2,11 +2,17 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { t } from 'tap'
+import type { ComparedTimes } from '#bundles/profiler/insight/durations.ts'
+import type { PartKind } from '#bundles/profiler/insight/overview/time-parts.ts'
+import type { Tone } from '#bundles/profiler/insight/summary-view.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import type { Outcome } from '#bundles/profiler/profile/profile.ts'
+import type { UnitType } from '#bundles/profiler/profile/units.ts'
 import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
 import { ContentCopier } from '#bundles/profiler/record/copy.ts'
 import { createCollectors } from '#bundles/profiler/subjects/recorded.ts'
 import { kernelSubjects } from '#bundles/profiler/subjects/recorded-by-kernels.ts'
+import type { Severity } from '#kernel/contracts/collectors.ts'
 import { beginUnit } from '#kernel/contracts/units.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, type StoredProfile } from '#tests/support/create-profile.ts'
@@ -211,6 +217,46 @@ t.test('the schema names every collector', async t => {
       .map(name => name.slice(prefix.length))
   t.strictSame(named('data.').sort(), names.sort())
   t.strictSame(named('process.').sort(), facts.sort())
+})
+
+/** A table that TypeScript refuses if a value of a type is missing. */
+type All<Value extends string> = Readonly<Record<Value, true>>
+
+const change: All<ComparedTimes['change']> = { faster: true, slower: true, usual: true, unknown: true }
+const tone: All<Tone> = { plain: true, ok: true, warning: true, error: true }
+const severity: All<Severity> = { info: true, warning: true, error: true }
+const type: All<UnitType> = { request: true, command: true, job: true, message: true, task: true }
+const outcome: All<Outcome> = {
+  ...{ complete: true, failed: true, aborted: true, 'stream-failed': true, crashed: true, unfinished: true },
+}
+const kind: All<PartKind> = {
+  ...{ unknown: true, kernel: true, sending: true, own: true, controller: true, listener: true, client: true },
+  ...{ template: true, stopwatch: true, request: true, async: true, mail: true, http: true, cache: true },
+  ...{ database: true, gc: true, blocked: true, stopped: true, waiting: true },
+}
+
+/** The parts that are made from the schemas of the code. */
+const generatedParts = new Set(['data', 'process', 'tree', 'content', 'message', 'exception', 'summary'])
+
+t.test('the lists of values that the schema has by hand are those of the code', t => {
+  const types: Readonly<Record<string, All<string>>> = {
+    'overview.parts.kind': kind,
+    'overview.sinceEdit.times.change': change,
+    'overview.sinceEdit.changes.tone': tone,
+    'finding.severity': severity,
+    'worst.type': type,
+    'worst.outcome': outcome,
+  }
+  const list = ({ enum: values, items, properties = {} }: Part, name: string): [name: string, values: Json][] => [
+    ...(values === undefined ? [] : [[name, values.toSorted()] as [string, Json]]),
+    ...(items === undefined ? [] : list(items, name)),
+    ...Object.entries(properties).flatMap(([field, part]) => list(part, `${name}.${field}`)),
+  ]
+  const isByHand = ([name]: [string, Json]) => !generatedParts.has(name.replace(/^(data|process)\..*|\..*/, '$1'))
+  const listed = Object.entries(schema.$defs).flatMap(([name, part]) => list(part, name))
+  const expected = Object.entries(types).map(([name, values]) => [name, Object.keys(values).sort()])
+  t.strictSame(Object.fromEntries(listed.filter(isByHand)), Object.fromEntries(expected))
+  t.end()
 })
 
 t.test('deleted relatives keep their tokens; a panel has only its own data', async t => {
