@@ -110,6 +110,4 @@ class Http2Start implements CallStart {
     this.method = String(fields[':method'])
     this.url = `${fields[':scheme']}://${fields[':authority']}${fields[':path']}`
   }
-
-  addHeaders(): void {}
 }

@@ -135,7 +135,7 @@ export function createCallSpans({ packages, redactor, spans }: ClientSpanService
         started(context) {
           const headers: [name: string, value: string][] = []
           packages.propagation.inject(context, headers, { set: (list, name, value) => void list.push([name, value]) })
-          call.addHeaders(headers)
+          call.addHeaders?.(headers)
         },
       },
     )

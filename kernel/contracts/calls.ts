@@ -13,8 +13,11 @@ export interface CallStart {
   readonly isUnlimited?: true | undefined
   /** The signal with which its caller may abort it, where it was seen. */
   readonly signal?: AbortSignal | undefined
-  /** Adds headers to the request, such as a trace context: unless it has the first of them, or is on its way. */
-  addHeaders(headers: readonly (readonly [name: string, value: string])[]): void
+  /**
+   * Adds headers to the request, such as a trace context, unless it has the first of them, or is on its way. Absent of
+   * a client whose requests always are.
+   */
+  addHeaders?(headers: readonly (readonly [name: string, value: string])[]): void
 }
 
 /** The connection of a call, such as a socket of Node. */

@@ -6,6 +6,7 @@ import { loadApplication, readSettings } from '#bin/application/application.ts'
 import { createNodeServer } from '#bin/application/create-node-server.ts'
 import { createSources } from '#bin/application/sources.ts'
 import { firstCalls } from '#tests/support/check-frameworks.ts'
+import { endFirst } from '#tests/support/start-process.ts'
 
 /** The file in which Node finds the bundles, and its place in profiles. */
 const program = createSources('/', undefined).toProgram('/bundles/index.ts').slice(1)
@@ -143,7 +144,7 @@ async function serve(t: Test, source: string, packages: Readonly<Record<string, 
   const kernel = await loadApplication(settings, { logger: silentLogger, isServed: true, warns: false })
   const server = createNodeServer(kernel.app)
   const url = await server.listen('127.0.0.1', 0)
-  t.teardown(async () => {
+  endFirst(t, async () => {
     await server.close({ deadline: 1_000, linger: 0 })
     await kernel.close()
   })

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { beginHttpCall, type CallStart, type CallWork, observeHttpCalls } from '#kernel/contracts/calls.ts'
 
-const start: CallStart = { client: 'fetch', method: 'GET', url: 'http://127.0.0.1/', addHeaders() {} }
+const start: CallStart = { client: 'fetch', method: 'GET', url: 'http://127.0.0.1/' }
 
 const begin = () => beginHttpCall(start, begin)
 
