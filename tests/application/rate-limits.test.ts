@@ -5,7 +5,7 @@ import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { Response } from '#lib/http/response.ts'
-import { runProcess } from '#tests/support/start-process.ts'
+import { runProcess, withVariables } from '#tests/support/start-process.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 
 /** The parts of the example that this test uses. */
@@ -22,8 +22,7 @@ t.test('by the recipe of the guide, processes that share a Redis count together'
   const options =
     '--ignoreConfig --target es2023 --module nodenext --rewriteRelativeImportExtensions --skipLibCheck --types node'
   const tsc = [path.resolve('node_modules/.bin/tsc'), ...options.split(' '), ...names.map(name => `${name}.ts`)]
-  // Without the variables of tap.
-  const built = await runProcess(t, ['env', '-i', `PATH=${process.env.PATH}`, ...tsc], { cwd: folder })
+  const built = await runProcess(t, withVariables({}, ...tsc), { cwd: folder })
   t.equal(built.stdout + built.stderr, '')
   const load = (name: string): Promise<Partial<Recipe>> => import(path.join(folder, `${name}.js`))
   // The compiled example has no types here.

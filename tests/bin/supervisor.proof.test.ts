@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { runsTypeScript } from '#bin/application/sources.ts'
-import { runProcess } from '#tests/support/start-process.ts'
+import { runProcess, withVariables } from '#tests/support/start-process.ts'
 import { superviseSite } from '#tests/support/supervised-site.ts'
 import { until } from '#tests/support/until.ts'
 import { endAtFirstFailure, pause } from './site-process.ts'
@@ -22,9 +22,7 @@ let printed: string
 
 /** Runs a command in the copy, without the environment variables of tap. */
 function runConsole(t: Test, ...words: string[]) {
-  const { HOME = '', PATH = '' } = process.env
-  const command = ['env', '-i', `HOME=${HOME}`, `PATH=${PATH}`, process.execPath, 'bin/console', ...words]
-  return runProcess(t, command, { cwd: directory })
+  return runProcess(t, withVariables({}, process.execPath, 'bin/console', ...words), { cwd: directory })
 }
 
 t.test('it compiles, and prints its warnings when it serves for the first time', async t => {

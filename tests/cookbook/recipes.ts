@@ -5,7 +5,7 @@ import { type SiteProcess, startApplication } from '#tests/bin/site-process.ts'
 import { type GuideBlock, parseGuide } from '#tests/support/guide.ts'
 import { readSections } from '#tests/support/markdown.ts'
 import { createInstallable } from '#tests/support/new-application.ts'
-import { runProcess } from '#tests/support/start-process.ts'
+import { runProcess, withVariables } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 
 const guide = 'docs/guides/cookbook.md'
@@ -54,11 +54,9 @@ export type ProfileParts = Readonly<Record<string, Readonly<Record<string, unkno
 export async function followRecipes(t: Test, titles: readonly string[], further: readonly string[] = []) {
   const directory = createInstallable(t)
   const run = async (line: string, variables: Readonly<Record<string, string>> = {}) => {
-    const { HOME = '', PATH = '' } = process.env
     const bin = path.join(directory, 'node_modules/.bin')
-    const all = { HOME, PATH: `${bin}:${PATH}`, CHECKPOINT_DISABLE: '1', NO_COLOR: '1', ...variables }
-    const environment = Object.entries(all).map(([name, value]) => `${name}=${value}`)
-    const command = ['env', '-i', ...environment, 'sh', '-c', `exec 2>&1; ${line}`]
+    const own = { PATH: `${bin}:${process.env.PATH}`, CHECKPOINT_DISABLE: '1', NO_COLOR: '1' }
+    const command = withVariables({ ...own, ...variables }, 'sh', '-c', `exec 2>&1; ${line}`)
     const { code, stdout } = await runProcess(t, command, { cwd: directory })
     t.equal(code, 0, line, { output: stdout })
     return stdout

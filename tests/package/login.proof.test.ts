@@ -7,7 +7,7 @@ import { createApplication } from '#bin/package/new-application.ts'
 import { startApplication } from '#tests/bin/site-process.ts'
 import { noRegistry } from '#tests/support/npm-registry.ts'
 import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
-import { runProcess } from '#tests/support/start-process.ts'
+import { runProcess, withVariables } from '#tests/support/start-process.ts'
 
 type Database = 'sqlite' | 'postgres'
 
@@ -18,11 +18,8 @@ async function prove(t: Test, database: Database, variables: Readonly<Record<str
   const directory = path.join(parent, 'my-site')
   createApplication(directory, `file:${process.cwd()}`, { database })
   const run = async (...words: string[]) => {
-    const { HOME = '', PATH = '' } = process.env
-    const environment = Object.entries({ HOME, PATH, NO_COLOR: '1', ...variables }).map(
-      ([name, value]) => `${name}=${value}`,
-    )
-    const { code, stderr, stdout } = await runProcess(t, ['env', '-i', ...environment, ...words], { cwd: directory })
+    const command = withVariables({ NO_COLOR: '1', ...variables }, ...words)
+    const { code, stderr, stdout } = await runProcess(t, command, { cwd: directory })
     t.equal(code, 0, words.join(' '), { stdout, stderr })
     return stdout
   }

@@ -4,7 +4,7 @@ import { type Test, t } from 'tap'
 import { readRows, readSections } from '#tests/support/markdown.ts'
 import { makeApplication } from '#tests/support/new-application.ts'
 import { noRegistry } from '#tests/support/npm-registry.ts'
-import { runProcess } from '#tests/support/start-process.ts'
+import { runProcess, withVariables } from '#tests/support/start-process.ts'
 
 /** The rows of the guide: the name of a runner, its import, and how it calls a function at the end of a test. */
 const rows = readRows(readSections('docs/guides/testing.md').get('Test runners') ?? '')
@@ -86,11 +86,8 @@ t.test('the kit works with each runner of the guide, and its failures are readab
     mkdirSync(path.join(directory, 'tests', name))
     writeFileSync(path.join(directory, 'tests', name, 'kit.test.ts'), writeTest(line, atEnd))
   }
-  const { HOME = '', PATH = '' } = process.env
   const run = (...words: string[]) =>
-    runProcess(t, ['env', '-i', `HOME=${HOME}`, `PATH=${PATH}`, 'NO_COLOR=1', process.execPath, ...words], {
-      cwd: directory,
-    })
+    runProcess(t, withVariables({ NO_COLOR: '1' }, process.execPath, ...words), { cwd: directory })
 
   await t.test('Node', async t => {
     write('node', rows[0])

@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symli
 import path from 'node:path'
 import type { Test } from 'tap'
 import { createApplication, type Kind } from '#bin/package/new-application.ts'
-import { runProcess } from './start-process.ts'
+import { runProcess, withVariables } from './start-process.ts'
 
 /** The output of a command, errors included, and its exit code. */
 export interface Ran {
@@ -84,9 +84,7 @@ export class GuideProject {
 
   /** Runs a line of a shell in the project, with these variables and nothing in its environment that tap puts there. */
   async run(line: string, variables: Readonly<Record<string, string>> = {}): Promise<Ran> {
-    const { HOME = '', PATH = '' } = process.env
-    const environment = Object.entries({ HOME, PATH, ...variables }).map(([name, value]) => `${name}=${value}`)
-    const command = ['env', '-i', ...environment, 'sh', '-c', `exec 2>&1; ${line}`]
+    const command = withVariables(variables, 'sh', '-c', `exec 2>&1; ${line}`)
     const { code, stdout } = await runProcess(this.#test, command, { cwd: this.directory })
     return { code, output: stdout }
   }

@@ -89,6 +89,13 @@ export async function runProcess(t: Test, command: readonly string[], options: P
   return { code: child.exitCode ?? child.signalCode, ...printed }
 }
 
+/** A command without the variables that tap sets: it has these, those of a user, and the certificates of the machine. */
+export function withVariables(variables: Readonly<Record<string, string>>, ...words: readonly string[]): string[] {
+  const { HOME = '', NODE_EXTRA_CA_CERTS = '', PATH = '' } = process.env
+  const all = Object.entries({ HOME, NODE_EXTRA_CA_CERTS, PATH, ...variables })
+  return ['env', '-i', ...all.map(([name, value]) => `${name}=${value}`), ...words]
+}
+
 /** Sends a signal to all processes of a group, as a terminal does for Ctrl-C. */
 export function signalGroup(group: number, signal: NodeJS.Signals): void {
   if (!isEmpty(group)) process.kill(-group, signal)

@@ -3,7 +3,7 @@ import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import { makerBundle } from 'sinfonietta/console'
 import type { Test } from 'tap'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
-import { runProcess } from '#tests/support/start-process.ts'
+import { runProcess, withVariables } from '#tests/support/start-process.ts'
 
 /** Runs a program as if no test ran it. */
 export async function execute(
@@ -11,9 +11,8 @@ export async function execute(
   directory: string,
   ...words: string[]
 ): Promise<{ code: unknown; text: string }> {
-  const { HOME = '', PATH = '' } = process.env
-  const clean = ['env', '-i', `HOME=${HOME}`, `PATH=${PATH}`, process.execPath]
-  const { code, stderr, stdout } = await runProcess(t, [...clean, ...words], { cwd: directory })
+  const command = withVariables({}, process.execPath, ...words)
+  const { code, stderr, stdout } = await runProcess(t, command, { cwd: directory })
   return { code, text: stdout + stderr }
 }
 

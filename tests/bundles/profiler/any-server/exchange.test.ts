@@ -149,7 +149,9 @@ const conversationWith = (hasFramework: boolean) =>
   })
 
 function destroys(target: readonly SiteStep[] | string): boolean {
-  return typeof target === 'string' ? target === 'after' : target.some(([name]) => name === 'destroy')
+  return typeof target === 'string'
+    ? target === 'after' || target === 'broken'
+    : target.some(([name]) => name === 'destroy')
 }
 
 /** Sends a conversation, and returns all bytes of the server. The last request asks to close the connection. */
