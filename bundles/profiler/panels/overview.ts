@@ -281,16 +281,19 @@ function viewPrevious(found: PreviousComparison | undefined, { profile, sinceEdi
 /** More parts cannot be distinguished in a bar. */
 const partLimit = 8
 
-/** A shorter part of the whole cannot be seen. */
-const leastShare = 0.005
+/** Shorter parts are no answer to where the time went, unless there are so many that together they are one. */
+const leastShare = 0.02
+const restShare = 0.1
 
 /** Lays the parts out as a bar of 1,000 units; short parts are one part together. */
 function viewParts(parts: readonly TimePart[], { summary }: Profile) {
-  const whole = parts.reduce((sum, { time }) => sum + time, 0)
-  const isShown = ({ time }: TimePart, index: number) => index < partLimit && time >= whole * leastShare
+  const sumFrom = (index: number) => parts.slice(index).reduce((sum, { time }) => sum + time, 0)
+  const whole = sumFrom(0)
+  const isShown = ({ time }: TimePart, index: number) =>
+    index < partLimit && (time >= whole * leastShare || sumFrom(index) > whole * restShare)
   const shown = parts.filter(isShown)
   const others = parts.slice(shown.length)
-  const left = others.reduce((sum, { time }) => sum + time, 0)
+  const left = sumFrom(shown.length)
   const rest = { kind: 'unknown', label: `${others.length} short parts`, time: left, place: { panel: 'time' } }
   let start = 0
   return [...shown, ...(others.length > 1 ? [rest] : others)].map(({ kind, label, place, time }) => {

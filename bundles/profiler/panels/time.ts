@@ -146,7 +146,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[], run: RunP
   // Queries of one statement are one row.
   const count = (found: readonly TimelineRow[]) => found.reduce((sum, { periods }) => sum + periods.length, 0)
   // Work has no row if it was only counted, or if the profile of its sub-request was not read.
-  const counted = (name: string, category: Category, { more, panel }: Partial<WorkKind> = {}) => {
+  const counted = (name: string, category: Category, { more, panel }: Partial<WorkKind> = {}): Row[] => {
     const field = summaryCounts.find(each => each.panel === panel)?.field
     const within = workFields.find(each => each === field)
     const { ended = 0, periods = [] } = more?.(profile) ?? {}
@@ -158,7 +158,8 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[], run: RunP
     const time = formatMicroseconds(totalOf(run(category, covered)))
     const remark = direct === all ? '' : ` (${formatNumber(direct)} direct)`
     const value = `${formatNumber(all)}${remark} in ${known < all ? 'at least ' : ''}${time}`
-    return all === 0 ? [] : [{ name, value }]
+    // On a phone the rows of the timeline say it, if all have one.
+    return all === 0 ? [] : [{ name, value, ...(count(of(category)) === all && { isMinor: true }) }]
   }
   return [
     // The head of the page has it.

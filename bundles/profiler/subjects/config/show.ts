@@ -17,6 +17,7 @@ export const configView: SubjectView = {
     // The settings are those of the kernel that shows the profile.
     const isElsewhere = readServerAddress(profile) !== undefined
     const { handlebars, node, sinfonietta, ...others } = server?.versions ?? {}
+    const settings = config?.settings ?? []
     return {
       version: sinfonietta || 'n/a',
       node: node || 'n/a',
@@ -35,7 +36,9 @@ export const configView: SubjectView = {
         toListRow('Trusted proxies', config?.trustedProxies, 'none'),
         toListRow('Clients allowed to see debug output', config?.debugAllowedIps, 'this machine only'),
       ],
-      settings: config?.settings ?? [],
+      hasSettings: settings.length > 0,
+      chosen: settings.filter(({ from }) => from !== 'default'),
+      defaults: settings.filter(({ from }) => from === 'default'),
     }
   },
 

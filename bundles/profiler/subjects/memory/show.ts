@@ -91,18 +91,14 @@ function draw({ cpu, heap, loop, wall }: MemoryData) {
   const bar = (duration: number, whole: number) => toBar({ start: 0, duration }, { start: 0, duration: whole })
   return {
     cpuShare: formatShare(sum, wall),
-    userBar: bar(cpu.user, Math.max(wall, sum)),
-    systemBar: bar(cpu.system, Math.max(wall, sum)),
+    cpuBar: bar(sum, wall),
     hasThreads: sum > wall * oneThread,
     busyShare: formatShare(loop.active, wall),
-    idleShare: formatShare(loop.idle, wall),
     busyBar: bar(loop.active, wall),
     isBlocking: loop.active >= noticeable && loop.active > loop.idle,
     isWaiting: loop.idle > loop.active,
     grown: `${growth > 0 ? '+' : ''}${formatBytes(growth)}`,
     hasShrunk: growth < 0,
-    heapShare: formatShare(heap.after, heap.limit),
-    heapBar: bar(heap.after, heap.limit),
   }
 }
 

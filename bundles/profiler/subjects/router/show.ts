@@ -82,7 +82,8 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
     route,
     routePlace: app.editor.viewRoute(route),
     isMadeOfPath,
-    routePath: isMadeOfPath ? '' : (known?.path ?? pattern ?? ''),
+    // The name of a route of another server ends with its path.
+    routePath: isMadeOfPath || (pattern !== undefined && route.endsWith(pattern)) ? '' : (known?.path ?? pattern ?? ''),
     // A route has matched, and none is known: the routes are those of another program.
     isElsewhere: pattern !== undefined || (route !== '' && log.total === 0),
     handlerLabel: nameHandler(profile),

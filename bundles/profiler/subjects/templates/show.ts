@@ -32,19 +32,24 @@ export const templatesView: SubjectView = {
     const end = Math.max(...pages.map(({ duration, start }) => start + duration))
     const lines = flattenRenders(pages)
     const files = new Map(view.files().map(each => [each.name, each]))
+    const templates = toTemplates(pages, total).map(row => {
+      const { replaces } = files.get(row.name) ?? {}
+      return {
+        file: editor.viewTemplate(row.name),
+        replaces: replaces === undefined ? '' : showPath(replaces, directory),
+        ...row,
+      }
+    })
+    // If each template is one line of the tree, a second table says nothing new.
+    const isNews =
+      lines.length > Math.min(templates.length, lineLimit) || templates.some(({ replaces }) => replaces !== '')
     return {
       calls,
       omitted,
       renderTime: formatDuration(total),
       waited: waited > 0 ? formatDuration(waited) : '',
-      templates: toTemplates(pages, total).map(row => {
-        const { replaces } = files.get(row.name) ?? {}
-        return {
-          file: editor.viewTemplate(row.name),
-          replaces: replaces === undefined ? '' : showPath(replaces, directory),
-          ...row,
-        }
-      }),
+      count: templates.length,
+      templates: isNews && templates,
       tree: lines.slice(0, lineLimit).map(line => ({
         file: editor.viewTemplate(line.render.name),
         ...toLine(line, { start, duration: end - start }, total),

@@ -283,6 +283,7 @@ t.test('the configuration panel shows the settings, and no secret', async t => {
   t.ok(rows.includes('MAILER_DSN | ****** | environment | site'))
   t.ok(rows.includes('DATABASE_URL |  | default | site'))
   t.ok(rows.includes('PROFILER_MCP | off | default | profiler'))
+  t.match(html, /MAILER_DSN.*\d+ with their defaults.*DATABASE_URL/s, 'what was set stands first')
   t.match(html, /<dt>v8<\/dt><dd>\d+/)
   t.match(html, /<dt>working directory<\/dt><dd>/)
   t.match(html, /<dt>started<\/dt><dd><time datetime="[^"]+" title="[^"]+" data-local="full">/)
@@ -290,7 +291,7 @@ t.test('the configuration panel shows the settings, and no secret', async t => {
   t.match(await show('config', { ...stored, profile: damaged }), '<dt>started</dt><dd>once</dd>')
   t.notMatch(html, /hunter2000|a secret for tests/)
   const off = { ...stored, profile: toProfile(stored.profile, { config: { isDebug: false } }) }
-  t.match(await show('config', off), /disabled.*No bundles recorded.*No process data recorded.*No settings recorded/s)
+  t.match(await show('config', off), /disabled.*No settings recorded.*No bundles recorded.*No process data recorded/s)
 })
 
 t.test('a Set-Cookie header is parsed as by browsers', async t => {

@@ -195,13 +195,13 @@ t.test('the panel shows times, memory and pauses, and their request', async t =>
   t.ok(panel.hasContent(profile))
   const page = await kernel.show('memory', profile)
   for (const text of [
-    '<dd>40 ms</dd>',
-    '<dd>10 ms <small>25 %</small></dd>',
-    '<dd>28 ms <small>70 %</small></dd>',
+    'Of 40 ms, until the response was sent',
+    '10 ms <small>25 %</small>',
+    '12 ms <small>30 %</small>',
     '<dd>2.0 MiB <small>-1.0 MiB</small></dd>',
     '<dd>3 <small>1.5 ms</small></dd>',
     'Most of the time was waiting',
-    'Less than before: the garbage collector has run.',
+    'The heap is smaller than before: the garbage collector has run.',
     '<rect x="0" width="300" height="8"/>',
     '<rect x="100" width="25" height="8"><title>minor: 1.0 ms at 4.0 ms</title></rect>',
     'All values are measured for the whole process.',
@@ -245,7 +245,7 @@ t.test('damaged data costs the damaged part only', async t => {
     { heap: 1, pauses: { longest: [1] } },
     { wall: 'x', pauses: { longest: 2 } },
   ]) {
-    t.match(await kernel.show('memory', createProfile({ memory })), 'Wall time')
+    t.match(await kernel.show('memory', createProfile({ memory })), 'until the response was sent')
   }
 })
 

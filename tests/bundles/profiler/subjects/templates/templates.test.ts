@@ -236,9 +236,11 @@ t.test('the items of a list are one line with the time of each; long trees are c
   t.match(html, /<tr id="render-1">[\s\S]*3 times<\/span><i id="render-2"><\/i><i id="render-3"><\/i>/)
   t.match(html, '<rect x="50" width="100" height="8"/><rect x="150" width="100" height="8"/>')
   t.match(html, '<code>title</code> <code>list</code>')
+  t.notMatch(html, 'By template', 'each template is one line of the tree')
   const many = Array.from({ length: 300 }, (_, index) => item(index, `item-${index}`))
   const cut = await kernel.show('templates', createProfile({ templates: { renders: [page, ...many] } }))
   t.match(cut, '101 more renders are not listed')
+  t.match(cut, 'By template', 'the tree is cut')
   t.equal(cut.match(/id="render-/g)?.length, 200)
 })
 

@@ -93,6 +93,18 @@ t.test('short parts are one part together', async t => {
   const html = await show({ events: { spans: events, dropped: 0 } })
   t.match(textOf(html), '5 short parts 10 ms')
   t.equal(html.match(/<rect class="part-/g)?.length, 9)
+  const small = await show({
+    events: {
+      spans: [
+        [null, 'kernel.request', 0, 1500],
+        [0, 'A.on', 0, 1500, 0],
+        [null, 'kernel.response', 2000, 1000],
+        [2, 'B.on', 2000, 1000, 2],
+      ],
+      dropped: 0,
+    },
+  })
+  t.match(textOf(small), '2 short parts 2.5 ms 2.5 %')
   const one = await show({
     events: {
       spans: [
