@@ -239,6 +239,7 @@ t.test('a request is a line of 36 pixels, and 22 of them are in a window of 900 
 
 t.test('the keys show a preview beside the list; a narrow window has none', needsBrowser, async t => {
   const { ask, complaints, page } = await open(t)
+  await ask('/no-page-with-a-name-as-long-as-this-one-and-longer-than-its-column')
   const latest = await ask('/partnership?preview')
   await page.setViewportSize({ width: 1400, height: 900 })
   await settle(page, () => page.reload())
@@ -248,7 +249,15 @@ t.test('the keys show a preview beside the list; a narrow window has none', need
   await preview.getByRole('link', { name: '/partnership?preview', exact: true }).waitFor()
   t.ok(await page.locator(`tr[data-token="${latest}"] .entry`).evaluate(link => link.matches(':focus')))
   await page.keyboard.press('j')
-  await preview.getByRole('link', { name: '/star-photo-booth', exact: true }).waitFor()
+  await preview
+    .getByRole('link', { name: '/no-page-with-a-name-as-long-as-this-one-and-longer-than-its-column', exact: true })
+    .waitFor()
+  const badge = page.getByRole('table').getByText('KERNEL_NO_ROUTE')
+  const isSeen = await badge.evaluate(badge => {
+    const [{ bottom, top }, row] = [badge, badge.closest('tr') ?? badge].map(each => each.getBoundingClientRect())
+    return Math.abs(top + bottom - row.top - row.bottom) < 8
+  })
+  t.ok(isSeen, 'a long badge is shortened')
   const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
   t.equal(await page.evaluate(overflow), 0)
   await page.setViewportSize({ width: 1000, height: 900 })

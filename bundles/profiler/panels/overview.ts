@@ -240,8 +240,11 @@ function viewException(
   const { message, name } = first
   const frames = exceptions.flatMap(({ groups }) => groups.flatMap(({ frames }) => frames))
   const frame = frames.find(({ isOpen }) => isOpen) ?? frames.find(({ origin }) => origin === 'application')
-  // If the sentence has room for the message, or the refused fields are listed, it is not repeated.
-  const isSaid = reason?.panel === 'validation' || (message !== '' && sentence.includes(message.replace(/\.$/, '')))
+  // If the sentence has room for the message, names the nearest route instead, or the refused fields are listed, it is not repeated.
+  const isSaid =
+    reason?.panel === 'validation' ||
+    (reason?.isOfRoutes === true && sentence.includes(name)) ||
+    (message !== '' && sentence.includes(message.replace(/\.$/, '')))
   return {
     name,
     message,

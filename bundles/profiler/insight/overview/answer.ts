@@ -31,6 +31,8 @@ export interface Reason {
   readonly details: Sentence
   /** Where the profile says more. */
   readonly panel: string
+  /** Whether the words say what would have been found, instead of the message of the exception. */
+  readonly isOfRoutes?: true
   /** The refused fields of which the words name the first one. */
   readonly refused?: readonly RefusedField[]
 }
@@ -83,7 +85,8 @@ function describeException(profile: Profile, routing: Sentence | undefined): Rea
   const place = describeAt(findThrowFrame(profile))
   const words = routing ?? withGuard(profile, describeMessages(first)) ?? []
   const details = [name, ...place, ...(words.length === 0 ? [] : [': ', ...words])]
-  return { words: words.length === 0 ? [name] : words, details, panel: 'exception' }
+  const found = { words: words.length === 0 ? [name] : words, details, panel: 'exception' }
+  return routing === undefined ? found : { ...found, isOfRoutes: true }
 }
 
 /** The message of an error, and that of the error from which it comes: `fetch failed` says less than its cause. */

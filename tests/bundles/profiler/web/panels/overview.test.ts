@@ -290,6 +290,15 @@ t.test('the message of an exception is not repeated', async t => {
   t.match(handled, /Exception TypeError\s+It broke/, 'a sentence without the message')
 })
 
+t.test('where the sentence names the nearest route, the message of the exception is left out', async t => {
+  const kernel = await createProfiledKernel(t)
+  const text = textOf(
+    await kernel.show('overview', await kernel.profileOf(await kernel.client.get('/star-photo-both'))),
+  )
+  t.match(text, 'no route matches, the nearest is /star-photo-booth')
+  t.notMatch(text, 'No route found')
+})
+
 t.test('what has caused the work stands before its times, what it has caused behind them', async t => {
   const { show } = await createProfiledKernel(t)
   const queries = { queries: [createQuery({ start: 10, end: 80 })], omitted: 0 }
