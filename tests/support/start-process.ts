@@ -89,7 +89,7 @@ export async function runProcess(t: Test, command: readonly string[], options: P
   return { code: child.exitCode ?? child.signalCode, ...printed }
 }
 
-/** A command without the variables that tap sets: it has these, those of a user, and the certificates of the machine. */
+/** A command without the variables that tap sets: it has these, those of a user, and the certificates. */
 export function withVariables(variables: Readonly<Record<string, string>>, ...words: readonly string[]): string[] {
   const { HOME = '', NODE_EXTRA_CA_CERTS = '', PATH = '' } = process.env
   const all = Object.entries({ HOME, NODE_EXTRA_CA_CERTS, PATH, ...variables })

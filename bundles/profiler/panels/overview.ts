@@ -240,7 +240,7 @@ function viewException(
   const { message, name } = first
   const frames = exceptions.flatMap(({ groups }) => groups.flatMap(({ frames }) => frames))
   const frame = frames.find(({ isOpen }) => isOpen) ?? frames.find(({ origin }) => origin === 'application')
-  // If the sentence has room for the message, names the nearest route instead, or the refused fields are listed, it is not repeated.
+  // If the sentence has the message, or names routes instead, or the refused fields are listed, it is not repeated.
   const isSaid =
     reason?.panel === 'validation' ||
     (reason?.isOfRoutes === true && sentence.includes(name)) ||
