@@ -28,7 +28,10 @@ export const configView: SubjectView = {
       logLevel: config?.logLevel || 'n/a',
       // On another server, only the pages of the profiler use it.
       versions: toRows(isElsewhere || handlebars === undefined ? others : { handlebars, ...others }),
-      process: toRows(server?.process).map(row => ({ ...row, time: row.name === 'started' && toTime(row.value) })),
+      // The folder of the application itself is no news.
+      process: toRows(server?.process)
+        .filter(({ value }) => value !== '.')
+        .map(row => ({ ...row, time: row.name === 'started' && toTime(row.value) })),
       ...viewEnvironment(server),
       bundles: config?.bundles ?? [],
       access: [

@@ -289,6 +289,8 @@ t.test('the configuration panel shows the settings, and no secret', async t => {
   t.match(html, /<dt>started<\/dt><dd><time datetime="[^"]+" title="[^"]+" data-local="full">/)
   const damaged = toProfile(stored.profile, { server: { process: { started: 'once' } } })
   t.match(await show('config', { ...stored, profile: damaged }), '<dt>started</dt><dd>once</dd>')
+  const inside = toProfile(stored.profile, { server: { process: { 'working directory': '.' } } })
+  t.notMatch(await show('config', { ...stored, profile: inside }), 'working directory')
   t.notMatch(html, /hunter2000|a secret for tests/)
   const off = { ...stored, profile: toProfile(stored.profile, { config: { isDebug: false } }) }
   t.match(await show('config', off), /disabled.*No settings recorded.*No bundles recorded.*No process data recorded/s)
