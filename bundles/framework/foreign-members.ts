@@ -192,6 +192,7 @@ function among(members: Readonly<Record<string, string>>) {
 
 const parameters = 'the second argument of the controller, or routeParameter(name) as a source'
 const fields = 'await request.formData() or await request.json()'
+const bytes = 'await request.body.bytes()'
 const file = 'uploadedFile(name) as a source, or await request.formData()'
 
 const requestMembers = {
@@ -218,6 +219,33 @@ const requestMembers = {
   secure: 'request.scheme',
   host: 'request.hostname or request.origin',
   pathname: 'request.path',
+  form: fields,
+  input: fields,
+  content: 'await request.text()',
+  arrayBuffer: bytes,
+  blob: bytes,
+  socket: 'request.connection',
+  signedCookies: 'request.cookies',
+  flash: 'await request.session.flash(name, message)',
+  locals: 'request.attributes',
+  state: 'request.attributes',
+  redirect: 'request.redirectTo(route, parameters)',
+  render: 'view.render(template, model, request)',
+  is: "request.headers.get('content-type')",
+  // Those of Symfony.
+  getMethod: 'request.method',
+  isMethod: 'request.method',
+  getPathInfo: 'request.path',
+  getUri: 'request.url',
+  getHost: 'request.hostname',
+  getScheme: 'request.scheme',
+  isSecure: 'request.scheme',
+  getClientIp: 'request.clientIp',
+  getContent: 'await request.text()',
+  toArray: 'await request.json()',
+  getSession: 'request.session',
+  getLocale: "request.attributes.get('_locale')",
+  isXmlHttpRequest: "request.headers.get('x-requested-with')",
 }
 
 const sessionMembers = {

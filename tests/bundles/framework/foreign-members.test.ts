@@ -79,6 +79,12 @@ const uses: readonly (readonly [use: (request: Request) => unknown, member: stri
   // @ts-expect-error
   [request => request.nextUrl, 'request.nextUrl', 'request.query, request.path or request.url'],
   // @ts-expect-error
+  [request => request.form, 'request.form', 'await request.formData()'],
+  // @ts-expect-error
+  [request => request.redirect, 'request.redirect', 'request.redirectTo(route, parameters)'],
+  // @ts-expect-error
+  [request => request.getMethod, 'request.getMethod', 'request.method'],
+  // @ts-expect-error
   [request => request.files, 'request.files', 'uploadedFile(name)'],
   // @ts-expect-error
   [request => request.headers.host, 'headers.host', 'headers.get("host")'],
