@@ -411,8 +411,13 @@ function writeSentence(
   const withFirst = [...begin, failure === undefined && !isKilled ? ': ' : '; ', ...first.what]
   const version = (count: number) => [...withFirst, ...first.where, ...others.slice(0, count).flat(), ...end]
   const withPlace = [...withFirst, ...first.where]
-  return fit([version(2), version(1), version(0), withPlace, [...withFirst, ...end], withFirst, begin, ended])
+  const isQuick = problem !== undefined && profile.summary.duration < quick
+  const short = isQuick ? [[...begin, ...end]] : [withPlace, [...withFirst, ...end], withFirst]
+  return fit([version(2), version(1), version(0), ...short, begin, ended])
 }
+
+/** Milliseconds: of a shorter request, a problem says more than what took the time. */
+const quick = 100
 
 /** Characters. */
 const sentenceLimit = 240
