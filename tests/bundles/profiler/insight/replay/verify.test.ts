@@ -244,7 +244,7 @@ const pairs: readonly (readonly [flaw: string, before: Page, after: Page, state:
     'repeated-queries.0',
     queried(30),
     () => {
-      toil(80)
+      toil(160)
       return shown()
     },
     'changed',
