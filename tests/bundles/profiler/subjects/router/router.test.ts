@@ -95,6 +95,7 @@ t.test('a request without a route is recorded with the nearest routes', async t 
   })
   t.notMatch(JSON.stringify(data), '_profiler')
   const text = toText(await show('router', profile))
+  t.match(text, 'Matched route (none) Route matching')
   t.match(text, 'Recorded when no route matched')
   t.match(text, 'No route matches GET /star-photo-both . Nearest route: /star-photo-booth , star_photo_booth.')
   t.match(text, /Path \d+ star_photo_booth GET \/star-photo-booth \d/, 'without equal results')
