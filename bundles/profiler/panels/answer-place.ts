@@ -1,5 +1,5 @@
 import { findSite, readEventTree } from '../profile/event-tree.ts'
-import { findThrowFrame } from '../profile/exceptions.ts'
+import { findThrowPlace } from '../profile/exceptions.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
 import { readRouteLog } from '../subjects/router/read.ts'
@@ -11,7 +11,7 @@ import type { EditorLinks, PlaceView } from './editor-links.ts'
  */
 export function findAnswerPlace(profile: Profile, editor: EditorLinks): string {
   return (
-    formatPlace(findThrowFrame(profile) ?? {}) ||
+    formatPlace(findThrowPlace(profile) ?? {}) ||
     findListener(profile) ||
     editor.findDefinition(profile.summary) ||
     findNearRoute(profile, editor)

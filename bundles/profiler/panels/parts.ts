@@ -1,7 +1,7 @@
 import type { Occurrences } from '../insight/relatives.ts'
 import { planReplay } from '../insight/replay/replay.ts'
 import { type BodyData, type ContentData, writeContent } from '../profile/content.ts'
-import { findThrowFrame } from '../profile/exceptions.ts'
+import { findThrowPlace } from '../profile/exceptions.ts'
 import { formatCount, formatSize, formatTime, TreeViewer, toPairRows, valueTreeLimit } from '../profile/format.ts'
 import { listLink, profileLink, replayLink, verifyLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
@@ -109,7 +109,7 @@ export function describeOccurrences({
  */
 export function viewVerification(profile: Profile, flaw: string) {
   const { time, token } = profile.summary
-  if (flaw === 'exception' && findThrowFrame(profile) === undefined) return false
+  if (flaw === 'exception' && findThrowPlace(profile) === undefined) return false
   const plan = planReplay(profile)
   if (!plan.isPossible) return false
   const isElsewhere = plan.address !== undefined

@@ -1,3 +1,4 @@
+import type { CallerPlace } from '../../../lib/stack/callers.ts'
 import type { RecordedException, RecordedFrame } from './code.ts'
 import { formatValue, type Row } from './format.ts'
 import { oncePerProfile, type Profile } from './profile.ts'
@@ -72,10 +73,24 @@ export function findAnswered(profile: Profile): StoredException | undefined {
   return readExceptions(profile).findLast(({ relation }) => relation === '' || relation === 'Thrown later')
 }
 
-/** Finds the innermost call of the application in the stacks of the exceptions. */
-export function findThrowFrame(profile: Profile): RecordedFrame | undefined {
-  const frames = readExceptions(profile).flatMap(({ frames }) => frames)
-  return frames.find(({ file, origin }) => origin === 'application' && file !== undefined)
+/**
+ * Finds the innermost call of the application in the stacks of the exceptions. Some libraries make an error where its
+ * answer arrives, so that its stack has none: then it is the place of the work that has failed with this message.
+ */
+export function findThrowPlace(profile: Profile): CallerPlace | undefined {
+  const exceptions = readExceptions(profile)
+  const frames = exceptions.flatMap(({ frames }) => frames)
+  const frame = frames.find(({ file, origin }) => origin === 'application' && file !== undefined)
+  if (frame !== undefined) return frame
+  const messages = new Set(exceptions.map(({ message }) => message))
+  const { http, mails, queries } = profile.collectors
+  const work: readonly FailedWork[] = [...(queries?.queries ?? []), ...(http?.calls ?? []), ...(mails?.mails ?? [])]
+  return work.find(({ caller, error = '' }) => error !== '' && caller !== undefined && messages.has(error))?.caller
+}
+
+interface FailedWork {
+  readonly caller?: CallerPlace | undefined
+  readonly error?: string | undefined
 }
 
 /** Reads the excerpts of sources that frames name by file and line. */

@@ -1,5 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
-import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
+import { findThrowPlace, readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatPlace, shorten, toOneLine, toTarget } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -108,6 +108,6 @@ function describeError({ profile, summary }: CalledRequest) {
   const [exception] = profile === undefined ? [] : readExceptions(profile)
   const { message = '', name = summary.exception ?? '' } = exception ?? {}
   const error = toOneLine(message === '' ? name : `${name}: ${message.replace(/\.$/, '')}`)
-  const frame = profile && findThrowFrame(profile)
+  const frame = profile && findThrowPlace(profile)
   return { error: shorten(error, textLimit), place: frame === undefined ? '' : shorten(formatPlace(frame), textLimit) }
 }

@@ -3,7 +3,7 @@ import { severityOf } from '../../../../lib/log/create-logger.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import type { RecordedException } from '../../profile/code.ts'
-import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
+import { findThrowPlace, readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatNumber, readHeader, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
@@ -82,7 +82,7 @@ const rejectedPreamble = /^This error originated either .* not handled with \.ca
 function describeException(profile: Profile, routing: Sentence | undefined): Reason {
   const [first] = profile.collectors.exception?.exceptions ?? []
   const name = toValue(first?.name || profile.summary.exception || 'Error', nameLimit)
-  const place = describeAt(findThrowFrame(profile))
+  const place = describeAt(findThrowPlace(profile))
   const words = routing ?? withGuard(profile, describeMessages(first)) ?? []
   const details = [name, ...place, ...(words.length === 0 ? [] : [': ', ...words])]
   const found = { words: words.length === 0 ? [name] : words, details, panel: 'exception' }
@@ -321,7 +321,7 @@ function describeFailedOperation(profile: Profile): Sentence | undefined {
   const link = `${profileLink(profile.summary.token, 'request')}#operation-errors`
   const text = names.length === 1 ? 'the operation failed' : `${formatCount(errors.length, 'operation')} failed`
   const [thrown] = readExceptions(profile)
-  const frame = thrown?.message === first.message ? findThrowFrame(profile) : undefined
+  const frame = thrown?.message === first.message ? findThrowPlace(profile) : undefined
   const at = first.path === '' ? [] : [' in ', toValue(first.path, nameLimit)]
   const more = others.length === 0 ? [] : [`, and ${formatCount(others.length, 'more error')}`]
   return [{ text, link }, ...at, ...describeAt(frame), ': ', toMessage(first.message), ...more]

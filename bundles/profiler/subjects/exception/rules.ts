@@ -1,5 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/contracts/collectors.ts'
-import { findThrowFrame, readExceptions, type StoredException } from '../../profile/exceptions.ts'
+import { findThrowPlace, readExceptions, type StoredException } from '../../profile/exceptions.ts'
 import { shorten, toOneLine } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { isRepeatedAnswer } from '../../record/node-warnings.ts'
@@ -49,7 +49,7 @@ export const lateErrorRule: FindingRule<Profile> = {
 function describeError(error: StoredException, profile: Profile): Pick<RuleFinding, 'code' | 'place' | 'values'> {
   const { frames, message, name } = error
   const own =
-    frames.find(({ file, origin }) => origin === 'application' && file !== undefined) ?? findThrowFrame(profile)
+    frames.find(({ file, origin }) => origin === 'application' && file !== undefined) ?? findThrowPlace(profile)
   const { file, line } = own ?? {}
   return {
     values: { error: shorten(toOneLine(message === '' ? name : `${name}: ${message}`), messageLength) },

@@ -8,7 +8,7 @@ import { cutText, item, limitRows, row } from '../../panels/toolbar-items.ts'
 import { viewTrailBefore } from '../../panels/trail.ts'
 import type { RecordedFrame } from '../../profile/code.ts'
 import {
-  findThrowFrame,
+  findThrowPlace,
   readExceptions,
   readExcerpts,
   type StoredException,
@@ -58,7 +58,7 @@ export const exceptionView: SubjectView = {
     const { exception } = profile.summary
     if (exception === null) return []
     const link = profileLink(summary.token, 'exception')
-    const place = editor.viewCaller(findThrowFrame(profile))
+    const place = editor.viewCaller(findThrowPlace(profile))
     const rows = (profile.collectors.exception?.exceptions ?? []).map(({ message, name }, index) =>
       row(name || 'Error', cutText(message), { link, tone: 'error', place: index === 0 && place }),
     )

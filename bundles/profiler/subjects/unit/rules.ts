@@ -1,5 +1,5 @@
 import type { FindingRule } from '../../../../kernel/contracts/collectors.ts'
-import { findThrowFrame } from '../../profile/exceptions.ts'
+import { findThrowPlace } from '../../profile/exceptions.ts'
 import { formatDuration, formatNumber } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 
@@ -11,7 +11,7 @@ export const failedJobRule: FindingRule<Profile> = {
     const { attempt, attempts } = profile.collectors.unit?.job ?? {}
     const isLast = attempt !== undefined && attempts !== undefined && attempt >= attempts
     if (profile.summary.outcome !== 'failed' || !isLast) return []
-    const { file, line } = findThrowFrame(profile) ?? {}
+    const { file, line } = findThrowPlace(profile) ?? {}
     const all = attempts === 1 ? 'its only attempt' : `all ${formatNumber(attempts)} attempts`
     return [
       {

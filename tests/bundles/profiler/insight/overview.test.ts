@@ -665,6 +665,19 @@ t.test('the sentence of a failed request leads with the exception, and has no ot
   )
 })
 
+t.test('an error without a place has that of the work that failed with its message', t => {
+  const message = 'WRONGTYPE Operation against a key'
+  const exception = { exceptions: [{ name: 'ReplyError', message, frames: [] }], excerpts: [] }
+  const init = { duration: 4, status: 500, exception: 'ReplyError', url: '/blog' }
+  const sentence = (queries: Parameters<typeof createQuery>[0][]) =>
+    sentenceOf({ exception, queries: { queries: queries.map(createQuery), omitted: 0 } }, init)
+  const caller = { function: 'push', file: 'shop/cart.ts', line: 7, column: 5 }
+  const failed = 'GET /blog failed with 500 after 4.0 ms: ReplyError'
+  t.equal(sentence([{ error: 'other' }, { error: message, caller }]), `${failed} at shop/cart.ts:7: ${message}.`)
+  t.equal(sentence([{ error: 'other' }, {}]), `${failed}: ${message}.`)
+  t.end()
+})
+
 t.test('a failed request names the innermost reason of its exception, and both ends of a long message', async t => {
   const reasonOf = (exception: object) => {
     const exceptions = [{ name: 'Error', message: '', frames: [], ...exception }]
