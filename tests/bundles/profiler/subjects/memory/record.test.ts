@@ -195,7 +195,7 @@ t.test('the panel shows times, memory and pauses, and their request', async t =>
   t.ok(panel.hasContent(profile))
   const page = await kernel.show('memory', profile)
   for (const text of [
-    'Of 40 ms, until the response was sent',
+    'Of 40 ms',
     '10 ms <small>25 %</small>',
     '12 ms <small>30 %</small>',
     '<dd>2.0 MiB <small>-1.0 MiB</small></dd>',
@@ -245,7 +245,7 @@ t.test('damaged data costs the damaged part only', async t => {
     { heap: 1, pauses: { longest: [1] } },
     { wall: 'x', pauses: { longest: 2 } },
   ]) {
-    t.match(await kernel.show('memory', createProfile({ memory })), 'until the response was sent')
+    t.match(await kernel.show('memory', createProfile({ memory })), 'Event loop busy')
   }
 })
 
