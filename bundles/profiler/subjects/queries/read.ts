@@ -29,6 +29,8 @@ export interface StoredQuery extends QueryData {
   /** Its index among the queries of the request. */
   readonly index: number
   readonly kind: 'database' | 'cache'
+  /** Its number among those of its kind, from 1. */
+  readonly number: number
   /** The first word in capitals: `SELECT`, `INSERT`, `GET`; for `WITH` that of its main statement. */
   readonly operation: string
   /** Whether its operation only reads. */
@@ -40,6 +42,8 @@ export interface StoredQuery extends QueryData {
   readonly stopped: number
   /** The index of an earlier query, the first one with the same text and the same values. */
   readonly twin: number | undefined
+  /** The number of the twin. */
+  readonly twinNumber: number | undefined
 }
 
 /** Queries with something in common, such as a statement shape. */
@@ -80,13 +84,21 @@ export const readQueries = oncePerProfile(collectors => {
       ...choosePlaces(each, ({ system }) => isAwaitedSystem(system)),
     ]),
   )
+  const counts = { database: 0, cache: 0 }
+  const numbers: number[] = []
   const read = stored.map((query, index) => {
-    const { text } = query
+    const { system, text } = query
+    const kind = isCache(system) ? 'cache' : 'database'
     const operation = operations.get(text) ?? operationOf(text)
     operations.set(text, operation)
     // A synchronous query blocks the event loop itself.
-    const stopped = isAwaitedSystem(query.system) ? stoppedTime(query, stops) : 0
-    return toStoredQuery(query, { index, operation, stopped, caller: places.get(query) ?? {} })
+    const stopped = isAwaitedSystem(system) ? stoppedTime(query, stops) : 0
+    const caller = places.get(query) ?? {}
+    const number = ++counts[kind]
+    numbers.push(number)
+    // Twins come before.
+    const twinNumber = numbers[query.twin ?? index]
+    return toStoredQuery(query, { index, kind, number, operation, stopped, caller, twinNumber })
   })
   const queries = numberTransactions(read)
   const groupOf = (kind: StoredQuery['kind']) =>
@@ -148,16 +160,20 @@ export function isReading(operation: string, text: string): boolean {
   return reads.has(operation) && !hasEffect.test(text)
 }
 
+/** The fields that are not stored. */
+type FoundField = 'caller' | 'index' | 'kind' | 'number' | 'operation' | 'stopped' | 'twinNumber'
+
 /** Each field is copied by its name, and none may miss: with so many, a spread would be several times as slow. */
 function toStoredQuery(
   query: QueryData,
-  { caller, index, operation, stopped }: Pick<StoredQuery, 'caller' | 'index' | 'operation' | 'stopped'>,
+  { caller, index, kind, number, operation, stopped, twinNumber }: Pick<StoredQuery, FoundField>,
 ): { readonly [name in keyof Required<StoredQuery>]: StoredQuery[name] } {
   const { batch, code, end, error = '', field, namespace, parameters, rows, server, source } = query
   const { start, system, text, transaction, twin = index } = query
   return {
     index,
-    kind: isCache(system) ? 'cache' : 'database',
+    kind,
+    number,
     operation,
     isRead: isReading(operation, text),
     system,
@@ -177,6 +193,7 @@ function toStoredQuery(
     batch,
     transaction,
     twin: twin < index ? twin : undefined,
+    twinNumber,
   }
 }
 

@@ -128,10 +128,10 @@ export function countOmitted(kind: Kind, profile: Profile): number {
 
 /** The facts of a query, which the panel, Markdown and the error page show. Those that are not known are empty. */
 export function toQueryFacts(query: StoredQuery) {
-  const { batch, code = '', error, index, namespace, parameters = [], rows } = query
-  const { server, start, system, transaction, twin } = query
+  const { batch, code = '', error, namespace, number, parameters = [], rows } = query
+  const { server, start, system, transaction, twin, twinNumber } = query
   return {
-    number: index + 1,
+    number,
     connection: connectionOf({ namespace, server, system }),
     start: formatDuration(start),
     time: formatWorkTime(query),
@@ -143,7 +143,7 @@ export function toQueryFacts(query: StoredQuery) {
     // The message of Redis begins with it.
     code: error.startsWith(code) ? '' : code,
     commands: batch === undefined ? '' : formatCount(batch, 'command'),
-    twin: twin === undefined ? '' : `same as ${twin + 1}`,
+    twin: twin === undefined ? '' : `same as ${twinNumber}`,
     transaction: transaction ?? '',
   }
 }
@@ -220,10 +220,10 @@ function createList(
   const repeated = new Set(duplicates.map(({ index }) => index))
   const since = profile.collectors.late?.since ?? Number.POSITIVE_INFINITY
   const hasOneConnection = connectionsOf(queries).length === 1
-  const firsts = new Map<string, number>()
+  const firsts = new Map<string, StoredQuery>()
   return queries.map(query => {
     const { code = '', end, index, start, text, twin } = query
-    const first = firsts.get(shapeOf(query)) ?? index
+    const first = firsts.get(shapeOf(query)) ?? query
     firsts.set(shapeOf(query), first)
     const statement = views.get(shapeOf(query))
     const isInLine = statement?.gaps.length === 0 && statement.whole.content === statement.line.content
@@ -242,11 +242,11 @@ function createList(
       index,
       lead: facts.number,
       tone: error === '' ? '' : 'error',
-      ...viewLine(statement, query, first !== index),
+      ...viewLine(statement, query, first !== query),
       // The first query of a statement has the whole of it, if its line has not; others lead there.
-      whole: first === index && !isInLine && statement?.whole,
-      firstLink: first === index ? '' : `#query-${first}`,
-      firstNumber: first + 1,
+      whole: first === query && !isInLine && statement?.whole,
+      firstLink: first === query ? '' : `#query-${first.index}`,
+      firstNumber: first.number,
       where: editor.nameCaller(query.caller),
       site: place,
       codeLink:

@@ -322,7 +322,7 @@ t.test('queries are written by statement shape, then each with its values', asyn
     '## Cache',
     'Commands: 3; Elapsed: 1.0 ms; Slowest: 1.0 ms; Batches (1 of 3): 1; Commands in batches (1 of 3): 3',
     '2 more not recorded.',
-    '- 6. +1.0 ms `MULTI`: 1.0 ms; `redis 0 on localhost:5432`; with `id` `7`; batch of 3 commands',
+    '- 1. +1.0 ms `MULTI`: 1.0 ms; `redis 0 on localhost:5432`; with `id` `7`; batch of 3 commands',
   ]) {
     t.ok(markdown.includes(`\n${line}\n`), line)
   }

@@ -54,6 +54,16 @@ const metricsOf = (html: string) => textsOf(html, /<div class="metric(?: minor)?
 const rowsOf = (html: string) =>
   [...html.matchAll(/<li class="item[^"]*" id="query-(\d+)"(?:(?! hidden).)*?>/g)].map(([, index]) => Number(index))
 
+t.test('queries and cache calls have numbers of their own, from 1', async t => {
+  const { show } = await createProfiledKernel(t)
+  const queries = [redis('GET a'), redis('GET b'), author(0), author(1), author(0, { twin: 2 })]
+  const numbersOf = (html: string) => textsOf(html, /<span class="item-lead">(.*?)<\/span>/gs)
+  const html = await show('database', withQueries(queries))
+  t.strictSame(numbersOf(html), ['1', '2', '3'])
+  t.strictSame(textsOf(html, /(<a href="#query-2">same as .*?<\/a>)/g), ['same as 1'])
+  t.strictSame(numbersOf(await show('cache', withQueries(queries))), ['1', '2'])
+})
+
 t.test('the database panel counts, groups and lists the queries of a request', async t => {
   const { show } = await createProfiledKernel(t)
   const html = await show('database', withQueries(blog))
