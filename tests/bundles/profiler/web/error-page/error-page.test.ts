@@ -100,10 +100,10 @@ t.test('failed queries are shown with their statement and values, and lead to th
   const token = headers.get('x-debug-token')
   const [section = ''] = /<section class="part" id="queries">[\s\S]*?(?=<section class="part")/.exec(text) ?? []
   const words = toText(section)
-  t.match(words, /^ Failed queries Failed before these: 1\. Query 3 postgresql 42P01 relation "two" does not exist/)
+  t.match(words, /^ Failed queries Failed before these: 1\. Query 2 postgresql 42P01 relation "two" does not exist/)
   t.match(
     words,
-    /Query 5 postgresql 42P01 relation "orders" does not exist .*customer 7 password \*{6} .*error-page\.test\.ts:\d+/,
+    /Query 4 postgresql 42P01 relation "orders" does not exist .*customer 7 password \*{6} .*error-page\.test\.ts:\d+/,
   )
   t.match(words, /SELECT \* FROM orders WHERE customer = \$1/)
   t.match(plainEquals(section), `<a href="/_profiler/${token}?panel=database#query-4">`)
@@ -113,7 +113,7 @@ t.test('failed queries are shown with their statement and values, and lead to th
   const report = (await client.get('/broken', markdown)).text
   t.match(
     report,
-    /## Failed queries\n\n- 3\. .*\n- 4\. .*\n- 5\. .*FROM orders.*failed: `relation "orders" does not exist`/,
+    /## Failed queries\n\n- 2\. .*\n- 3\. .*\n- 4\. .*FROM orders.*failed: `relation "orders" does not exist`/,
   )
   t.match(report, /## Logs\n\n- \+[\d.]+ m?s debug `request` `Matched route /)
   t.notMatch(report, secret)
