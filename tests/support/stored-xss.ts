@@ -289,7 +289,7 @@ export async function checkPlaces(
       // a path with a character that none may have. A harmless text with the same meaning gives the same page.
       for (const tame of [
         disarm(text.replace(/[\r\n\t]/g, ' ')),
-        ...['x', 'ж', '\n'].map(letter => disarm(text, letter)),
+        ...['x', 'ж', '\n', '1', '\uFFFD'].map(letter => disarm(text, letter)),
       ]) {
         if (left.length === 0) break
         const twins = await show(plant(original, free[manner], manner, tame), left)
